@@ -1,0 +1,33 @@
+// Sizes, clocks and parameters for an instruction's cost formula. Times are nanoseconds.
+#pragma once
+#include "glia/ISA/Instruction.h"
+#include "glia/Target/Target.h"
+
+namespace glia {
+
+struct Cost {
+  double busy = 0;      // the engine can start its next instruction after this
+  double latency = 0;   // results are visible and updates fire after this (>= busy unless the engine overlaps work)
+};
+
+class CostQuery {
+public:
+  const InstrDef &def;
+  const Target &target;
+  const Engine engine;
+  CostQuery(const InstrDef &d, const Target &t, Engine e) : def(d), target(t), engine(e) {}
+  virtual ~CostQuery() = default;
+  virtual bool has(int slot) const = 0;                 // a tensor is there (an immediate is not one)
+  virtual const Pattern &pattern(int slot) const = 0;
+  virtual Space space(int slot) const = 0;
+  virtual int32_t integer(int slot) const = 0;          // Enum Flag Small Int
+
+  double elements(int slot) const { return static_cast<double>(pattern(slot).elementsPerPartition()); }
+  DType dtype(int slot) const { return pattern(slot).dtype; }
+  double param(std::string_view key) const { return target.number(key); }
+  double clock() const;                                 // GHz of the issuing engine
+  // Cost of a pipelined engine: `cycles` of work, at least the issue floor, plus the engine's fixed latency.
+  Cost pipelined(double cycles) const;
+};
+
+} // namespace glia

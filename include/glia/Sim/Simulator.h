@@ -1,0 +1,38 @@
+// Runs programs. Fast and strict mode share the semantics of lib/ISA and give the same bytes.
+#pragma once
+#include "glia/ISA/Exec.h"
+#include "glia/Program/Program.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace glia {
+
+using TensorData = std::map<std::string, std::vector<std::byte>, std::less<>>;   // by tensor name
+
+struct RunOptions {
+  bool strict = false;
+  uint64_t seed = 0;               // strict: which legal interleaving
+  // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
+  std::string hold;
+  uint64_t maxSteps = UINT64_MAX;  // stop with fault SIM-STEPS after so many instructions
+};
+
+struct RunResult {
+  TensorData outputs;
+  std::optional<Diagnostic> fault;   // strict: the first fault; fast: deadlock, or a machine state that cannot go on
+  std::optional<Diagnostic> trap;    // a guarded trap: a defined result
+  std::string printed;               // device_print
+  uint64_t instructions = 0;
+  uint64_t bytesTouched = 0, shadowBytes = 0;   // strict: for the memory bound in bench/
+  bool ok() const { return !fault && !trap; }
+};
+
+// Throws Error RUN-INPUT for missing, extra or wrongly sized inputs and for inputs that break their declared range.
+RunResult run(const Program &p, const TensorData &inputs, const RunOptions &options = {});
+
+} // namespace glia

@@ -1,0 +1,57 @@
+// Predicts how long a program takes: discrete events over engines, queues, ports, semaphores and instruction fetch.
+#pragma once
+#include "glia/Program/Program.h"
+#include "glia/Sim/Simulator.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace glia {
+
+struct TimingOptions {
+  const TensorData *inputs = nullptr;  // needed only where control flow depends on data
+  bool timeline = false;               // keep every interval (for traces); otherwise totals only
+  bool stalls = true;                  // attribute waiting time
+};
+
+// One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.
+struct TimelineEvent {
+  uint32_t lane = 0;
+  uint32_t index = 0;        // instruction index in its stream (queues: of the issuing instruction)
+  Engine engine = Engine::Sync;
+  uint8_t core = 0;
+  double start = 0, end = 0; // ns
+};
+
+struct LaneUse {
+  std::string name;          // "core 0 vector", "core 0 queue q0"
+  double busy = 0;           // ns
+  uint64_t instructions = 0;
+  uint64_t bytes = 0;        // queues
+};
+
+struct Stall {
+  int core = 0;
+  Engine engine = Engine::Sync;
+  uint32_t index = 0;        // the instruction that waited
+  double start = 0, length = 0;
+  std::string reason;        // "semaphore loaded", "queue q0 full", "port: SBUF shared with gpsimd", "fetch"
+};
+
+struct TimingResult {
+  double total = 0;          // ns
+  uint64_t instructions = 0;
+  std::vector<LaneUse> lanes;
+  std::vector<Stall> longestStalls;    // at most 20, longest first
+  uint64_t hbmBytesRead = 0, hbmBytesWritten = 0;
+  // Share of the total that changes with parameters of each origin: documented, derived, assumed (0..1 each, sum 1).
+  double documented = 0, derived = 0, assumed = 0;
+  std::vector<std::string> assumedParameters;   // those that took part
+  std::vector<TimelineEvent> timeline;
+};
+
+// Throws Error TIME-DATA if a trip count depends on data and no inputs are given.
+TimingResult simulateTime(const Program &p, const TimingOptions &options = {});
+
+} // namespace glia

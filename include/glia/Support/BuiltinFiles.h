@@ -1,0 +1,15 @@
+// Data files of the repository that are compiled into the library (targets/*.toml, rules/*.toml).
+#pragma once
+#include <span>
+#include <string_view>
+
+namespace glia {
+
+struct BuiltinFile {
+  std::string_view name;   // without folder and ending
+  std::string_view text;
+};
+std::span<const BuiltinFile> builtinTargetFiles();
+std::span<const BuiltinFile> builtinRuleFiles();
+
+} // namespace glia

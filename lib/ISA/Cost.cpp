@@ -1,0 +1,19 @@
+#include "glia/ISA/Cost.h"
+
+#include <algorithm>
+
+namespace glia {
+
+double CostQuery::clock() const {
+  static constexpr std::string_view kKeys[] = {"clock.tensor", "clock.vector", "clock.scalar", "clock.gpsimd", "clock.sync"};
+  return target.number(kKeys[static_cast<int>(engine)]);
+}
+
+Cost CostQuery::pipelined(double cycles) const {
+  static constexpr std::string_view kLatency[] = {"cost.tensor_latency", "cost.vector_latency", "cost.scalar_latency",
+                                                  "cost.gpsimd_latency", "cost.sync_latency"};
+  const double busy = std::max(cycles, param("cost.issue_floor")) / clock();
+  return {busy, cycles / clock() + param(kLatency[static_cast<int>(engine)])};
+}
+
+} // namespace glia
