@@ -1,0 +1,27 @@
+# lit tests: command lines of the tool with the output they must give (test/tool). Run: make test, or
+#   lit -v test/tool            (after `make build`; GLIA_BUILD=build-asan picks another build folder)
+import os
+import shutil
+
+import lit.formats
+
+config.name = "glia"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".test", ".gasm"]
+config.excludes = ["Inputs"]
+
+source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = os.path.join(source, os.environ.get("GLIA_BUILD", "build"))
+config.test_source_root = os.path.join(source, "test")
+config.test_exec_root = os.path.join(build, "lit")
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
+)
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.substitutions.append(("%examples", os.path.join(source, "examples")))
+config.substitutions.append(("%targets", os.path.join(source, "targets")))
+config.substitutions.append(("%python", os.path.join(source, ".venv", "bin", "python")))
+config.available_features.add("python" if shutil.which(os.path.join(source, ".venv/bin/python")) else "no-python")
