@@ -1,4 +1,5 @@
-// Data files of the repository that are compiled into the library (targets/*.toml, rules/*.toml).
+// Data files of the repository that are compiled into the library (targets/*.toml, rules/*.toml,
+// rules/statements/*.toml).
 #pragma once
 #include <span>
 #include <string_view>
@@ -11,5 +12,6 @@ struct BuiltinFile {
 };
 std::span<const BuiltinFile> builtinTargetFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
+std::span<const BuiltinFile> builtinStatementFiles();
 
 } // namespace glia
