@@ -16,4 +16,6 @@ Cost CostQuery::pipelined(double cycles) const {
   return {busy, cycles / clock() + param(kLatency[static_cast<int>(engine)])};
 }
 
+Cost CostQuery::sequencer() const { return {param("cost.sequencer_op"), param("cost.sequencer_op")}; }
+
 } // namespace glia

@@ -80,6 +80,7 @@ struct InstrDef {
   std::string_view feature;                     // target feature it needs; empty = every target
   std::vector<EngineNeed> engineNeeds;
   std::vector<Slot> slots;
+  std::string_view accumulateFlag;              // a Flag slot: when it is 1, slot 0 is read as well as written
   std::vector<std::string_view> rules;          // ids of the rules that `check` may report (documentation, tests)
   void (*check)(Check &) = nullptr;             // rules beyond the general ones that every operand obeys
   void (*execute)(Exec &) = nullptr;            // Dma: one part, see Exec::part
@@ -101,6 +102,8 @@ struct Define {
   InstrDef &d;
   Define &source(std::string_view s) { d.source = s; return *this; }
   Define &engines(std::initializer_list<Engine> es) { for (Engine e : es) d.engines |= 1u << static_cast<int>(e); return *this; }
+  Define &everyEngine() { d.engines = (1u << kNumEngines) - 1; return *this; }
+  Define &accumulates(std::string_view flag) { d.accumulateFlag = flag; return *this; }
   Define &unit(Unit u) { d.unit = u; return *this; }
   Define &flow(Flow f) { d.flow = f; return *this; }
   Define &needs(std::string_view feature) { d.feature = feature; return *this; }
