@@ -116,6 +116,15 @@ const int32_t *Exec::readI32(int slot, int p) {
   return out;
 }
 
+const int32_t *Exec::readBits(int slot, int p) {
+  Region &r = operands[slot].region;
+  const DType own = r.dtype;
+  r.dtype = own == DType::I8 ? DType::U8 : own == DType::I16 ? DType::U16 : own;
+  const int32_t *out = readI32(slot, p);
+  r.dtype = own;
+  return out;
+}
+
 const std::byte *Exec::readRaw(int slot, int p) {
   const Region &r = operands[slot].region;
   noteRow(slot, p, false);

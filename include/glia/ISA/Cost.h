@@ -21,6 +21,7 @@ public:
   virtual const Pattern &pattern(int slot) const = 0;
   virtual Space space(int slot) const = 0;
   virtual int32_t integer(int slot) const = 0;          // Enum Flag Small Int
+  virtual float number(int slot) const = 0;             // Float, Scalar immediates
 
   double elements(int slot) const { return static_cast<double>(pattern(slot).elementsPerPartition()); }
   DType dtype(int slot) const { return pattern(slot).dtype; }

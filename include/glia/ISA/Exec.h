@@ -89,6 +89,7 @@ public:
   // A pointer stays valid until the next read of the same slot.
   const float *readF32(int slot, int p);
   const int32_t *readI32(int slot, int p);   // integer types of up to 32 bits, exact (u32: the bit pattern)
+  const int32_t *readBits(int slot, int p);  // the same, narrower types extended with zeros
   const std::byte *readRaw(int slot, int p); // the elements' bytes, packed
   // A place for one partition of a result; `commit*` stores it (fp32: rounded to nearest even, integers saturate).
   float *writeF32(int slot, int p);

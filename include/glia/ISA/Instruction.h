@@ -55,6 +55,7 @@ enum class Flow : uint8_t {
   Scan,         // out[p][i] from in[p][0..i]
   Row,          // every output of a partition from every input of that partition
   Transpose,    // out[f][p] from in[p][f]
+  Shuffle,      // slots dst, src, mask (32 entries): out[32q+i] from in[32q+mask[i]]; 255 keeps out[32q+i]
   Matmul,       // slots dst, stationary, moving: out[m][n] from stationary[:, m] and moving[:, n]
   All,          // every output from every input
 };
@@ -81,6 +82,9 @@ struct InstrDef {
   std::vector<EngineNeed> engineNeeds;
   std::vector<Slot> slots;
   std::string_view accumulateFlag;              // a Flag slot: when it is 1, slot 0 is read as well as written
+  // Works with the accumulator registers of its engine: the slots "reduce_cmd", "data" and (optional) "reduce_res" and
+  // "reduce_init" say how, see ISA/Accumulator.h. `reduce_res` follows the accumulator's definedness, not `flow`.
+  bool accumulator = false;
   std::vector<std::string_view> rules;          // ids of the rules that `check` may report (documentation, tests)
   void (*check)(Check &) = nullptr;             // rules beyond the general ones that every operand obeys
   void (*execute)(Exec &) = nullptr;            // Dma: one part, see Exec::part
@@ -113,6 +117,7 @@ struct Define {
   Define &orElse(int32_t v) { d.slots.back().hasDefault = true; d.slots.back().defaultInt = v; return *this; }
   Define &orElse(float v) { d.slots.back().hasDefault = true; d.slots.back().defaultFloat = v; return *this; }
   Define &rules(std::initializer_list<std::string_view> ids) { d.rules.assign(ids); return *this; }
+  Define &accumulates() { d.accumulator = true; return *this; }
   Define &check(void (*f)(Check &)) { d.check = f; return *this; }
   Define &execute(void (*f)(Exec &)) { d.execute = f; return *this; }
   Define &cost(Cost (*f)(const CostQuery &)) { d.cost = f; return *this; }
