@@ -43,6 +43,7 @@ public:
   virtual bool isRegister(int slot) const = 0;           // RegOrInt holding a register
   virtual float number(int slot) const = 0;              // Float
   virtual std::span<const uint32_t> list(int slot) const = 0;
+  virtual std::string_view text(int slot) const = 0;     // Text
   virtual int core() const = 0;
 
   // Reports that `rule` is broken. `what` is the sentence's particular part: "`acc` starts at partition 48, ...".
