@@ -1,0 +1,95 @@
+#include "glia/ISA/Matrix.h"
+#include "glia/Numerics/Convert.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace glia {
+
+GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always) {
+  const Region &r = x.region(slot);
+  if (r.dtype == DType::F32 && r.contiguous && r.pitch % 4 == 0 && !always) {
+    if (x.recorder)
+      for (int p = 0; p < r.partitions; ++p)
+        x.readF32(slot, p);
+    return {reinterpret_cast<const float *>(r.base), r.pitch / 4};
+  }
+  const size_t need = r.partitions * r.elements;
+  if (values.size() < need)
+    values.resize(need);
+  for (int p = 0; p < r.partitions; ++p) {
+    float *row = values.data() + p * r.elements;
+    if (r.contiguous && !x.recorder)                       // straight into place
+      loadF32(r.dtype, r.row(p), sizeOf(r.dtype), row, r.elements);
+    else
+      std::memcpy(row, x.readF32(slot, p), r.elements * 4);
+    if (r.dtype == DType::TF32)
+      for (int64_t i = 0; i < r.elements; ++i)
+        row[i] = roundToTF32(row[i]);
+  }
+  return {values.data(), r.elements};
+}
+
+void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N, bool accumulate) {
+  const Region &d = x.region(dst);
+  if (accumulate && x.recorder)
+    for (int m = 0; m < M; ++m)
+      x.readRaw(dst, m);
+  if (d.dtype == DType::F32 && d.contiguous && d.pitch % 4 == 0) {
+    gemm(stationary, moving, reinterpret_cast<float *>(d.base), d.pitch / 4, K, M, N, accumulate);
+    for (int m = 0; x.recorder && m < M; ++m)
+      x.commitF32(dst, m);
+    return;
+  }
+  std::vector<float> sum(M * N);
+  gemm(stationary, moving, sum.data(), N, K, M, N, false);
+  std::vector<float> before(accumulate ? N : 0);
+  for (int m = 0; m < M; ++m) {
+    if (accumulate)
+      std::memcpy(before.data(), x.readF32(dst, m), N * 4);
+    float *out = x.writeF32(dst, m);
+    for (int64_t n = 0; n < N; ++n)
+      out[n] = accumulate ? before[n] + sum[m * N + n] : sum[m * N + n];
+    x.commitF32(dst, m);
+  }
+}
+
+void transposeRows(Exec &x, int dst, int src, const std::vector<int> &from) {
+  const Region &s = x.region(src), &d = x.region(dst);
+  const int in = sizeOf(s.dtype), out = sizeOf(d.dtype);
+  const int64_t M = s.elements;
+  std::vector<std::byte> all(s.partitions * M * in);       // read everything first: dst may be src itself
+  for (int k = 0; k < s.partitions; ++k)
+    std::memcpy(all.data() + k * M * in, x.readRaw(src, k), M * in);
+  for (int m = 0; m < M; ++m) {
+    std::byte *row = x.writeRaw(dst, m);
+    std::memset(row, 0, d.elements * out);
+    for (size_t n = 0; n < from.size(); ++n)
+      if (from[n] >= 0)
+        std::memcpy(row + n * out, all.data() + (from[n] * M + m) * in, in);
+    x.commitRaw(dst, m);
+  }
+}
+
+bool isTransposeType(DType dst, DType src) { return sizeOf(src) == 1 ? sizeOf(dst) == 2 : dst == src; }
+
+std::string transposeTypeText(DType src) { return sizeOf(src) == 1 ? "a type of 2 bytes" : std::string(name(src)); }
+
+void checkOneBank(Check &c, int slot) {
+  const OperandInfo &o = c.operand(slot);
+  const int64_t bank = c.target.psumBankBytes, size = sizeOf(o.dtype());
+  if (o.space != Space::Psum || c.target.integer("limit.moving_free_fp32") * 4 > bank)
+    return;
+  int64_t low = o.byteOffset, high = o.byteOffset + size - 1;
+  for (int d = 0; d < o.pattern->rank; ++d) {
+    const int64_t reach = o.pattern->dims[d].stride * (static_cast<int64_t>(o.pattern->dims[d].count) - 1) * size;
+    (reach < 0 ? low : high) += reach;
+  }
+  if (low / bank != high / bank)
+    c.fail("PSUM-ONE-BANK", slot, format("`%s` covers bytes %lld to %lld, banks %lld to %lld", std::string(o.objectName).c_str(),
+                                         (long long)low, (long long)high, (long long)(low / bank), (long long)(high / bank)),
+           format("%lld to %lld", (long long)low, (long long)high), format("one bank of %lld bytes", (long long)bank));
+}
+
+} // namespace glia
