@@ -13,7 +13,8 @@ Cost CostQuery::pipelined(double cycles) const {
   static constexpr std::string_view kLatency[] = {"cost.tensor_latency", "cost.vector_latency", "cost.scalar_latency",
                                                   "cost.gpsimd_latency", "cost.sync_latency"};
   const double busy = std::max(cycles, param("cost.issue_floor")) / clock();
-  return {busy, cycles / clock() + param(kLatency[static_cast<int>(engine)])};
+  const double fixed = param(kLatency[static_cast<int>(engine)]);
+  return {busy, cycles / clock() + fixed, fixed};
 }
 
 Cost CostQuery::sequencer() const { return {param("cost.sequencer_op"), param("cost.sequencer_op")}; }

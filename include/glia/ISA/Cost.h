@@ -8,6 +8,8 @@ namespace glia {
 struct Cost {
   double busy = 0;      // the engine can start its next instruction after this
   double latency = 0;   // results are visible and updates fire after this (>= busy unless the engine overlaps work)
+  double lead = 0;      // the first element of the result is visible after this; 0 = only with the last one
+  double setup = 0;     // before the work: hidden if the engine comes straight from another instruction (weights of a matmul)
 };
 
 class CostQuery {
