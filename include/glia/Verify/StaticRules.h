@@ -7,4 +7,7 @@ namespace glia {
 
 void checkStatic(const Program &p, Reporter &reporter);
 
+// Rule PARTITION-START: an engine operand of this many partitions starts at a multiple of the result.
+int partitionStep(int partitions);
+
 } // namespace glia

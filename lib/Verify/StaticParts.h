@@ -1,0 +1,88 @@
+// The parts of the static rules: what is computed once per program, and the checks in their files.
+#pragma once
+#include "glia/ISA/Check.h"
+#include "glia/Verify/Reporter.h"
+#include "glia/Verify/StaticRules.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace glia {
+
+// Sums and products of numbers from outside; they stop at a limit far above every real address.
+inline constexpr int64_t kFar = int64_t{1} << 60;
+inline int64_t clampFar(__int128 v) {
+  return v > kFar ? kFar : v < -kFar ? -kFar : static_cast<int64_t>(v);
+}
+
+struct PatternFacts {                // computed once per pattern
+  int64_t elements = 0;              // per partition
+  int64_t lo = 0, hi = 0;            // bytes touched, relative to the start: [lo, hi)
+  uint32_t maxCount = 0;
+  int64_t maxStride = 0, minStride = 0;   // elements, over dimensions of more than one element
+  uint8_t dims = 0;                  // dimensions of more than one element
+  bool distinct = true;              // no element twice
+  bool aligned = true;               // registers move the address by whole elements
+  bool movesPartition = false;       // a register is part of the partition address
+};
+std::vector<PatternFacts> patternFacts(const Program &p);
+
+struct ObjectFacts {
+  Space space = Space::Hbm;
+  int64_t bytes = 0;                 // per partition on chip, in all in HBM
+  int64_t byteOffset = 0;
+  int64_t partition = 0, partitions = 0;
+  bool readOnly = false;
+};
+
+// DeclarationRules.cpp
+void checkDeclarations(const Program &p, Reporter &r);
+
+// OperandOverlap.cpp: whether two operands of one memory may share a byte. Exact for the usual patterns, on the safe
+// side for others.
+bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb, int64_t startB);
+
+// SyncRules.cpp: semaphore operations and queues.
+class SyncRules {
+public:
+  SyncRules(const Program &p, Reporter &r);
+  void check(const Decoded &d);
+
+private:
+  const Program &p;
+  Reporter &r;
+  std::vector<int8_t> queueOwner;                      // engine that issues to the queue, -1 = none yet
+  std::vector<std::vector<int8_t>> pipeOwner;          // [core][pipe]
+};
+
+// OperandRules.cpp: the rules that every tensor operand obeys, whatever the instruction.
+class OperandRules {
+public:
+  OperandRules(const Program &p, Reporter &r);
+  // Places the operands of `d` in memory; the result is valid until the next call.
+  const std::vector<OperandInfo> &place(const Decoded &d);
+  void check(const Decoded &d);
+
+private:
+  const Program &p;
+  const Target &target;
+  Reporter &r;
+  std::vector<PatternFacts> patterns;
+  std::vector<ObjectFacts> tensors, allocations;
+  std::vector<OperandInfo> infos;
+  // Limits of the target, read once.
+  int64_t maxCount, maxStride, maxFree[2], maxDmaDims;
+  std::array<bool, kNumDTypes> typeThere;
+  std::array<std::string_view, kNumDTypes> typeFeature;
+
+  const ObjectFacts &object(ObjectRef o) const { return o.kind == ObjectKind::Tensor ? tensors[o.index] : allocations[o.index]; }
+  void checkOne(const Decoded &d, int slot);
+  void checkBounds(const Decoded &d, int slot);
+  void checkEngineOperand(const Decoded &d, int slot);
+  void checkReach(const Decoded &d, int slot);
+  void checkType(const Decoded &d, int slot, bool plainMove);
+  void checkPairs(const Decoded &d);
+  void checkPair(const Decoded &d, int written, int other);
+};
+
+} // namespace glia
