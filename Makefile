@@ -1,0 +1,65 @@
+# make demo     installs what is missing, builds, runs every example against NumPy, shows a table and a timeline
+# make test     the whole suite: C++, command line, Python, then once more under ASan and UBSan, then the fuzzers
+# make bench    speed and memory against their targets; build/bench.json
+# make build | venv | packages | lint | format | clean
+#
+# Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test/tool   .venv/bin/python -m pytest test
+
+JOBS ?= $(shell nproc)
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+
+# clang-22 where it is, else the machine's own compiler. Asked for late: `packages` may just have installed it.
+CMAKE_COMPILER = $(if $(shell command -v clang++-22),,-DCMAKE_CXX_COMPILER=g++)
+CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+
+.PHONY: demo test bench build build-asan venv packages lint format clean docs
+
+demo: build
+	@$(PY) examples/demo.py
+
+test: build build-asan
+	@.ci/suite
+
+bench: build
+	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) -DGLIA_BENCH=ON >/dev/null
+	@ninja -C build -j$(JOBS) --quiet
+	@$(PY) bench/run.py
+
+# The tool, the C++ tests and the Python module, which .venv finds in build/python: after a change in C++ `ninja -C build`
+# is all it takes.
+build: venv
+	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
+	@mv build-configure.log build/configure.log
+	@ninja -C build -j$(JOBS) --quiet
+
+build-asan: venv
+	@cmake --preset asan $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
+	@mv build-configure.log build-asan/configure.log
+	@ninja -C build-asan -j$(JOBS) --quiet
+
+venv: $(VENV)/.stamp
+
+$(VENV)/.stamp: requirements.txt | packages
+	@echo "venv: installing requirements.txt into $(VENV)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install -q --disable-pip-version-check -r requirements.txt
+	@echo "$(CURDIR)/build/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/glia-dev.pth"
+	@touch $@
+
+packages:
+	@.ci/install-packages
+
+lint: build
+	@clang-format-22 --dry-run -Werror $$(git ls-files '*.h' '*.cpp')
+	@$(PY) -m ruff check -q .
+	@$(PY) -m ruff format -q --check .
+	@run-clang-tidy-22 -quiet -p build -j $(JOBS) '/(lib|tools|python)/.*\.cpp$$' 2>/dev/null
+
+format:
+	@clang-format-22 -i $$(git ls-files '*.h' '*.cpp')
+	@$(PY) -m ruff format -q .
+
+clean:
+	rm -rf build build-asan build-debug $(VENV)

@@ -1,0 +1,64 @@
+// Diagnostics in Python, and the two exceptions that carry them.
+#include "Bindings.h"
+#include "glia/Support/Diagnostic.h"
+
+namespace nb = nanobind;
+
+namespace glia {
+
+static const char *severityName(Severity s) {
+  static const char *const names[] = {"error", "warning", "note"};
+  return names[static_cast<int>(s)];
+}
+
+static PyObject *gError = nullptr, *gTrap = nullptr; // live as long as the interpreter
+
+static nb::list toPython(const std::vector<Diagnostic> &ds) {
+  nb::list out;
+  for (const Diagnostic &d : ds)
+    out.append(nb::cast(d));
+  return out;
+}
+
+nb::object raisable(const char *exception, nb::object diagnostics) {
+  std::string text;
+  for (nb::handle d : diagnostics)
+    text += (text.empty() ? "" : "\n") + render(nb::cast<const Diagnostic &>(d));
+  nb::object e = nb::borrow(std::string_view(exception) == "Trap" ? gTrap : gError)(text);
+  e.attr("diagnostics") = diagnostics;
+  return e;
+}
+
+void bindErrors(nb::module_ &m) {
+  nb::class_<Diagnostic>(m, "Diagnostic", "What is wrong: a code, a sentence, a place, a value with its limit, advice.")
+      .def_ro("code", &Diagnostic::code)
+      .def_ro("message", &Diagnostic::message)
+      .def_prop_ro("file", [](const Diagnostic &d) { return d.place.file; })
+      .def_prop_ro("line", [](const Diagnostic &d) { return d.place.line; })
+      .def_prop_ro("column", [](const Diagnostic &d) { return d.place.column; })
+      .def_ro("context", &Diagnostic::context)
+      .def_ro("value", &Diagnostic::value)
+      .def_ro("limit", &Diagnostic::limit)
+      .def_ro("advice", &Diagnostic::advice)
+      .def_ro("notes", &Diagnostic::notes)
+      .def_prop_ro("severity", [](const Diagnostic &d) { return severityName(d.severity); })
+      .def("__str__", [](const Diagnostic &d) { return render(d); })
+      .def("__repr__", [](const Diagnostic &d) { return "<" + d.code + ": " + d.message + ">"; });
+
+  gError = PyErr_NewExceptionWithDoc("glia.Error", "Bad input or a fault; `.diagnostics` lists what is wrong.", PyExc_Exception,
+                                     nullptr);
+  gTrap = PyErr_NewExceptionWithDoc("glia.Trap", "A guarded trap: a defined end of a program, such as an index out of range.",
+                                    gError, nullptr);
+  m.attr("Error") = nb::borrow(gError);
+  m.attr("Trap") = nb::borrow(gTrap);
+  nb::register_exception_translator([](const std::exception_ptr &p, void *) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Error &e) {
+      nb::object instance = raisable("Error", toPython(e.diagnostics()));
+      PyErr_SetObject(gError, instance.ptr());
+    }
+  });
+}
+
+} // namespace glia

@@ -1,0 +1,9 @@
+#include "Bindings.h"
+
+NB_MODULE(_glia, m) {
+  m.doc() = "The machine: see the package glia for the API.";
+  glia::bindErrors(m);
+  glia::bindData(m);
+  glia::bindPrograms(m);
+  glia::bindBuilder(m);
+}

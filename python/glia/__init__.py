@@ -1,0 +1,35 @@
+"""glia: assemble, verify, run and time programs for AWS Trainium NeuronCores, on any Linux machine.
+
+    import glia, numpy as np
+    p = glia.assemble(open("examples/vector_add.gasm").read(), target="trn2")
+    assert p.verify().ok
+    y = p.run({"a": a, "b": b})["y"]
+    print(p.profile().summary())
+
+What goes wrong is raised as `glia.Error`, whose `.diagnostics` say where, which limit, which value, and what to do.
+"""
+
+from ._glia import Diagnostic, Error, Register, Trap
+from .builder import Builder, reg
+from .data import isa, rules, target, targets
+from .program import Profile, Program, TensorInfo, Verified, assemble, load
+
+__version__ = "0.1.0"
+__all__ = [
+    "Builder",
+    "Diagnostic",
+    "Error",
+    "Profile",
+    "Program",
+    "Register",
+    "TensorInfo",
+    "Trap",
+    "Verified",
+    "assemble",
+    "isa",
+    "load",
+    "reg",
+    "rules",
+    "target",
+    "targets",
+]

@@ -1,0 +1,154 @@
+"""Programs: made by `assemble`, `load` or a Builder; then verified, run, timed, saved or printed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _glia
+from .dtypes import numpy_dtype
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor of a program as its caller sees it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    kind: str  # "input", "output", "constant" or "scratch"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What the verifier says. `ok` means proved; otherwise `diagnostics` lists every violation."""
+
+    diagnostics: list
+    dynamic_accesses: list  # dictionaries: where, operand, proof ("proved", "skips", "may trap"), why
+    instructions: int
+
+    @property
+    def ok(self) -> bool:
+        return not self.diagnostics
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.diagnostics)) or f"ok, {self.instructions} instructions"
+
+
+class Profile:
+    """A predicted run. Times are nanoseconds."""
+
+    def __init__(self, result):
+        self._result = result
+
+    total = property(lambda self: self._result.total, doc="Predicted time.")
+    instructions = property(lambda self: self._result.instructions, doc="Instructions executed.")
+    lanes = property(lambda self: self._result.lanes, doc="Use of each engine and queue: name, busy, instructions, bytes.")
+    stalls = property(lambda self: self._result.stalls, doc="The longest waits: where, start, length, reason.")
+    timeline = property(lambda self: self._result.timeline, doc="Intervals: lane name, start, end, instruction.")
+    origins = property(lambda self: self._result.origins, doc="Share of the time by how well its parameters are known.")
+    hbm_bytes = property(lambda self: self._result.hbm_bytes, doc="Bytes read from and written to HBM.")
+
+    def summary(self) -> str:
+        """The text that `glia profile` prints."""
+        return self._result.summary()
+
+    def html(self) -> str:
+        """One self-contained page with a zoomable timeline."""
+        return self._result.html()
+
+    def trace(self) -> bytes:
+        """A Perfetto trace."""
+        return self._result.trace()
+
+
+class Program:
+    """A program for one target. It does not change after it is made."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    @property
+    def target(self) -> str:
+        return self._handle.target
+
+    @property
+    def cores(self) -> int:
+        return self._handle.cores
+
+    @property
+    def instructions(self) -> int:
+        return self._handle.instructions
+
+    @property
+    def tensors(self) -> list[TensorInfo]:
+        return [TensorInfo(n, t, tuple(s), k) for n, t, s, k in self._handle.tensors]
+
+    def save(self, path) -> None:
+        """Writes the program file."""
+        self._handle.save(os.fspath(path))
+
+    def disassemble(self) -> str:
+        """Assembly text that assembles to the same program."""
+        return self._handle.disassemble()
+
+    def verify(self, require_proved: bool = False) -> Verified:
+        """Proves the program against every rule. `require_proved` also refuses dynamic accesses that may trap."""
+        return Verified(*self._handle.verify(require_proved))
+
+    def run(
+        self, inputs: Mapping[str, np.ndarray] | None = None, strict: bool = False, seed: int = 0, verify: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Runs the program and returns its outputs. Types and shapes of inputs must match exactly.
+
+        `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode.
+        `verify` refuses a program that is not proved. Raises Error for a fault and Trap for a guarded trap.
+        """
+        if verify:
+            self._handle.require_verified()
+        outputs = self._handle.run(self._bytes_of(inputs or {}), strict, seed)
+        result = {}
+        for t in self.tensors:
+            if t.kind == "output":
+                result[t.name] = np.frombuffer(bytearray(outputs[t.name]), numpy_dtype(t.dtype)).reshape(t.shape)
+        return result
+
+    def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:
+        """Predicts the time. Inputs are needed only where the control flow depends on data."""
+        return Profile(self._handle.profile(None if inputs is None else self._bytes_of(inputs), timeline))
+
+    def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, bytes]:
+        tensors = {t.name: t for t in self.tensors if t.kind == "input"}
+        out = {}
+        for name, array in inputs.items():
+            array = np.asarray(array)
+            t = tensors.get(name)
+            if t is None:
+                known = ", ".join(f"`{n}`" for n in tensors) or "none"
+                raise _glia.make_error("RUN-INPUT", f"the program has no input `{name}`", f"Its inputs: {known}.")
+            if array.dtype != numpy_dtype(t.dtype):
+                raise _glia.make_error(
+                    "RUN-INPUT",
+                    f"input `{name}` has type {array.dtype} and must have {numpy_dtype(t.dtype)} ({t.dtype})",
+                    "Convert it first, for example with array.astype.",
+                )
+            if array.shape != t.shape:
+                raise _glia.make_error("RUN-INPUT", f"input `{name}` has shape {array.shape} and must have {t.shape}", "")
+            out[name] = np.ascontiguousarray(array).tobytes()
+        return out
+
+    def __repr__(self) -> str:
+        return f"<glia.Program for {self.target}, {self.cores} core(s), {self.instructions} instructions>"
+
+
+def assemble(text: str, target: str | None = None, file: str = "<text>") -> Program:
+    """Assembles `text`. `target` (a name or the path of a target file) wins over the text's own `target` line."""
+    return Program(_glia.assemble(text, "" if target is None else os.fspath(target), file))
+
+
+def load(path) -> Program:
+    """Opens a program file."""
+    return Program(_glia.load(os.fspath(path)))
