@@ -1,0 +1,79 @@
+"""Runs every example on every target that can, fast and strict, against NumPy; prints a table and a timeline.
+
+Writes build/demo.html, a zoomable timeline of the matmul. Exit status 1 if a result is wrong.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from catalogue import EXAMPLES, error
+
+import glia
+
+WIDTH = 96
+
+
+def run_one(example, target):
+    """(what happened, largest error, predicted microseconds)"""
+    program = glia.assemble(example.path.read_text(), target=target, file=str(example.path.name))
+    verdict = program.verify()
+    if not verdict.ok:
+        return f"refused: {verdict.diagnostics[0].code}", None, None
+    inputs = example.inputs(np.random.default_rng(7))
+    fast = program.run(inputs, verify=False)
+    strict = program.run(inputs, strict=True, seed=7, verify=False)
+    worst = error(fast, example.reference(inputs))
+    time = program.profile(inputs, timeline=False).total / 1000
+    if any(fast[n].tobytes() != strict[n].tobytes() for n in fast):
+        return "strict differs from fast", worst, time
+    return ("ok" if worst <= example.tolerance else "WRONG"), worst, time
+
+
+def timeline(program, inputs):
+    """Text bars: one row per engine and queue, time from left to right."""
+    profile = program.profile(inputs)
+    total = profile.total
+    rows = {}
+    for lane, start, end in profile.timeline:
+        row = rows.setdefault(lane, [0.0] * WIDTH)
+        first, last = start / total * WIDTH, end / total * WIDTH
+        for i in range(int(first), min(int(last) + 1, WIDTH)):
+            row[i] += max(0.0, min(last, i + 1) - max(first, i))
+    name_width = max(map(len, rows))
+    for lane, row in rows.items():
+        bar = "".join(" ░▒▓█"[min(4, int(np.ceil(min(x, 1) * 4)))] for x in row)
+        print(f"  {lane:{name_width}} |{bar}|")
+    print(f"  {'':{name_width}}  0{f'{total / 1000:.1f} us':>{WIDTH - 1}}")
+    return profile
+
+
+def main():
+    failures = 0
+    print(f"{'example':18} {'target':7} {'result':10} {'max error':>10} {'predicted':>12}")
+    for example in EXAMPLES:
+        for target in example.targets:
+            try:
+                result, worst, time = run_one(example, target)
+            except glia.Error as e:
+                result, worst, time = f"error: {e.diagnostics[0].code}", None, None
+                print(e, file=sys.stderr)
+            failures += result != "ok"
+            shown = "" if worst is None else "exact" if worst == 0 else f"{worst:.1e}"
+            print(f"{example.name:18} {target:7} {result:10} {shown:>10} {'' if time is None else f'{time:9.2f} us':>12}")
+    print()
+
+    example = next(e for e in EXAMPLES if e.name == "matmul")
+    program = glia.assemble(example.path.read_text(), target="trn2", file=example.path.name)
+    print("matmul 512 x 512 x 512 on trn2:")
+    profile = timeline(program, None)
+    page = Path("build/demo.html")
+    page.write_text(profile.html())
+    print(f"\nThe same timeline, to zoom: {page}")
+    if failures:
+        print(f"{failures} results are not as they should be", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+// Programs for Python: the doors to assembler, container, verifier, simulator and timing. Arrays cross as bytes; types and
+// shapes are checked in glia/program.py, everything else here or below.
+#include "Bindings.h"
+#include "glia/Program/Assembler.h"
+#include "glia/Program/Container.h"
+#include "glia/Sim/Simulator.h"
+#include "glia/Sim/Timing.h"
+#include "glia/Support/Diagnostic.h"
+#include "glia/Verify/Verify.h"
+
+#include <cstring>
+#include <nanobind/stl/shared_ptr.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace glia {
+
+static const char *kindName(TensorKind k) {
+  static const char *const names[] = {"input", "output", "constant", "scratch"};
+  return names[static_cast<int>(k)];
+}
+
+static nb::list diagnosticList(const std::vector<Diagnostic> &ds) {
+  nb::list out;
+  for (const Diagnostic &d : ds)
+    out.append(nb::cast(d));
+  return out;
+}
+
+static void raise(const char *exception, const Diagnostic &d) {
+  nb::object e = raisable(exception, diagnosticList({d}));
+  PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(e.ptr())), e.ptr());
+  throw nb::python_error();
+}
+
+static TensorData toTensorData(nb::dict arrays) {
+  TensorData out;
+  for (auto [name, data] : arrays) {
+    nb::bytes b = nb::cast<nb::bytes>(data);
+    std::vector<std::byte> &v = out[nb::cast<std::string>(name)];
+    v.resize(b.size());
+    std::memcpy(v.data(), b.c_str(), b.size());
+  }
+  return out;
+}
+
+static nb::tuple verifyProgram(const Program &p, bool requireProved) {
+  VerifyOptions options;
+  options.requireProved = requireProved;
+  VerifyResult r;
+  {
+    nb::gil_scoped_release release;
+    r = verify(p, options);
+  }
+  static const char *const proofs[] = {"proved", "skips", "may trap"};
+  nb::list accesses;
+  for (const DynamicAccess &a : r.dynamicAccesses) {
+    nb::dict entry;
+    entry["where"] = format("core%d.%s#%u", a.core, std::string(name(a.engine)).c_str(), a.index);
+    entry["operand"] = a.slot;
+    entry["proof"] = proofs[static_cast<int>(a.proof)];
+    entry["why"] = a.why;
+    accesses.append(entry);
+  }
+  return nb::make_tuple(diagnosticList(r.diagnostics), accesses, r.instructions);
+}
+
+static nb::dict runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
+  const TensorData in = toTensorData(inputs);
+  RunOptions options;
+  options.strict = strict;
+  options.seed = seed;
+  RunResult r;
+  {
+    nb::gil_scoped_release release;
+    r = run(p, in, options);
+  }
+  if (!r.printed.empty())
+    nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
+  if (r.fault)
+    raise("Error", *r.fault);
+  if (r.trap)
+    raise("Trap", *r.trap);
+  nb::dict out;
+  for (const auto &[name, data] : r.outputs)
+    out[name.c_str()] = nb::bytes(data.data(), data.size());
+  return out;
+}
+
+void bindPrograms(nb::module_ &m) {
+  nb::class_<Program>(m, "Program")
+      .def_prop_ro("target", [](const Program &p) { return p.target->name; })
+      .def_prop_ro("cores", [](const Program &p) { return p.cores; })
+      .def_prop_ro("instructions", &Program::instructionCount)
+      .def_prop_ro("tensors",
+                   [](const Program &p) {
+                     nb::list out;
+                     for (const Tensor &t : p.tensors)
+                       out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
+                     return out;
+                   })
+      .def("verify", &verifyProgram)
+      .def("run", &runProgram);
+
+  m.def("make_error", [](std::string code, std::string message, std::string advice) {
+    return raisable("Error", diagnosticList(Error(std::move(code), std::move(message), std::move(advice)).diagnostics()));
+  });
+  m.def("assemble", [](std::string_view text, std::string_view target, std::string_view file) {
+    return std::make_shared<Program>(assemble(text, file, target.empty() ? nullptr : loadTarget(target)));
+  });
+}
+
+} // namespace glia
