@@ -106,7 +106,6 @@ EXAMPLES = [
         "dynamic_loop",
         lambda r: {"x": normal(r, 8, 128, 512), "n": np.array([5], np.int32)},
         dynamic_loop,
-        targets=V3_AND_NEWER,
     ),
     Example(
         "two_core_sum",
