@@ -1,0 +1,151 @@
+// Fast mode: results only. Each stream runs until it waits; a DMA is done when it is issued. That is one of the orders the
+// ordering model allows, so a program without faults gives the same bytes as in strict mode.
+#include "Machine.h"
+
+#include <deque>
+#include <map>
+
+namespace glia::sim {
+
+namespace {
+
+class Fast : public Machine {
+public:
+  Fast(const Program &p, const TensorData &inputs, const RunOptions &options) : Machine(p, inputs, options) {
+    for (const Semaphore &s : p.semaphores)
+      semaphores.push_back(s.initial);
+  }
+
+  RunResult run() {
+    return finish([this] { runAll(); });
+  }
+
+private:
+  std::vector<int32_t> semaphores;
+  std::map<std::string_view, std::map<int, uint64_t>> barriers;   // name -> core -> arrivals
+  std::map<std::pair<int, int>, std::deque<Prepared>> pipes;      // (core, pipe) -> issued and not yet met
+
+  void runAll() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (StreamState &s : streams)
+        moved |= runStream(s);
+    }
+    std::vector<std::string> open;
+    for (const auto &[key, side] : pipes)
+      for (const Prepared &x : side)
+        open.push_back(describe(program, x.id) + " never meets its partner on the other core");
+    for (const StreamState &s : streams)
+      if (!s.ended() || !open.empty())
+        throw deadlock([&](int i) { return semaphores[i]; }, std::move(open));
+  }
+
+  bool runStream(StreamState &s) {
+    bool moved = false;
+    while (!s.ended()) {
+      if (s.barrier) {
+        if (!metAt(s))
+          return moved;
+        leaveBarrier(s);
+        moved = true;
+        continue;
+      }
+      const auto waits = waitsOf(s);
+      for (; s.waited < static_cast<int>(waits.size()); ++s.waited) {
+        const SyncOp &w = waits[s.waited];
+        if (semaphores[w.semaphore] < w.value)
+          return moved;
+        if (w.kind == SyncKind::WaitGeConsume)
+          semaphores[w.semaphore] -= w.value;
+      }
+      step(s);
+      moved = true;
+    }
+    return moved;
+  }
+
+  void step(StreamState &s) {
+    Prepared &x = fetch(s);
+    switch (x.d.def->unit) {
+    case Unit::Compute:
+    case Unit::Register:
+      execute(x, x.operands, 0, 1);
+      break;
+    case Unit::Control:
+      s.waited = 0;
+      control(s, x);
+      update(x);
+      return;
+    case Unit::Dma:
+      checkTransferUpdates(x);
+      if (!x.skip)
+        execute(x, x.operands, 0, 1);
+      break;
+    case Unit::Exchange:
+      checkTransferUpdates(x);
+      pipes[{s.core, pipeOf(x)}].push_back(x);
+      exchange(s.core, pipeOf(x));
+      ++s.pc;
+      s.waited = 0;
+      return;
+    case Unit::Barrier:
+      s.barrier = ++barriers[barrierName(x)][s.core];
+      s.scratch = x;
+      return;
+    }
+    update(x);
+    ++s.pc;
+    s.waited = 0;
+  }
+
+  void update(const Prepared &x) {
+    for (const SyncOp &op : x.d.updates) {
+      int32_t &v = semaphores[op.semaphore];
+      v = semaphoreValue(x.id, op.semaphore,
+                         op.kind == SyncKind::Write ? op.value : op.kind == SyncKind::Sub ? int64_t{v} - op.value : int64_t{v} + op.value);
+    }
+  }
+
+  static std::string_view barrierName(const Prepared &x) {
+    const int slot = x.d.def->slot("name");
+    return slot < 0 ? std::string_view() : x.operands[slot].text;
+  }
+
+  bool metAt(StreamState &s) {
+    const int peer = peerOf(s.core);
+    return peer >= 0 && barriers[barrierName(s.scratch)][peer] >= s.barrier;
+  }
+
+  void leaveBarrier(StreamState &s) {
+    update(s.scratch);
+    s.barrier = 0;
+    s.waited = 0;
+    ++s.pc;
+  }
+
+  void exchange(int core, int pipe) {
+    const int peer = peerOf(core);
+    if (peer < 0)
+      return;
+    auto &mine = pipes[{core, pipe}], &theirs = pipes[{peer, pipe}];
+    if (mine.empty() || theirs.empty())
+      return;
+    Prepared &a = mine.front(), &b = theirs.front();
+    std::swap(a.operands[sourceSlot(a)], b.operands[sourceSlot(b)]);
+    for (Prepared *x : {&a, &b}) {
+      execute(*x, x->operands, 0, 1);
+      update(*x);
+    }
+    mine.pop_front();
+    theirs.pop_front();
+  }
+};
+
+} // namespace
+
+RunResult runFast(const Program &p, const TensorData &inputs, const RunOptions &options) {
+  Fast machine(p, inputs, options);
+  return machine.run();
+}
+
+} // namespace glia::sim

@@ -1,0 +1,154 @@
+#include "Machine.h"
+
+namespace glia::sim {
+
+// Memory for resolved loop bodies stays bounded whatever the program's size.
+static constexpr size_t kMaxCached = 1 << 15;
+
+Machine::Machine(const Program &p, const TensorData &inputs, const RunOptions &options)
+    : program(p), options(options), memory(p, inputs), resolver(p, memory), exec(*p.target), parts(p.target->dmaEngines) {
+  exec.printed = &result.printed;
+  streams.resize(p.cores * kNumEngines);
+  for (uint32_t c = 0; c < p.cores; ++c)
+    for (int e = 0; e < kNumEngines; ++e) {
+      StreamState &s = streams[c * kNumEngines + e];
+      s.core = static_cast<int>(c);
+      s.engine = static_cast<Engine>(e);
+      s.size = static_cast<uint32_t>(p.stream(s.core, s.engine).instrs.size());
+    }
+}
+
+std::span<const SyncOp> Machine::waitsOf(const StreamState &s) const {
+  const Stream &stream = program.stream(s.core, s.engine);
+  const Instr &in = stream.instrs[s.pc];
+  return {stream.syncs.data() + in.sync, in.numWaits};
+}
+
+Prepared &Machine::fetch(StreamState &s) {
+  current = s.id();
+  if (result.instructions >= options.maxSteps)
+    faultAt(program, s.id(), "SIM-STEPS", format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));
+  ++result.instructions;
+  Prepared *x = &s.scratch;
+  if (s.loops.empty()) {
+    resolver.prepare(s.core, s.engine, s.pc, *x);
+  } else {
+    if (s.cache.empty())
+      s.cache.resize(s.size);
+    std::unique_ptr<Prepared> &slot = s.cache[s.pc];
+    if (slot) {
+      x = slot.get();
+    } else {
+      if (s.cached < kMaxCached) {
+        slot = std::make_unique<Prepared>();
+        x = slot.get();
+        ++s.cached;
+      }
+      resolver.prepare(s.core, s.engine, s.pc, *x);
+    }
+  }
+  if (!x->dynamic.empty())
+    resolver.bind(*x, s.state);
+  return *x;
+}
+
+void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts) {
+  const InstrDef &def = *x.d.def;
+  current = x.id;
+  if (!def.execute)
+    faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(def.name) + "` has no semantics");
+  exec.def = &def;
+  exec.engine = x.d.engine;
+  exec.core = x.d.core;
+  exec.state = &streams[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].state;
+  exec.part = part;
+  exec.parts = ofParts;
+  struct Lend {                        // also when the semantics trap
+    std::vector<Exec::Operand> &a, &b;
+    Lend(std::vector<Exec::Operand> &a, std::vector<Exec::Operand> &b) : a(a), b(b) { a.swap(b); }
+    ~Lend() { a.swap(b); }
+  } lend(exec.operands, operands);
+  def.execute(exec);
+}
+
+void Machine::control(StreamState &s, const Prepared &x) {
+  const std::string_view name = x.d.def->name;
+  auto value = [&](std::string_view slot) { return x.operands[x.d.def->slot(slot)].integer; };
+  if (name == "loop") {
+    const uint32_t begin = s.pc, end = static_cast<uint32_t>(value("end"));
+    const Stream &stream = program.stream(s.core, s.engine);
+    if (end <= begin || end >= s.size || program.opcodes[stream.instrs[end].opcode]->name != "end_loop")
+      faultAt(program, x.id, "LOOP-FORM", "the loop has no end_loop behind it");
+    const int64_t n = value("count");
+    const int reg = value("iv");
+    s.pc = n > 0 ? begin + 1 : end + 1;
+    if (n <= 0)
+      return;
+    while (!s.loops.empty() && begin >= s.loops.back().end)   // left by a branch
+      s.loops.pop_back();
+    s.state.regs[reg] = 0;
+    s.loops.push_back({begin, end, reg, 0, n});
+  } else if (name == "end_loop") {
+    const uint32_t begin = static_cast<uint32_t>(value("begin"));
+    while (!s.loops.empty() && s.loops.back().end < s.pc)
+      s.loops.pop_back();
+    if (s.loops.empty() || s.loops.back().begin != begin || s.loops.back().end != s.pc)
+      faultAt(program, x.id, "LOOP-FORM", "this end_loop does not belong to the loop that is running");
+    StreamState::Loop &loop = s.loops.back();
+    if (++loop.i < loop.n) {
+      s.state.regs[loop.reg] = static_cast<int32_t>(loop.i);
+      s.pc = loop.begin + 1;
+    } else {
+      s.loops.pop_back();
+      ++s.pc;
+    }
+  } else if (name == "branch") {
+    const int cond = x.d.def->slot("cond");
+    const std::string_view test = x.d.def->slots[cond].names->names[x.operands[cond].integer];
+    const int32_t a = s.state.regs[value("a")], b = value("b");
+    const bool taken = test == "always" || (test == "lt" && a < b) || (test == "le" && a <= b) || (test == "eq" && a == b) ||
+                       (test == "ne" && a != b) || (test == "ge" && a >= b) || (test == "gt" && a > b);
+    const uint32_t target = static_cast<uint32_t>(value("target"));
+    if (target <= s.pc)
+      faultAt(program, x.id, "BRANCH-FORM", format("the branch jumps back to instruction %u", target));
+    s.pc = taken ? target : s.pc + 1;
+  } else {
+    faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(name) + "` is no control flow the simulator knows");
+  }
+}
+
+int Machine::pipeOf(const Prepared &x) const {
+  const int slot = x.d.def->slot("pipe");
+  return slot < 0 ? 0 : x.operands[slot].integer;
+}
+
+void Machine::checkTransferUpdates(const Prepared &x) const {
+  for (const SyncOp &op : x.d.updates)
+    if (op.kind != SyncKind::Add || op.value != parts)
+      faultAt(program, x.id, "SYNC-FORM",
+              format("a transfer adds %d to a semaphore, one for each part, and this one asks for %d", parts, op.value));
+}
+
+int32_t Machine::semaphoreValue(InstrId by, int semaphore, int64_t value) const {
+  const int64_t max = program.target->semaphoreMax;
+  if (value < 0 || value > max)
+    faultAt(program, by, "SYNC-RANGE",
+            format("semaphore `%s` becomes %lld and holds 0 to %lld", program.semaphores[semaphore].name.c_str(), (long long)value,
+                   (long long)max),
+            {}, std::to_string(value), "0 to " + std::to_string(max));
+  return static_cast<int32_t>(value);
+}
+
+std::string Machine::blockedOn(const StreamState &s, int32_t semaphoreNow) const {
+  const std::string who = describe(program, s.id());
+  if (s.barrier)
+    return who + format(" stands in its barrier (number %llu of that name), which the other core does not reach",
+                        (unsigned long long)s.barrier);
+  const auto waits = waitsOf(s);
+  if (s.waited >= static_cast<int>(waits.size()))
+    return who + " cannot go on";
+  const SyncOp &w = waits[s.waited];
+  return who + format(" waits for `%s` >= %d, which is %d", program.semaphores[w.semaphore].name.c_str(), w.value, semaphoreNow);
+}
+
+} // namespace glia::sim

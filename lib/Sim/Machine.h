@@ -1,0 +1,106 @@
+// What fast and strict mode share: streams with their control flow, the semantics' calling convention, semaphore arithmetic.
+#pragma once
+#include "Memory.h"
+#include "Resolve.h"
+
+namespace glia::sim {
+
+struct StreamState {
+  int core = 0;
+  Engine engine = Engine::Sync;
+  uint32_t pc = 0, size = 0;
+  int waited = 0;                    // waits of the instruction at pc that have passed
+  uint64_t barrier = 0;              // > 0: stands in the barrier of that number (of its name)
+  EngineState state;
+  struct Loop {
+    uint32_t begin, end;
+    int reg;
+    int64_t i, n;
+  };
+  std::vector<Loop> loops;
+  // Instructions in loops are resolved once; others each time, into `scratch`.
+  std::vector<std::unique_ptr<Prepared>> cache;
+  size_t cached = 0;
+  Prepared scratch;
+  bool ended() const { return pc >= size; }
+  InstrId id() const { return {static_cast<uint8_t>(core), engine, pc}; }
+};
+
+class Machine {
+public:
+  Machine(const Program &p, const TensorData &inputs, const RunOptions &options);
+
+protected:
+  const Program &program;
+  const RunOptions &options;
+  Memory memory;
+  Resolver resolver;
+  Exec exec;
+  RunResult result;
+  std::vector<StreamState> streams;  // [core * kNumEngines + engine]
+  const int parts;                   // increments per DMA
+  InstrId current;                   // what runs now, for traps
+
+  // Runs `body` and turns what it throws into the result.
+  template <class Body> RunResult finish(Body &&body);
+  StreamState &stream(InstrId id) { return streams[id.core * kNumEngines + static_cast<int>(id.engine)]; }
+  std::span<const SyncOp> waitsOf(const StreamState &s) const;
+  // The instruction at pc, resolved, registers read. Counts it. Throws Fault or Trap.
+  Prepared &fetch(StreamState &s);
+  // Runs the semantics on `operands`, which come back unchanged.
+  void execute(const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts);
+  // Control flow: moves pc. `x` is loop, end_loop or branch.
+  void control(StreamState &s, const Prepared &x);
+  // An exchange is executed on each core with the other core's source.
+  static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }
+  int pipeOf(const Prepared &x) const;
+  int peerOf(int core) const { return (core ^ 1) < static_cast<int>(program.cores) ? core ^ 1 : -1; }
+  void checkTransferUpdates(const Prepared &x) const;
+  // value + delta, or a fault if it leaves the range of a semaphore.
+  int32_t semaphoreValue(InstrId by, int semaphore, int64_t value) const;
+  // One line per stream that has not ended: what it waits for.
+  template <class Value> Fault deadlock(Value &&semaphoreNow, std::vector<std::string> more = {}) const;
+  std::string blockedOn(const StreamState &s, int32_t semaphoreNow) const;
+};
+
+template <class Value> Fault Machine::deadlock(Value &&semaphoreNow, std::vector<std::string> more) const {
+  std::vector<std::string> notes;
+  const StreamState *first = nullptr;
+  for (const StreamState &s : streams) {
+    if (s.ended())
+      continue;
+    first = first ? first : &s;
+    const auto waits = waitsOf(s);
+    const bool onSemaphore = !s.barrier && s.waited < static_cast<int>(waits.size());
+    notes.push_back(blockedOn(s, onSemaphore ? semaphoreNow(waits[s.waited].semaphore) : 0));
+  }
+  notes.insert(notes.end(), more.begin(), more.end());
+  Diagnostic d;
+  if (first)
+    d = diagnosticAt(program, first->id(), "SIM-DEADLOCK", notes.front() + ", and nothing else can run");
+  else
+    d = Diagnostic{"SIM-DEADLOCK", "an exchange between the cores never meets its partner", {}, {}, {}, {},
+                   "The n-th sendrecv on a pipe of one core needs the n-th on the other.", {}, Severity::Error};
+  if (first)
+    notes.erase(notes.begin());
+  d.notes = std::move(notes);
+  return Fault{std::move(d)};
+}
+
+template <class Body> RunResult Machine::finish(Body &&body) {
+  try {
+    body();
+    result.outputs = memory.outputs();
+  } catch (Fault &f) {
+    result.fault = std::move(f.diagnostic);
+  } catch (Trap &t) {
+    result.trap = diagnosticAt(program, current, t.code, t.message);
+  }
+  return std::move(result);
+}
+
+// The two modes. Bad programs end in RunResult::fault.
+RunResult runFast(const Program &p, const TensorData &inputs, const RunOptions &options);
+RunResult runStrict(const Program &p, const TensorData &inputs, const RunOptions &options);
+
+} // namespace glia::sim

@@ -1,0 +1,81 @@
+#include "Memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace glia::sim {
+
+Pages::Pages(size_t bytes) : size(bytes) {
+  void *p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw Error("RUN-MEMORY", format("the host has no room for %lld bytes of simulated memory", (long long)bytes),
+                "Make the program's tensors smaller, or run it on a larger machine.");
+  start = static_cast<std::byte *>(p);
+}
+
+Pages::~Pages() {
+  if (start)
+    ::munmap(start, size);
+}
+
+// A pitch of a power of two (or near one) puts all partitions into the same cache sets: one more line avoids that.
+static int64_t paddedPitch(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
+
+Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p.cores) {
+  const Target &t = *p.target;
+  struct Chip {
+    std::byte *base;
+    int64_t pitch, bytes;
+  };
+  std::vector<std::array<Chip, 2>> chips(cores);
+  for (auto &chip : chips)
+    for (Space s : {Space::Sbuf, Space::Psum}) {
+      const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
+      const int64_t pitch = paddedPitch(bytes);
+      chip[static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions).data(), pitch, bytes};
+    }
+  for (const Allocation &a : p.allocations) {
+    const Chip &chip = chips[a.core][static_cast<int>(a.space)];
+    Place &place = allocations.emplace_back();
+    place.base = chip.base;
+    place.pitch = chip.pitch;
+    place.space = a.space;
+    place.firstPartition = a.partition;
+    place.start = a.byteOffset;
+    // An allocation that leaves its memory has only the part that is there; a negative start has nothing.
+    const bool outside = a.partition < 0 || a.byteOffset < 0;
+    place.partitions = outside ? 0 : static_cast<int32_t>(std::clamp<int64_t>(t.partitions - a.partition, 0, a.partitions()));
+    place.bytes = outside ? 0 : std::clamp<int64_t>(chip.bytes - a.byteOffset, 0, a.bytesPerPartition());
+  }
+  for (const Tensor &x : p.tensors) {
+    Place place;
+    place.bytes = x.bytes();
+    for (size_t core = 0; core < cores; ++core) {
+      if (x.kind == TensorKind::Input) {
+        // Nothing may write to an input, so the caller's bytes serve as they are.
+        place.base = const_cast<std::byte *>(inputs.find(x.name)->second.data());
+        place.readOnly = true;
+      } else if (x.kind == TensorKind::Constant) {
+        place.base = const_cast<std::byte *>(x.data.data());
+        place.readOnly = true;
+      } else if (core == 0 || !x.shared) {
+        place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
+      }
+      tensors.push_back(place);
+    }
+  }
+}
+
+TensorData Memory::outputs() const {
+  TensorData out;
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    if (program.tensors[i].kind != TensorKind::Output)
+      continue;
+    const Place &place = tensors[i * cores];
+    out[program.tensors[i].name].assign(place.base, place.base + place.bytes);
+  }
+  return out;
+}
+
+} // namespace glia::sim

@@ -1,0 +1,54 @@
+// The memories of a run: SBUF and PSUM of every core, HBM tensors. Pages are mapped lazily and read as zero until written.
+#pragma once
+#include "glia/Program/Program.h"
+#include "glia/Sim/Simulator.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace glia::sim {
+
+// Zeroed pages that cost nothing until touched. Throws Error RUN-MEMORY if the host refuses.
+class Pages {
+public:
+  Pages() = default;
+  explicit Pages(size_t bytes);
+  Pages(Pages &&o) noexcept : start(o.start), size(o.size) { o.start = nullptr; }
+  Pages(const Pages &) = delete;
+  ~Pages();
+  std::byte *data() const { return start; }
+
+private:
+  std::byte *start = nullptr;
+  size_t size = 0;
+};
+
+// An object in a core's view. On chip, `base` is the first byte of the whole memory and starts are absolute.
+struct Place {
+  std::byte *base = nullptr;
+  int64_t pitch = 0;             // bytes from one partition to the next; 0 in HBM
+  Space space = Space::Hbm;
+  int32_t firstPartition = 0, partitions = 1;
+  int64_t start = 0, bytes = 0;  // of the object, per partition on chip; cut to what the memory has
+  bool readOnly = false;
+};
+
+class Memory {
+public:
+  Memory(const Program &p, const TensorData &inputs);
+  const Place &place(ObjectRef o, int core) const {
+    return o.kind == ObjectKind::Allocation ? allocations[o.index] : tensors[o.index * cores + core];
+  }
+  TensorData outputs() const;
+
+private:
+  const Program &program;
+  size_t cores;
+  std::vector<Pages> pages;
+  std::vector<Place> allocations, tensors;   // tensors: [tensor][core]
+};
+
+// Throws Error RUN-INPUT unless `inputs` are exactly the program's inputs, with the sizes and values they promise.
+void checkInputs(const Program &p, const TensorData &inputs);
+
+} // namespace glia::sim
