@@ -33,6 +33,15 @@ constexpr TypeNeed kTypeNeeds[] = {
 bool isMove(Unit u) { return u == Unit::Dma || u == Unit::Exchange; }
 bool isIndexSlot(const Slot &s) { return s.name.ends_with("_index"); }
 
+// Rows of this operand are chosen by an index tensor: the slot `dst_index` belongs to the slot `dst`.
+bool isIndexed(const Decoded &d, int slot) {
+  const std::string_view of = d.def->slots[slot].name;
+  for (size_t i = 0; i < d.values.size(); ++i)
+    if (d.values[i].kind == Value::Tensor && isIndexSlot(d.def->slots[i]) && d.def->slots[i].name.substr(0, d.def->slots[i].name.size() - 6) == of)
+      return true;
+  return false;
+}
+
 // A result may lie exactly on a source only where each partition is read before it is written.
 bool worksInPlace(const InstrDef &d) {
   if (d.unit == Unit::Exchange)
@@ -92,7 +101,7 @@ const std::vector<OperandInfo> &OperandRules::place(const Decoded &d) {
   return infos;
 }
 
-void OperandRules::check(const Decoded &d) {
+bool OperandRules::check(const Decoded &d) {
   int written = 0, tensorOperands = 0;
   bool plainMove = isMove(d.def->unit);
   const Pattern *first = nullptr;
@@ -107,22 +116,24 @@ void OperandRules::check(const Decoded &d) {
       plainMove = false;
     first = infos[i].pattern;
   }
+  bool reached = true;
   for (size_t i = 0; i < d.values.size(); ++i)
     if (d.values[i].kind == Value::Tensor) {
-      checkOne(d, static_cast<int>(i));
+      reached = checkOne(d, static_cast<int>(i)) && reached;
       checkType(d, static_cast<int>(i), plainMove);
     }
   if (written && tensorOperands > 1)
     checkPairs(d);
+  return reached;
 }
 
-void OperandRules::checkOne(const Decoded &d, int slot) {
+bool OperandRules::checkOne(const Decoded &d, int slot) {
   const Access &a = d.values[slot].access;
   const OperandInfo &o = infos[slot];
   const PatternFacts &f = patterns[a.pattern];
   const bool writes = isWritten(d.def->slots[slot].kind);
 
-  checkReach(d, slot);
+  const bool reached = checkReach(d, slot);
   checkBounds(d, slot);
   if (d.def->unit == Unit::Compute && o.onChip())
     checkEngineOperand(d, slot);
@@ -139,12 +150,13 @@ void OperandRules::checkOne(const Decoded &d, int slot) {
                                             (long long)o.byteOffset, f.aligned ? "" : " plus a register times a step that is no whole element",
                                             std::string(name(o.dtype())).c_str(), size), text(o.byteOffset), "a multiple of " + text(size));
   if (!writes)
-    return;
+    return reached;
   if (object(a.object).readOnly)
     r.fail("READ-ONLY", d, slot, format("%s is an %s and is written", r.operand(d, slot).c_str(),
                                         p.tensors[a.object.index].kind == TensorKind::Input ? "input" : "unchangeable constant"));
-  if (!f.distinct)
+  if (!f.distinct && !isIndexed(d, slot))
     r.fail("WRITE-ONCE", d, slot, format("%s writes an element more than once", r.operand(d, slot).c_str()));
+  return reached;
 }
 
 void OperandRules::checkBounds(const Decoded &d, int slot) {
@@ -156,8 +168,8 @@ void OperandRules::checkBounds(const Decoded &d, int slot) {
     r.fail("OPERAND-BOUNDS", d, slot, format("%s takes partitions %d to %lld of an allocation with %lld", r.operand(d, slot).c_str(), a.partition,
                                              (long long)a.partition + x.partitions - 1, (long long)o.partitions),
            text(int64_t{a.partition} + x.partitions), text(o.partitions));
-  if (x.numDynamic > static_cast<int>(f.movesPartition))       // the address within the object is not known here
-    return;
+  if (isIndexed(d, slot) || std::any_of(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, [](const DynamicTerm &t) { return !t.partition; }))
+    return;                                                    // where it starts in the object is not known here
   const __int128 lo = static_cast<__int128>(a.byteOffset) + f.lo, hi = static_cast<__int128>(a.byteOffset) + f.hi;
   if (lo < 0 || hi > o.bytes)
     r.fail("OPERAND-BOUNDS", d, slot, format("%s takes bytes %lld to %lld of %lld", r.operand(d, slot).c_str(), (long long)clampFar(lo),
@@ -187,18 +199,19 @@ void OperandRules::checkEngineOperand(const Decoded &d, int slot) {
            text(f.minStride), "0 or more");
 }
 
-void OperandRules::checkReach(const Decoded &d, int slot) {
+bool OperandRules::checkReach(const Decoded &d, int slot) {
   const Unit u = d.def->unit;
   if (u != Unit::Compute && !isMove(u))
-    return;
+    return true;
   const Reach &reach = isMove(u) ? kDmaReach : kEngineReach[static_cast<int>(d.engine)];
   const bool writes = isWritten(d.def->slots[slot].kind);
   const Space s = infos[slot].space;
   if ((writes ? reach.writes : reach.reads) >> static_cast<int>(s) & 1)
-    return;
+    return true;
   const std::string who = isMove(u) ? "DMA" : "the " + std::string(name(d.engine)) + " engine";
   r.fail("ENGINE-REACH", d, slot, format("%s is in %s, which %s cannot %s", r.operand(d, slot).c_str(), std::string(name(s)).c_str(), who.c_str(),
                                          writes ? "write" : "read"), std::string(name(s)));
+  return false;
 }
 
 // Bytes of any type can be moved; computing on a type, converting included, takes hardware for it.

@@ -46,7 +46,8 @@ bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const 
 class SyncRules {
 public:
   SyncRules(const Program &p, Reporter &r);
-  void check(const Decoded &d);
+  void checkSyncs(const InstrDef &def, const InstrRef &at, std::span<const SyncOp> ops);
+  void checkQueue(const Decoded &d);
 
 private:
   const Program &p;
@@ -61,7 +62,8 @@ public:
   OperandRules(const Program &p, Reporter &r);
   // Places the operands of `d` in memory; the result is valid until the next call.
   const std::vector<OperandInfo> &place(const Decoded &d);
-  void check(const Decoded &d);
+  // False: an operand is where its engine cannot reach, and the rules of the instruction itself make no sense.
+  bool check(const Decoded &d);
 
 private:
   const Program &p;
@@ -76,10 +78,10 @@ private:
   std::array<std::string_view, kNumDTypes> typeFeature;
 
   const ObjectFacts &object(ObjectRef o) const { return o.kind == ObjectKind::Tensor ? tensors[o.index] : allocations[o.index]; }
-  void checkOne(const Decoded &d, int slot);
+  bool checkOne(const Decoded &d, int slot);
   void checkBounds(const Decoded &d, int slot);
   void checkEngineOperand(const Decoded &d, int slot);
-  void checkReach(const Decoded &d, int slot);
+  bool checkReach(const Decoded &d, int slot);
   void checkType(const Decoded &d, int slot, bool plainMove);
   void checkPairs(const Decoded &d);
   void checkPair(const Decoded &d, int written, int other);

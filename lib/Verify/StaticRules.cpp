@@ -2,6 +2,7 @@
 // what its own definition asks for.
 #include "StaticParts.h"
 
+#include <algorithm>
 #include <set>
 
 namespace glia {
@@ -48,17 +49,9 @@ public:
   }
 
   void run() {
-    Decoded d;
     for (uint32_t c = 0; c < p.cores; ++c)
-      for (int e = 0; e < kNumEngines; ++e) {
-        const Stream &s = p.stream(static_cast<int>(c), static_cast<Engine>(e));
-        for (uint32_t i = 0; i < s.instrs.size(); ++i) {
-          if (r.full())
-            return;
-          decode(p, static_cast<int>(c), static_cast<Engine>(e), i, d);
-          check(d, abilities[s.instrs[i].opcode]);
-        }
-      }
+      for (int e = 0; e < kNumEngines && !r.full(); ++e)
+        runStream(static_cast<int>(c), static_cast<Engine>(e));
   }
 
 private:
@@ -71,19 +64,50 @@ private:
   OperandRules operands;
   SyncRules syncs;
   std::vector<Ability> abilities;          // per opcode
+  std::vector<uint32_t> passed = std::vector<uint32_t>(1 << 15);
+  Decoded decoded;
   std::vector<std::set<int32_t>> sets;     // per core: activation sets that are loaded
   const InstrDef *tableLoad = nullptr;
   int setSlot = -1;
 
+  // An instruction with the same words as one that passed passes too: `passed` remembers such instructions by a hash.
+  void runStream(int core, Engine engine) {
+    const Stream &s = p.stream(core, engine);
+    const uint32_t n = static_cast<uint32_t>(s.instrs.size());
+    std::fill(passed.begin(), passed.end(), UINT32_MAX);
+    auto wordsOf = [&](uint32_t i) {
+      const size_t end = i + 1 < n ? s.instrs[i + 1].words : s.words.size();
+      return std::span(s.words.data() + s.instrs[i].words, end - s.instrs[i].words);
+    };
+    for (uint32_t i = 0; i < n; ++i) {
+      if (r.full())
+        return;
+      const Instr &in = s.instrs[i];
+      syncs.checkSyncs(*p.opcodes[in.opcode], {core, engine, i}, {s.syncs.data() + in.sync, size_t{in.numWaits} + in.numUpdates});
+      const std::span<const uint32_t> words = wordsOf(i);
+      uint64_t hash = in.opcode;
+      for (uint32_t w : words)
+        hash = (hash ^ w) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+      uint32_t &like = passed[hash % passed.size()];
+      if (like != UINT32_MAX && s.instrs[like].opcode == in.opcode && std::ranges::equal(wordsOf(like), words))
+        continue;
+      const uint64_t before = r.broken();
+      decode(p, core, engine, i, decoded);
+      check(decoded, abilities[in.opcode]);
+      if (r.broken() == before)
+        like = i;
+    }
+  }
+
   void check(const Decoded &d, const Ability &a) {
-    syncs.check(d);
+    syncs.checkQueue(d);
     if (!mayIssue(d, a))                   // the other rules would only repeat it
       return;
     const std::vector<OperandInfo> &infos = operands.place(d);
-    operands.check(d);
+    const bool reached = operands.check(d);
     if (d.def == tableLoad)
       countSet(d);
-    if (d.def->check) {
+    if (d.def->check && reached) {
       OneInstruction one(p, d, infos, r);
       d.def->check(one);
     }

@@ -7,21 +7,23 @@ SyncRules::SyncRules(const Program &p, Reporter &r) : p(p), r(r), queueOwner(p.q
 
 static std::string nameOf(const Program &p, const SyncOp &op) { return "`" + p.semaphores[op.semaphore].name + "`"; }
 
-void SyncRules::check(const Decoded &d) {
+void SyncRules::checkSyncs(const InstrDef &def, const InstrRef &at, std::span<const SyncOp> ops) {
   const Target &t = *p.target;
-  for (std::span<const SyncOp> list : {d.waits, d.updates})
-    for (const SyncOp &op : list)
-      if (op.value > t.semaphoreMax)
-        r.fail("SYNC-RANGE", d, -1, format("%d on %s, which holds at most %lld", op.value, nameOf(p, op).c_str(), (long long)t.semaphoreMax),
-               std::to_string(op.value), std::to_string(t.semaphoreMax));
+  const bool transfer = def.unit == Unit::Dma || def.unit == Unit::Exchange;
+  for (const SyncOp &op : ops) {
+    if (op.value > t.semaphoreMax)
+      r.fail("SYNC-RANGE", at, -1, format("%d on %s, which holds at most %lld", op.value, nameOf(p, op).c_str(), (long long)t.semaphoreMax),
+             std::to_string(op.value), std::to_string(t.semaphoreMax));
+    const bool wait = op.kind == SyncKind::WaitGe || op.kind == SyncKind::WaitGeConsume;
+    if (transfer && !wait && (op.kind != SyncKind::Add || op.value != t.dmaEngines))
+      r.fail("DMA-UPDATE", at, -1, format("a transfer adds %d to %s, one for each part, and nothing else", t.dmaEngines, nameOf(p, op).c_str()),
+             std::to_string(op.value), std::to_string(t.dmaEngines));
+  }
+}
 
+void SyncRules::checkQueue(const Decoded &d) {
   if (d.def->unit != Unit::Dma && d.def->unit != Unit::Exchange)
     return;
-  for (const SyncOp &op : d.updates)
-    if (op.kind != SyncKind::Add || op.value != t.dmaEngines)
-      r.fail("DMA-UPDATE", d, -1, format("a transfer adds %d to %s, one for each part, and nothing else", t.dmaEngines, nameOf(p, op).c_str()),
-             std::to_string(op.value), std::to_string(t.dmaEngines));
-
   // Several engines on one queue would make the order of its transfers a matter of luck.
   int8_t *owner = nullptr;
   std::string what;
