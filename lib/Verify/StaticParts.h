@@ -20,7 +20,7 @@ struct PatternFacts {                // computed once per pattern
   int64_t lo = 0, hi = 0;            // bytes touched, relative to the start: [lo, hi)
   uint32_t maxCount = 0;
   int64_t maxStride = 0, minStride = 0;   // elements, over dimensions of more than one element
-  uint8_t dims = 0;                  // dimensions of more than one element
+  uint8_t dims = 0;                  // dimensions of more than one element, adjacent ones counted as one
   bool distinct = true;              // no element twice
   bool aligned = true;               // registers move the address by whole elements
   bool movesPartition = false;       // a register is part of the partition address
