@@ -1,0 +1,151 @@
+#include "Contents.h"
+#include "glia/Numerics/Alu.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glia::flow {
+
+namespace {
+
+const Value *slotOf(const Decoded &d, std::string_view name) {
+  const int i = d.def->slot(name);
+  return i < 0 ? nullptr : &d.values[i];
+}
+
+const Pattern &patternOf(const Program &p, const Value &v) { return p.patterns[v.access.pattern]; }
+
+// Integers up to 2^24 pass through fp32 unchanged; beyond that nothing is claimed.
+constexpr int64_t kExact = 1 << 24;
+bool exact(const Content &c) { return c.lo >= -kExact && c.hi <= kExact; }
+
+// Values that the destination's type holds as they are.
+bool fits(DType t, const Content &c) {
+  if (isFloat(t))
+    return t == DType::F32 && exact(c);
+  const int bits = sizeOf(t) * 8;
+  const int64_t lo = info(t).isSigned ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t hi = info(t).isSigned ? (int64_t{1} << (bits - 1)) - 1 : (bits == 64 ? INT64_MAX : (int64_t{1} << bits) - 1);
+  return c.lo >= lo && c.hi <= hi;
+}
+
+bool repeats(const Pattern &p) {                   // a dimension of stride 0 shows elements several times
+  for (int i = 0; i < p.rank; ++i)
+    if (p.dims[i].stride == 0 && p.dims[i].count > 1)
+      return true;
+  return false;
+}
+
+std::optional<Content> iota(const Program &p, const Decoded &d) {
+  const Value *dst = slotOf(d, "dst"), *pattern = slotOf(d, "pattern"), *offset = slotOf(d, "offset");
+  const Value *multiplier = slotOf(d, "channel_multiplier");
+  if (!dst || !pattern || !offset || !multiplier || offset->kind != Value::Int || multiplier->kind != Value::Int)
+    return std::nullopt;
+  Content c{offset->integer, offset->integer, false};
+  int64_t freeCount = 1;
+  for (size_t i = 0; i + 1 < pattern->list.size(); i += 2) {
+    const int64_t span = static_cast<int64_t>(static_cast<int32_t>(pattern->list[i])) * (static_cast<int32_t>(pattern->list[i + 1]) - 1);
+    (span < 0 ? c.lo : c.hi) += span;
+    freeCount *= static_cast<int32_t>(pattern->list[i + 1]);
+  }
+  const int64_t span = static_cast<int64_t>(multiplier->integer) * (patternOf(p, *dst).partitions - 1);
+  (span < 0 ? c.lo : c.hi) += span;
+  c.distinct = freeCount == 1 && multiplier->integer != 0;
+  if (c.lo < INT32_MIN || c.hi > INT32_MAX)
+    return std::nullopt;
+  return c;
+}
+
+// (data op number), for the operations that keep a range.
+std::optional<Content> scalarStep(AluOp op, const Value &operand, bool reverse, Content c) {
+  if (operand.kind != Value::Float || operand.number != std::floor(operand.number) || std::fabs(operand.number) > kExact)
+    return std::nullopt;
+  const int64_t v = static_cast<int64_t>(operand.number);
+  switch (op) {
+  case AluOp::Add: return Content{c.lo + v, c.hi + v, c.distinct};
+  case AluOp::Subtract:
+    return reverse ? Content{v - c.hi, v - c.lo, c.distinct} : Content{c.lo - v, c.hi - v, c.distinct};
+  case AluOp::Multiply: {
+    const int64_t a = c.lo * v, b = c.hi * v;
+    return Content{std::min(a, b), std::max(a, b), c.distinct && v != 0};
+  }
+  case AluOp::Max: return Content{std::max(c.lo, v), std::max(c.hi, v), c.distinct && c.lo >= v};
+  case AluOp::Min: return Content{std::min(c.lo, v), std::min(c.hi, v), c.distinct && c.hi <= v};
+  default: return std::nullopt;
+  }
+}
+
+// A clamp needs only one side of the input to be known: the other comes from the type.
+Content typeRange(DType t) {
+  if (t == DType::I32)
+    return {INT32_MIN, INT32_MAX, false};
+  const int bits = std::min(sizeOf(t) * 8, 32);
+  return info(t).isSigned ? Content{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1, false}
+                          : Content{0, (int64_t{1} << bits) - 1, false};
+}
+
+std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::optional<Content> c) {
+  const Value *data = slotOf(d, "data"), *op0 = slotOf(d, "op0"), *operand0 = slotOf(d, "operand0");
+  if (!data || !op0 || !operand0)
+    return std::nullopt;
+  const DType from = patternOf(p, *data).dtype;
+  if (!c && isInteger(from))
+    c = typeRange(from);
+  if (!c)
+    return std::nullopt;
+  // Integers go through fp32, which is monotone: a bound that is exact in fp32 stays a bound.
+  auto step = [&](std::string_view opName, std::string_view operandName, std::string_view reverseName) {
+    const Value *op = slotOf(d, opName), *operand = slotOf(d, operandName), *reverse = slotOf(d, reverseName);
+    const AluOp which = op ? static_cast<AluOp>(op->integer) : AluOp::Bypass;
+    if (which == AluOp::Bypass)
+      return;
+    if (!operand || isBitOp(which)) {
+      c.reset();
+      return;
+    }
+    const bool clamp = which == AluOp::Max || which == AluOp::Min;
+    if (!exact(*c) && !clamp)
+      c.reset();
+    else
+      c = scalarStep(which, *operand, reverse && reverse->integer, *c);
+  };
+  step("op0", "operand0", "reverse0");
+  if (c)
+    step("op1", "operand1", "reverse1");
+  if (c && !exact(*c))
+    c.reset();
+  return c;
+}
+
+} // namespace
+
+std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::optional<Content> &source) {
+  const Value *dst = slotOf(d, "dst");
+  if (!dst || dst->kind != Value::Tensor)
+    return std::nullopt;
+  const DType to = patternOf(p, *dst).dtype;
+  std::optional<Content> c;
+  if (d.def->name == "iota") {
+    c = iota(p, d);
+  } else if (d.def->name == "memset") {
+    const Value *v = slotOf(d, "value");
+    if (v && v->kind == Value::Float && v->number == std::floor(v->number) && std::fabs(v->number) <= kExact)
+      c = Content{static_cast<int64_t>(v->number), static_cast<int64_t>(v->number), false};
+  } else if (d.def->name == "tensor_scalar") {
+    c = tensorScalar(p, d, source);
+  } else if (d.def->name == "tensor_copy" || d.def->name == "dma_copy") {
+    const Value *src = slotOf(d, "src"), *index = slotOf(d, "src_index");
+    if (source && src && src->kind == Value::Tensor) {
+      const DType from = patternOf(p, *src).dtype;
+      if (from == to || exact(*source))
+        c = source;
+      if (c && (repeats(patternOf(p, *src)) || (index && index->kind == Value::Tensor)))
+        c->distinct = false;
+    }
+  }
+  if (c && !fits(to, *c))
+    c.reset();
+  return c;
+}
+
+} // namespace glia::flow

@@ -1,0 +1,18 @@
+// What is known of values in memory: ranges and distinctness of index tensors (iota, clamps, declared inputs).
+#pragma once
+#include "glia/Program/Decode.h"
+
+#include <optional>
+#include <vector>
+
+namespace glia::flow {
+
+struct Content {
+  int64_t lo = 0, hi = 0;   // every value is in [lo, hi]
+  bool distinct = false;    // no value occurs twice
+};
+
+// What instruction `d` writes to its destination, given what its main source holds (if anything is known).
+std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::optional<Content> &source);
+
+} // namespace glia::flow

@@ -1,0 +1,65 @@
+#include "glia/Verify/Footprint.h"
+
+#include <algorithm>
+
+namespace glia {
+
+ByteRun extent(const Pattern &p) {
+  const int size = sizeOf(p.dtype);
+  ByteRun r{0, size};
+  for (int i = 0; i < p.rank; ++i) {
+    const int64_t span = static_cast<int64_t>(p.dims[i].stride) * (p.dims[i].count - int64_t{1}) * size;
+    (span < 0 ? r.lo : r.hi) += span;
+  }
+  return r;
+}
+
+bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_t maxRuns) {
+  out.clear();
+  const int size = sizeOf(p.dtype);
+  if (p.contiguous()) {
+    out.push_back({start, start + p.elementsPerPartition() * size});
+    return true;
+  }
+  // Each step repeats the runs found so far at the offsets of the next slower dimension.
+  out.push_back({start, start + size});
+  for (int i = p.rank - 1; i >= 0; --i) {
+    int64_t stride = static_cast<int64_t>(p.dims[i].stride) * size;
+    const int64_t count = p.dims[i].count;
+    if (count == 1 || stride == 0)
+      continue;
+    int64_t base = 0;
+    if (stride < 0) {
+      base = stride * (count - 1);
+      stride = -stride;
+    }
+    const size_t n = out.size();
+    if (n == 1 && stride <= out[0].hi - out[0].lo) {
+      out[0] = {out[0].lo + base, out[0].hi + base + stride * (count - 1)};
+      continue;
+    }
+    if (n * count > maxRuns) {
+      const ByteRun e = extent(p);
+      out.assign(1, {start + e.lo, start + e.hi});
+      return false;
+    }
+    out.reserve(n * count);
+    for (size_t k = 0; k < n; ++k)
+      out[k] = {out[k].lo + base, out[k].hi + base};
+    for (int64_t c = 1; c < count; ++c)
+      for (size_t k = 0; k < n; ++k)
+        out.push_back({out[k].lo + c * stride, out[k].hi + c * stride});
+  }
+  std::sort(out.begin(), out.end(), [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; });
+  size_t kept = 0;
+  for (size_t k = 1; k < out.size(); ++k) {
+    if (out[k].lo <= out[kept].hi)
+      out[kept].hi = std::max(out[kept].hi, out[k].hi);
+    else
+      out[++kept] = out[k];
+  }
+  out.resize(kept + 1);
+  return true;
+}
+
+} // namespace glia

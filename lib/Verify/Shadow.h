@@ -1,0 +1,130 @@
+// What is known about the bytes of one memory: who wrote and read them last, whether they are defined, whose they are.
+// Exact: byte intervals, each with cells for sets of partitions (a 32-bit mask per quadrant of the memory).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace glia::flow {
+
+struct Touch {                    // one access: component and its number there, and who it was
+  uint32_t comp = 0, seq = 0;
+  uint32_t who = 0;               // packed instruction identity, see Walk
+};
+
+struct Cell {
+  uint32_t mask = 0;              // partitions of the quadrant
+  int32_t owner = -1;             // allocation that wrote last
+  uint32_t content = 0;           // what is known of the values, index into Contents, 0 = nothing
+  bool written = false, defined = false, matmul = false;
+  Touch write;
+  std::vector<Touch> reads;       // at most one per component
+};
+
+class ByteMap {
+public:
+  // Calls f(Cell&) for every cell of [lo, hi) x mask, creating cells for bytes never touched.
+  template <class F> void visit(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
+    for (auto it = carve(lo, hi); it != nodes.end() && it->first < hi; ++it) {
+      uint32_t rest = mask;
+      std::vector<Cell> &cells = it->second.cells;
+      for (size_t k = 0; k < cells.size() && rest; ++k) {
+        const uint32_t common = cells[k].mask & rest;
+        if (!common)
+          continue;
+        if (common != cells[k].mask) {            // split: the untouched partitions keep a copy
+          Cell copy = cells[k];
+          copy.mask &= ~common;
+          cells[k].mask = common;
+          cells.push_back(std::move(copy));
+        }
+        rest &= ~common;
+        f(cells[k]);
+      }
+      if (rest) {
+        Cell fresh;
+        fresh.mask = rest;
+        cells.push_back(std::move(fresh));
+        f(cells.back());
+      }
+    }
+  }
+
+  // After a write: one cell for the whole rectangle where nothing else is in the way.
+  void assign(int64_t lo, int64_t hi, uint32_t mask, const Cell &value) {
+    auto first = nodes.lower_bound(lo);
+    bool whole = true;
+    auto last = first;
+    for (; last != nodes.end() && last->first < hi; ++last)
+      for (const Cell &c : last->second.cells)
+        whole &= (c.mask & ~mask) == 0;
+    if (whole && first != nodes.end()) {
+      Node &n = first->second;
+      n.hi = hi;
+      n.cells.resize(1);
+      set(n.cells[0], value);
+      n.cells[0].mask = mask;
+      nodes.erase(std::next(first), last);
+      return;
+    }
+    visit(lo, hi, mask, [&](Cell &c) { set(c, value); });
+  }
+
+  template <class F> void forEach(F &&f) {
+    for (auto &[lo, node] : nodes)
+      for (Cell &c : node.cells)
+        f(lo, node.hi, c);
+  }
+  bool empty() const { return nodes.empty(); }
+
+private:
+  struct Node {
+    int64_t hi = 0;
+    std::vector<Cell> cells;
+  };
+  std::map<int64_t, Node> nodes;                  // by first byte; disjoint
+
+  static void set(Cell &c, const Cell &value) {
+    const uint32_t mask = c.mask;
+    c.owner = value.owner, c.content = value.content, c.written = value.written, c.defined = value.defined;
+    c.matmul = value.matmul, c.write = value.write;
+    c.reads.clear();
+    c.mask = mask;
+  }
+
+  // Makes nodes that begin and end exactly at lo and hi and cover every byte between; returns the first.
+  std::map<int64_t, Node>::iterator carve(int64_t lo, int64_t hi) {
+    auto it = nodes.lower_bound(lo);
+    if (it != nodes.end() && it->first == lo && it->second.hi == hi)
+      return it;
+    if (it != nodes.begin()) {
+      auto before = std::prev(it);
+      if (before->second.hi > lo)
+        it = split(before, lo);
+    }
+    auto first = nodes.end();
+    int64_t at = lo;
+    while (at < hi) {
+      if (it == nodes.end() || it->first > at) {  // a gap
+        const int64_t end = it == nodes.end() ? hi : std::min(hi, it->first);
+        it = nodes.emplace_hint(it, at, Node{end, {}});
+      } else if (it->second.hi > hi) {
+        split(it, hi);
+      }
+      if (first == nodes.end())
+        first = it;
+      at = it->second.hi;
+      ++it;
+    }
+    return first;
+  }
+
+  std::map<int64_t, Node>::iterator split(std::map<int64_t, Node>::iterator it, int64_t at) {
+    Node right = it->second;
+    it->second.hi = at;
+    return nodes.emplace_hint(std::next(it), at, std::move(right));
+  }
+};
+
+} // namespace glia::flow

@@ -1,0 +1,198 @@
+// The walk: one abstract execution of the whole program. Engines step until they block; waits are passed by what their
+// semaphores prove; every access is checked against what is known of the bytes. By S6 (docs/ordering.md) one order that
+// completes stands for all of them.
+#pragma once
+#include "Clock.h"
+#include "Contents.h"
+#include "RegisterValue.h"
+#include "SemaphoreState.h"
+#include "Shadow.h"
+#include "glia/Program/Decode.h"
+#include "glia/Verify/Footprint.h"
+#include "glia/Verify/Reporter.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace glia::flow {
+
+// An operand with its address worked out as far as it is known.
+struct Place {
+  int slot = 0;
+  const Pattern *pattern = nullptr;
+  ObjectRef object;
+  Space space = Space::Sbuf;
+  int core = 0;
+  RegisterValue start;             // absolute byte in the partition or tensor
+  RegisterValue partition;         // absolute first partition
+  int partitions = 0;              // HBM: 0
+  bool fixed = true;               // the address is one number: `runs` is exact
+  std::vector<ByteRun> runs;       // what may be touched
+  int firstPartition = 0, lastPartition = 0;   // [first, last): what may be touched
+};
+
+// An access inside a summarised loop, kept for the check at its end.
+struct LoopAccess {
+  ByteMap *map = nullptr;          // the memory (quadrant 0 stands for all of it)
+  ObjectRef object;
+  uint32_t comp = 0, who = 0;
+  int slot = 0;
+  bool write = false;
+  Motion byteMotion, partitionMotion;
+  int64_t lo = 0, hi = 0;          // hull in the last walked iteration
+  uint32_t earlySeq = 0;           // number of this access in iteration 1
+  Snapshot lateKnowledge;          // what its issuer knew in the last walked iteration
+};
+
+struct LoggedWrite {               // undone when a loop that may not run is left
+  ByteMap *map;
+  int64_t lo, hi;
+  uint32_t mask;
+  bool undefine, notMatmul;
+};
+
+// One execution of a loop by all engines of its group.
+struct LoopRun {
+  std::string group;
+  int members = 1, entered = 0, exited = 0;
+  RegisterValue count;
+  bool summarised = false;
+  int depth = 0;                   // among summarised loops, outermost 0
+  int64_t walked = 0;              // iterations that are walked one by one
+  uint32_t firstWho = 0;           // who entered first, for messages
+  std::map<uint32_t, int64_t> net; // semaphore: additions minus consumption, over the walked iterations
+  std::map<uint32_t, bool> plainWaits, produced;       // semaphores waited on without consuming / added to, in the loop
+  std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses;   // by who, slot, component
+  std::vector<LoggedWrite> writes;
+  std::map<uint32_t, std::shared_ptr<const Clock>> semaphoresBefore;
+};
+
+struct LoopFrame {
+  uint32_t begin = 0, end = 0;     // instruction indices of loop and end_loop
+  int iv = 0;
+  int64_t iteration = 0;
+  bool generic = false;            // the iteration that stands for all that are not walked
+  std::shared_ptr<LoopRun> run;
+  std::shared_ptr<const Clock> knowledgeBefore;
+};
+
+struct EngineWalk {
+  int core = 0;
+  Engine engine = Engine::Sync;
+  uint32_t comp = 0;
+  uint32_t pc = 0, seq = 0;
+  size_t nextWait = 0;
+  bool arrived = false;            // at a barrier, or at the exit of a loop, waiting for the others
+  Knowledge knows;
+  std::array<RegisterValue, 64> regs{};
+  std::vector<LoopFrame> loops;
+  std::map<std::string, uint32_t> loopEntries, barriers;
+  uint32_t maybeUntil = 0;         // instructions before this one may have been skipped by a branch
+  std::array<RegisterValue, 64> regsAtBranch{};
+  int residentSet = -1;
+  bool accumulatorUndefined = true;
+  uint32_t lastSbuf = 0, lastPsum = 0;   // number of the last instruction that touched it (M1, M2)
+  uint32_t lastSbufWho = 0, lastPsumWho = 0;
+};
+
+class Walk {
+public:
+  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result);
+  void run();
+
+private:
+  const Program &program;
+  const VerifyOptions &options;
+  Reporter &reporter;
+  VerifyResult &result;
+  std::vector<EngineWalk> engines;            // core * kNumEngines + engine
+  std::vector<SemaphoreState> semaphores;
+  std::vector<SemaphoreUse> uses;
+  std::vector<uint32_t> queueSeq;
+  std::map<std::pair<int, int>, int> pipeEngine;             // (core, pipe): issuing engine
+  std::map<int, uint32_t> pipeComp, pipeSeq;
+  std::vector<int> queueEngine;                              // issuing engine of each queue, -1 = none yet
+  size_t components = 0;
+  std::vector<std::array<std::array<ByteMap, 4>, 2>> chip;   // [core][SBUF, PSUM][quadrant]
+  std::vector<std::vector<ByteMap>> hbm;                     // [tensor][core, or 0 if shared]
+  std::vector<Content> contents{Content{}};                  // index 0: nothing known
+  std::map<std::string, int> groupMembers;
+  std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> groupRuns;
+  int64_t largestWalkedCount = 0;
+  struct BarrierMeet { std::vector<std::pair<int, Snapshot>> arrived; };   // core, what it knew
+  std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
+  struct PendingExchange { Decoded d; std::vector<Place> places; Snapshot snapshot; };
+  std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
+  std::map<std::tuple<uint32_t, int>, size_t> verdicts;      // (who, slot) -> index in result.dynamicAccesses
+  std::set<std::tuple<std::string, uint32_t, int>> reported;
+  std::vector<ByteRun> runBuffer;
+  Decoded scratch;
+
+  // Walk.cpp
+  void scan();
+  void chooseWalkedLoops();
+  bool step(EngineWalk &e);
+  bool passWaits(EngineWalk &e, const Decoded &d);
+  void fireUpdates(EngineWalk &e, const Decoded &d, const Snapshot &s);
+  void stepCompute(EngineWalk &e, const Decoded &d);
+  void stepRegister(EngineWalk &e, const Decoded &d);
+  void stepDma(EngineWalk &e, const Decoded &d);
+  void stepExchange(EngineWalk &e, const Decoded &d);
+  bool stepBarrier(EngineWalk &e, const Decoded &d);
+  bool stepControl(EngineWalk &e, const Decoded &d);
+  void meetExchanges(int pipe);
+  void checkTables(EngineWalk &e, const Decoded &d);
+  void reportBlocked();
+  void checkOutputs();
+  bool generic(const EngineWalk &e) const { return !e.loops.empty() && genericDepth(e) >= 0; }
+  int genericDepth(const EngineWalk &e) const;
+  Snapshot snapshot(const EngineWalk &e) const;
+  static uint32_t who(const Decoded &d) { return whoIs(d.core, d.engine, d.index); }
+  static uint32_t whoIs(int core, Engine e, uint32_t index) {
+    return static_cast<uint32_t>(core) << 31 | static_cast<uint32_t>(e) << 28 | index;
+  }
+  InstrRef ref(uint32_t who) const { return {static_cast<int>(who >> 31), static_cast<Engine>(who >> 28 & 7), who & 0xFFFFFFFu}; }
+  void fail(std::string_view rule, uint32_t who, int slot, std::string what, std::string value = {}, std::string limit = {},
+            std::vector<std::string> notes = {});
+
+  // WalkAccess.cpp
+  struct Issuer {                              // who makes an access, as the shadow records it
+    uint32_t comp, seq, who;
+    const EngineWalk *engine;                  // whose knowledge orders it
+    const Knowledge *knows;
+  };
+  Place resolve(const EngineWalk &e, const Decoded &d, int slot);
+  void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
+  void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
+  bool read(const Decoded &d, const Place &p, const Issuer &who, uint32_t *content);
+  void write(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
+  void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
+  std::vector<Place> resolveAll(const EngineWalk &e, const Decoded &d);
+  void race(const Decoded &d, const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
+  void verdict(const Decoded &d, int slot, Proof proof, std::string why);
+  ByteMap *mapOf(const Place &p, int quadrant);
+  template <class F> void forEachRect(const Place &p, F &&f);
+  std::optional<Content> inputContent(const Place &p) const;
+  uint32_t keepContent(const std::optional<Content> &c);
+  void logAccess(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &who, bool write);
+
+  // WalkLoops.cpp
+  bool enterLoop(EngineWalk &e, const Decoded &d);
+  bool endLoop(EngineWalk &e);
+  void nextIteration(EngineWalk &e);
+  bool mayOverlap(ObjectRef a, ObjectRef b) const;
+  void leaveLoop(EngineWalk &e);
+  void finishRun(LoopRun &run);
+  void checkLoopOrder(LoopRun &run);
+  void startIteration(EngineWalk &e, LoopFrame &f);
+  void branch(EngineWalk &e, const Decoded &d);
+  bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
+};
+
+} // namespace glia::flow

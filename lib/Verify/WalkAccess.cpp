@@ -1,0 +1,460 @@
+// Addresses, races, definedness, ownership: what the walk does with the operands of one instruction.
+#include "Walk.h"
+#include "glia/Numerics/Alu.h"
+
+#include <algorithm>
+
+namespace glia::flow {
+
+// ---- addresses ----------------------------------------------------------------------------------------------
+
+static RegisterValue sum(const RegisterValue &a, const RegisterValue &b) {
+  RegisterValue v = apply(RegOp::Add, a, b);
+  return v;
+}
+
+Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
+  const Access &a = d.values[slot].access;
+  Place p;
+  p.slot = slot;
+  p.pattern = &program.patterns[a.pattern];
+  p.object = a.object;
+  p.space = program.space(a.object);
+  p.core = e.core;
+  int64_t base = a.byteOffset, objectLo = 0, objectHi = 0;
+  int partition = 0, objectFirst = 0, objectLast = 0;
+  if (a.object.kind == ObjectKind::Allocation) {
+    const Allocation &x = program.allocations[a.object.index];
+    base += x.byteOffset;
+    objectLo = x.byteOffset;
+    objectHi = x.byteOffset + x.bytesPerPartition();
+    partition = x.partition + a.partition;
+    objectFirst = x.partition;
+    objectLast = static_cast<int>(x.partition + x.partitions());
+    p.partitions = p.pattern->partitions;
+  } else {
+    objectHi = program.tensors[a.object.index].bytes();
+  }
+  p.start = RegisterValue::constant(base);
+  p.partition = RegisterValue::constant(partition);
+  for (int i = 0; i < p.pattern->numDynamic; ++i) {
+    const DynamicTerm &t = p.pattern->dynamic[i];
+    const RegisterValue &r = e.regs[t.reg];
+    if (r.undefined)
+      fail("UNDEFINED-ADDRESS", who(d), slot, format("the address of `%s` uses register r%d, which holds an undefined value",
+                                                     program.objectName(a.object).c_str(), t.reg));
+    RegisterValue &to = t.partition ? p.partition : p.start;
+    // 64-bit addresses: added without the wrap of a 32-bit register.
+    RegisterValue term = scaled(r, t.scale);
+    RegisterValue v = sum(RegisterValue::constant(0), term);
+    v.lo = to.lo + term.lo;
+    v.hi = to.hi + term.hi;
+    v.motion = term.motion;
+    if (to.isConstant()) {
+      v.modulus = term.isConstant() ? 1 : term.modulus;
+      v.residue = v.modulus > 1 ? (((to.lo + term.residue) % v.modulus) + v.modulus) % v.modulus : 0;
+    } else {
+      const RegisterValue both = sum(to, term);
+      v.modulus = both.modulus;
+      v.residue = both.residue;
+      v.motion = both.motion;
+    }
+    v.undefined = false;
+    to = v;
+  }
+
+  const ByteRun ext = extent(*p.pattern);
+  p.fixed = p.start.isConstant() && p.partition.isConstant();
+  if (p.pattern->numDynamic) {
+    const bool bytesInside = p.start.lo + ext.lo >= objectLo && p.start.hi + ext.hi <= objectHi;
+    const bool partitionsInside = !p.partitions || (p.partition.lo >= objectFirst && p.partition.hi + p.partitions <= objectLast);
+    const std::string range = format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
+    if (bytesInside && partitionsInside) {
+      verdict(d, slot, Proof::Proved, "inside the object for every value of the register");
+    } else if (d.def->unit == Unit::Dma) {
+      verdict(d, slot, Proof::MayTrap, range + " of an object of " + std::to_string(objectHi - objectLo));
+      if (options.requireProved)
+        fail("DYNAMIC-UNPROVED", who(d), slot, format("the register-addressed access to `%s` can cover %s of %lld and may trap",
+                                                      program.objectName(a.object).c_str(), range.c_str(), (long long)(objectHi - objectLo)),
+             range, format("0 to %lld", (long long)(objectHi - objectLo)));
+    } else {
+      fail("OPERAND-BOUNDS", who(d), slot,
+           partitionsInside ? format("`%s` is addressed at %s, and the object holds %lld to %lld", program.objectName(a.object).c_str(),
+                                     range.c_str(), (long long)objectLo, (long long)objectHi)
+                            : format("`%s` is addressed at partitions %lld to %lld, and the object holds %d to %d",
+                                     program.objectName(a.object).c_str(), (long long)p.partition.lo,
+                                     (long long)(p.partition.hi + p.partitions), objectFirst, objectLast),
+           range, format("%lld to %lld", (long long)objectLo, (long long)objectHi));
+    }
+    if (p.partitions && d.def->unit != Unit::Dma) {
+      const int64_t step = p.partitions > 64 ? 128 : p.partitions > 32 ? 64 : 32;
+      const bool aligned = p.partition.isConstant() ? p.partition.lo % step == 0
+                                                    : p.partition.modulus % step == 0 && p.partition.residue % step == 0;
+      if (!aligned)
+        fail("PARTITION-START", who(d), slot,
+             format("`%s` starts at a partition that a register gives (%lld to %lld, %lld modulo %lld), and an operand of %d partitions starts at a multiple of %lld",
+                    program.objectName(a.object).c_str(), (long long)p.partition.lo, (long long)p.partition.hi,
+                    (long long)p.partition.residue, (long long)p.partition.modulus, p.partitions, (long long)step));
+    }
+  }
+  if (p.fixed) {
+    p.fixed = footprint(*p.pattern, p.start.lo, p.runs);
+    p.firstPartition = static_cast<int>(p.partition.lo);
+    p.lastPartition = p.firstPartition + p.partitions;
+  } else {
+    p.runs.assign(1, {std::max(objectLo, p.start.lo + ext.lo), std::min(objectHi, p.start.hi + ext.hi)});
+    p.firstPartition = static_cast<int>(std::max<int64_t>(objectFirst, p.partition.lo));
+    p.lastPartition = static_cast<int>(std::min<int64_t>(objectLast, p.partition.hi + p.partitions));
+  }
+  // What lies outside traps or was reported; what is left is what can be touched.
+  for (ByteRun &r : p.runs) {
+    r.lo = std::max(r.lo, objectLo);
+    r.hi = std::min(r.hi, objectHi);
+  }
+  std::erase_if(p.runs, [](const ByteRun &r) { return r.lo >= r.hi; });
+  return p;
+}
+
+std::vector<Place> Walk::resolveAll(const EngineWalk &e, const Decoded &d) {
+  std::vector<Place> places;
+  for (size_t i = 0; i < d.values.size(); ++i)
+    if (d.values[i].kind == Value::Tensor)
+      places.push_back(resolve(e, d, static_cast<int>(i)));
+  return places;
+}
+
+void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string why) {
+  auto [it, fresh] = verdicts.emplace(std::make_tuple(who(d), slot), result.dynamicAccesses.size());
+  if (fresh)
+    result.dynamicAccesses.push_back({d.core, d.engine, d.index, slot, proof, std::move(why)});
+  else if (DynamicAccess &known = result.dynamicAccesses[it->second]; proof > known.proof)
+    known.proof = proof, known.why = std::move(why);
+}
+
+ByteMap *Walk::mapOf(const Place &p, int quadrant) {
+  if (p.space == Space::Hbm) {
+    auto &maps = hbm[p.object.index];
+    return &maps[maps.size() == 1 ? 0 : p.core];
+  }
+  return &chip[p.core][p.space == Space::Psum][quadrant];
+}
+
+// f(map, lo, hi, mask) for every rectangle of the place.
+template <class F> void Walk::forEachRect(const Place &p, F &&f) {
+  if (p.space == Space::Hbm) {
+    ByteMap *map = mapOf(p, 0);
+    for (const ByteRun &r : p.runs)
+      f(*map, r.lo, r.hi, 1u);
+    return;
+  }
+  for (int q = p.firstPartition / 32; q * 32 < p.lastPartition && q < 4; ++q) {
+    const int first = std::max(p.firstPartition - q * 32, 0), last = std::min(p.lastPartition - q * 32, 32);
+    const uint32_t mask = static_cast<uint32_t>(((uint64_t{1} << (last - first)) - 1) << first);
+    ByteMap *map = mapOf(p, q);
+    for (const ByteRun &r : p.runs)
+      f(*map, r.lo, r.hi, mask);
+  }
+}
+
+// ---- reads and writes ---------------------------------------------------------------------------------------
+
+void Walk::race(const Decoded &d, const Place &p, const Issuer &by, const Touch &other, const char *mine, const char *theirs) {
+  const InstrRef o = ref(other.who);
+  fail("RACE", by.who, p.slot,
+       format("it %s `%s` while another instruction may still be %s it", mine, program.objectName(p.object).c_str(), theirs), {}, {},
+       {"the other: " + reporter.describe(o), "nothing orders the two: they can happen in either order",
+        format("to see the other order: glia run --strict --hold core%d.%s#%u", o.core, std::string(name(o.engine)).c_str(), o.index)});
+  (void)d;
+}
+
+static bool ordered(const Touch &t, uint32_t comp, uint32_t seq, const EngineWalk *e, const Knowledge *k) {
+  return t.comp == e->comp || (t.comp == comp && t.seq == seq) || k->knows(t.comp, t.seq);
+}
+
+std::optional<Content> Walk::inputContent(const Place &p) const {
+  const Tensor &t = program.tensors[p.object.index];
+  if (p.space == Space::Hbm && t.kind == TensorKind::Input && t.hasRange)
+    return Content{t.rangeLo, t.rangeHi, t.uniqueRows};
+  if (p.space == Space::Hbm && t.kind == TensorKind::Input && t.uniqueRows && isInteger(t.dtype) && sizeOf(t.dtype) <= 4)
+    return Content{info(t.dtype).isSigned ? INT32_MIN : 0, info(t.dtype).isSigned ? INT32_MAX : int64_t{UINT32_MAX}, true};
+  if (p.space == Space::Hbm && t.kind == TensorKind::Constant && isInteger(t.dtype) && sizeOf(t.dtype) <= 4) {
+    Content c{INT64_MAX, INT64_MIN, false};
+    std::set<int64_t> seen;
+    const int size = sizeOf(t.dtype);
+    for (size_t i = 0; i + size <= t.data.size(); i += size) {
+      int64_t v = 0;
+      for (int k = size - 1; k >= 0; --k)
+        v = v << 8 | static_cast<int64_t>(t.data[i + k]);
+      if (info(t.dtype).isSigned && v >> (8 * size - 1))
+        v -= int64_t{1} << (8 * size);
+      if (p.fixed && p.pattern->elements() == 1 && static_cast<int64_t>(i) == p.start.lo)
+        return Content{v, v, false};
+      c.lo = std::min(c.lo, v);
+      c.hi = std::max(c.hi, v);
+      seen.insert(v);
+    }
+    c.distinct = seen.size() == static_cast<size_t>(t.elements());
+    return c;
+  }
+  return std::nullopt;
+}
+
+uint32_t Walk::keepContent(const std::optional<Content> &c) {
+  if (!c)
+    return 0;
+  contents.push_back(*c);
+  return static_cast<uint32_t>(contents.size() - 1);
+}
+
+bool Walk::read(const Decoded &d, const Place &p, const Issuer &by, uint32_t *content) {
+  if (p.space == Space::Hbm) {
+    const TensorKind kind = program.tensors[p.object.index].kind;
+    if (kind == TensorKind::Input || kind == TensorKind::Constant)
+      return false;
+  }
+  const int32_t owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(p.object.index);
+  const Touch me{by.comp, by.seq, by.who};
+  bool undefined = false, first = true;
+  uint32_t common = 0;
+  forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+    map.visit(lo, hi, mask, [&](Cell &c) {
+      if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
+        race(d, p, by, c.write, "reads", "writing");
+      undefined |= !c.defined || (p.space != Space::Hbm && c.owner != owner);
+      common = first || common == c.content ? c.content : 0;
+      first = false;
+      for (Touch &t : c.reads)
+        if (t.comp == me.comp) {
+          t = me;
+          return;
+        }
+      c.reads.push_back(me);
+    });
+  });
+  if (content)
+    *content = common;
+  return undefined;
+}
+
+void Walk::write(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
+  const bool output = p.space == Space::Hbm && program.tensors[p.object.index].kind == TensorKind::Output;
+  if (output && !defined)
+    fail("UNDEFINED-OUTPUT", by.who, p.slot, format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
+  Cell value;
+  value.owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(p.object.index);
+  value.written = true;
+  value.defined = defined;
+  value.matmul = matmul;
+  value.content = maybe ? 0 : content;
+  value.write = {by.comp, by.seq, by.who};
+
+  // A write in a loop that may run less often than it is walked is undone, as far as definedness goes, when it is left.
+  LoopRun *undo = nullptr;
+  for (LoopFrame &f : e.loops)
+    if (f.run->summarised && !undo && f.run->count.lo < f.run->walked && f.iteration >= std::max<int64_t>(f.run->count.lo, 0))
+      undo = f.run.get();
+
+  forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+    bool allKept = true, allMatmul = true;
+    map.visit(lo, hi, mask, [&](Cell &c) {
+      if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
+        race(d, p, by, c.write, "writes", "writing");
+      for (const Touch &t : c.reads)
+        if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
+          race(d, p, by, t, "writes", "reading");
+      const bool keep = c.defined && c.owner == value.owner;
+      allKept &= keep;
+      allMatmul &= c.matmul;
+      if (maybe) {
+        c.defined = keep && defined;
+        c.matmul = c.matmul && matmul;
+        c.content = 0;
+        c.owner = value.owner;
+        c.written = true;
+        c.write = value.write;
+        c.reads.clear();
+      }
+    });
+    if (!maybe)
+      map.assign(lo, hi, mask, value);
+    if (undo)
+      undo->writes.push_back({&map, lo, hi, mask, !allKept, !allMatmul});
+  });
+}
+
+// ---- one instruction ----------------------------------------------------------------------------------------
+
+// Indices of gathers and scatters: where they can point, whether they can coincide.
+void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by, bool &undefined) {
+  auto placeOf = [&](std::string_view slotName) -> Place * {
+    const int s = d.def->slot(slotName);
+    for (Place &p : places)
+      if (p.slot == s)
+        return &p;
+    return nullptr;
+  };
+  for (const char *side : {"dst", "src"}) {
+    Place *index = placeOf(std::string(side) + "_index"), *data = placeOf(side);
+    if (!index || !data)
+      continue;
+    uint32_t content = 0;
+    const bool unknown = !generic(e) && read(d, *index, by, &content);
+    if (unknown)
+      fail("UNDEFINED-ADDRESS", by.who, index->slot, format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
+    undefined |= unknown;
+    const Content *known = content ? &contents[content] : nullptr;
+    const int strideSlot = d.def->slot("index_stride"), oobSlot = d.def->slot("oob");
+    const int64_t size = sizeOf(data->pattern->dtype);
+    const int64_t stride = (strideSlot >= 0 ? d.values[strideSlot].integer : 0) * size;
+    const bool skip = oobSlot >= 0 && d.def->slots[oobSlot].names->names[d.values[oobSlot].integer] == "skip";
+    Pattern inner = *data->pattern;                     // one row: the leading dimension belongs to the index
+    inner.dims[0].count = 1;
+    const ByteRun row = extent(inner);
+    const int64_t bytes = program.tensors[data->object.index].bytes();
+    int64_t lo = 0, hi = bytes;
+    if (known && data->start.isConstant()) {
+      lo = data->start.lo + known->lo * stride + row.lo;
+      hi = data->start.lo + known->hi * stride + row.hi;
+    }
+    const bool inside = known && data->start.isConstant() && lo >= 0 && hi <= bytes;
+    if (inside)
+      verdict(d, data->slot, Proof::Proved, format("indices are in %lld to %lld", (long long)known->lo, (long long)known->hi));
+    else if (skip)
+      verdict(d, data->slot, Proof::Skips, "rows out of range are skipped");
+    else
+      verdict(d, data->slot, Proof::MayTrap, known ? format("indices are in %lld to %lld, outside the tensor", (long long)known->lo, (long long)known->hi)
+                                                   : "nothing is known of the indices");
+    if (!inside && !skip && options.requireProved)
+      fail("DYNAMIC-UNPROVED", by.who, data->slot,
+           format("the rows of `%s` that the indices of `%s` select are not proved to be inside it", program.objectName(data->object).c_str(),
+                  program.objectName(index->object).c_str()));
+    if (isWritten(d.def->slots[data->slot].kind) && !(known && known->distinct) && !generic(e))
+      fail("SCATTER-UNIQUE", by.who, index->slot, format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
+                                                         program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
+    data->fixed = false;
+    data->runs.assign(1, {std::max<int64_t>(lo, 0), std::min(hi, bytes)});
+    if (data->runs[0].lo >= data->runs[0].hi)
+      data->runs.clear();
+  }
+}
+
+void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
+  const Target &t = *program.target;
+  auto check = [&](Engine other, uint32_t EngineWalk::*last, uint32_t EngineWalk::*lastWho, const char *memory) {
+    const EngineWalk &o = engines[e.core * kNumEngines + static_cast<int>(other)];
+    if (o.*last && !e.knows.knows(o.comp, o.*last))
+      fail("ENGINE-SERIAL", who(d), -1, format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once", memory,
+                                               std::string(name(other)).c_str()),
+           {}, {}, {"the other: " + reporter.describe(ref(o.*lastWho))});
+  };
+  if (sbuf && !t.has("vector_gpsimd_concurrent")) {
+    if (e.engine == Engine::Vector)
+      check(Engine::GpSimd, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
+    if (e.engine == Engine::GpSimd)
+      check(Engine::Vector, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
+  }
+  if (psum && !t.has("vector_scalar_psum_concurrent")) {
+    if (e.engine == Engine::Vector)
+      check(Engine::Scalar, &EngineWalk::lastPsum, &EngineWalk::lastPsumWho, "PSUM");
+    if (e.engine == Engine::Scalar)
+      check(Engine::Vector, &EngineWalk::lastPsum, &EngineWalk::lastPsumWho, "PSUM");
+  }
+  if (sbuf)
+    e.lastSbuf = e.seq, e.lastSbufWho = who(d);
+  if (psum)
+    e.lastPsum = e.seq, e.lastPsumWho = who(d);
+}
+
+void Walk::logAccess(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &by, bool write) {
+  for (LoopFrame &f : e.loops) {
+    if (!f.run->summarised || (f.iteration != 1 && f.iteration != f.run->walked - 1))
+      continue;
+    LoopAccess &a = f.run->accesses[{by.who, p.slot, by.comp}];
+    a.map = mapOf(p, 0);
+    a.object = p.object;
+    a.comp = by.comp;
+    a.who = by.who;
+    a.slot = p.slot;
+    a.write |= write;
+    a.byteMotion = p.start.motion[f.run->depth];
+    a.partitionMotion = p.partition.motion[f.run->depth];
+    if (f.iteration == 1)
+      a.earlySeq = by.seq;
+    if (f.iteration == f.run->walked - 1) {
+      a.lo = p.runs.empty() ? 0 : p.runs.front().lo;
+      a.hi = p.runs.empty() ? 0 : p.runs.back().hi;
+      a.lateKnowledge = snapshot(e);
+    }
+  }
+}
+
+void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by) {
+  bool undefined = false, sbuf = false, psum = false;
+  const bool dma = d.def->unit == Unit::Dma;
+  if (dma)
+    checkIndexed(e, d, places, by, undefined);
+  if (generic(e))
+    return;                                     // addresses are checked; the bytes were, in the walked iterations
+
+  const int accumulateSlot = d.def->slot("accumulate");
+  const bool accumulates = accumulateSlot >= 0 && d.values[accumulateSlot].integer;
+  std::optional<Content> source;
+  bool firstSource = true;
+  for (const Place &p : places) {
+    const SlotKind kind = d.def->slots[p.slot].kind;
+    sbuf |= p.space == Space::Sbuf;
+    psum |= p.space == Space::Psum;
+    const bool reads = !isWritten(kind) || kind == SlotKind::InOut;
+    if (!reads || d.def->slots[p.slot].name.ends_with("_index"))
+      continue;
+    uint32_t content = 0;
+    undefined |= read(d, p, by, &content);
+    logAccess(e, d, p, by, false);
+    if (firstSource && kind == SlotKind::In) {
+      source = p.space == Space::Hbm ? inputContent(p) : content ? std::optional(contents[content]) : std::nullopt;
+      firstSource = false;
+    }
+  }
+  if (!dma)
+    serialise(e, d, sbuf, psum);
+
+  // Accumulators of an engine carry what went into them.
+  const int command = d.def->slot("reduce_cmd");
+  bool resultUndefined = undefined;
+  if (command >= 0) {
+    const std::string_view c = d.def->slots[command].names->names[d.values[command].integer];
+    if (c == "reset" || c == "reset_reduce" || c == "load_reduce")
+      e.accumulatorUndefined = e.maybeUntil ? e.accumulatorUndefined || undefined : (c == "reset" ? false : undefined);
+    else if (c == "reduce")
+      e.accumulatorUndefined |= undefined;
+    resultUndefined = e.accumulatorUndefined;
+  }
+
+  uint32_t content = 0;
+  for (const Place &p : places) {
+    const Slot &slot = d.def->slots[p.slot];
+    if (!isWritten(slot.kind))
+      continue;
+    bool bad = slot.name == "reduce_res" ? resultUndefined : undefined;
+    if (accumulates && slot.name == "dst") {
+      bool notMatmul = false;
+      const bool any = program.target->has("psum_accumulate_any_writer");
+      forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+        map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= any ? !c.defined : !(c.written && c.matmul && c.owner == static_cast<int32_t>(p.object.index)); });
+      });
+      if (notMatmul)
+        fail("PSUM-ACCUMULATE", by.who, p.slot, format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
+                                                       any ? "were never written" : "no matmul of this allocation wrote last"));
+      bad |= read(d, p, by, nullptr);
+    }
+    if (!content && slot.name == "dst" && !bad) {
+      const std::optional<Content> c = contentOf(program, d, source);
+      content = keepContent(c);
+    }
+    const bool maybe = e.maybeUntil || !p.fixed;
+    write(e, d, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
+    logAccess(e, d, p, by, true);
+  }
+}
+
+} // namespace glia::flow

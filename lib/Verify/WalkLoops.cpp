@@ -1,0 +1,282 @@
+// Loops and branches of the walk (docs/ordering.md, L1 to L6). Loops whose count is known and small are walked one
+// iteration at a time. The others are summarised: a few iterations are walked, one generic iteration checks addresses
+// for all the rest, and a check at the end makes sure that iterations further apart than those walked cannot conflict.
+#include "Walk.h"
+
+#include <algorithm>
+
+namespace glia::flow {
+
+bool Walk::bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const {
+  const Stream &s = program.stream(core, e);
+  for (uint32_t i = begin + 1; i < end; ++i) {
+    const Unit u = program.opcodes[s.instrs[i].opcode]->unit;
+    if (s.instrs[i].numWaits || s.instrs[i].numUpdates || u == Unit::Barrier || u == Unit::Exchange)
+      return true;
+  }
+  return false;
+}
+
+static bool sameCount(const RegisterValue &a, const RegisterValue &b) {
+  return (a.isConstant() && b.isConstant() && a.lo == b.lo) || (a.source && a.source == b.source);
+}
+
+bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
+  const Value &countValue = d.values[d.def->slot("count")];
+  const RegisterValue count = countValue.kind == Value::Register ? e.regs[countValue.integer] : RegisterValue::constant(countValue.integer);
+  const uint32_t end = static_cast<uint32_t>(d.values[d.def->slot("end")].integer);
+  const std::string group = program.strings[d.values[d.def->slot("group")].integer];
+  const bool skip = generic(e);
+  ++e.seq;
+  if (count.undefined)
+    fail("UNDEFINED-CONTROL", who(d), -1, "the trip count is an undefined value");
+  if (e.maybeUntil)
+    fail("CONTROL-FORM", who(d), -1, "a loop is inside what a branch may skip");
+
+  LoopFrame f;
+  f.begin = d.index;
+  f.end = end;
+  f.iv = d.values[d.def->slot("iv")].integer;
+  f.knowledgeBefore = e.knows.share();
+  const bool walkAll = count.isConstant() && count.lo <= largestWalkedCount;
+  if (!group.empty() && !skip) {
+    const uint32_t n = e.loopEntries[group]++;
+    std::shared_ptr<LoopRun> &run = groupRuns[{group, n}];
+    if (!run) {
+      run = std::make_shared<LoopRun>();
+      run->group = group;
+      run->members = groupMembers[group];
+      run->count = count;
+      run->firstWho = who(d);
+    } else if (!sameCount(run->count, count)) {
+      fail("LOOP-GROUP", who(d), -1, "its trip count does not come from the same source as that of the other engines of group `" + group + "`",
+           {}, {}, {"the other: " + reporter.describe(ref(run->firstWho))});
+    }
+    f.run = run;
+    if (++f.run->entered == f.run->members)
+      groupRuns.erase({group, n});
+  } else {
+    f.run = std::make_shared<LoopRun>();
+    f.run->count = count;
+    f.run->firstWho = who(d);
+    if (group.empty() && !walkAll && bodySynchronises(e.core, e.engine, d.index, end))
+      fail("LOOP-GROUP", who(d), -1, "its body uses semaphores or barriers, its iterations are not all walked, and it names no group");
+  }
+  int depth = 0;
+  for (const LoopFrame &outer : e.loops)
+    depth += outer.run->summarised;
+  f.run->depth = depth;
+  f.run->summarised = !walkAll;
+  int64_t largest = 0;
+  for (const Semaphore &s : program.semaphores)
+    largest = std::max<int64_t>(largest, s.initial);
+  const int64_t enough = std::clamp<int64_t>(2 * largest + 4, 6, 20);
+  f.run->walked = walkAll ? std::max<int64_t>(count.lo, 0) : std::min(enough, std::max<int64_t>(count.hi, 0));
+  if (skip && walkAll)                               // inside a generic iteration: first, and one for all
+    f.run->walked = std::min<int64_t>(f.run->walked, 1);
+  if (f.run->summarised && depth >= kMaxSummarised)
+    fail("LOOP-FORM", who(d), -1, format("more than %d loops whose iterations are not all walked are nested", kMaxSummarised));
+  f.iteration = -1;
+  e.loops.push_back(std::move(f));
+  nextIteration(e);
+  return true;
+}
+
+void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
+  RegisterValue iv = RegisterValue::constant(f.iteration);
+  if (f.generic) {
+    const int64_t last = f.run->count.hi - 1;
+    iv = RegisterValue::range(std::min(f.run->walked, last), last);
+    // Registers that the body changes hold what an earlier iteration left: anything.
+    const Stream &s = program.stream(e.core, e.engine);
+    Decoded d;
+    for (uint32_t i = f.begin + 1; i < f.end; ++i) {
+      const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
+      for (size_t k = 0; k < def.slots.size(); ++k)
+        if (def.slots[k].kind == SlotKind::RegOut) {
+          decode(program, e.core, e.engine, i, d);
+          RegisterValue &r = e.regs[d.values[k].integer];
+          const bool undefined = r.undefined;
+          r = RegisterValue::any();
+          r.undefined = undefined;
+        }
+    }
+  }
+  if (f.run->summarised)
+    iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
+  e.regs[f.iv] = iv;
+  e.pc = f.begin + 1;
+}
+
+void Walk::nextIteration(EngineWalk &e) {
+  LoopFrame &f = e.loops.back();
+  const int genericAt = genericDepth(e);
+  const bool outerGeneric = genericAt >= 0 && genericAt + 1 < static_cast<int>(e.loops.size());
+  ++f.iteration;
+  if (!f.generic && f.iteration < f.run->walked) {
+    startIteration(e, f);
+    return;
+  }
+  if (!f.generic && f.run->count.hi > f.run->walked && (f.run->summarised || outerGeneric)) {
+    f.generic = true;
+    startIteration(e, f);
+    return;
+  }
+  if (!f.run->summarised || outerGeneric) {
+    leaveLoop(e);
+    return;
+  }
+  f.generic = false;
+  if (++f.run->exited == f.run->members)
+    finishRun(*f.run);
+  e.arrived = true;                                  // until the others have left too
+  e.pc = f.end;
+}
+
+bool Walk::endLoop(EngineWalk &e) {
+  if (!e.arrived) {
+    ++e.seq;
+    nextIteration(e);
+    return true;
+  }
+  if (e.loops.back().run->exited < e.loops.back().run->members)
+    return false;
+  leaveLoop(e);
+  return true;
+}
+
+void Walk::leaveLoop(EngineWalk &e) {
+  LoopFrame f = std::move(e.loops.back());
+  e.loops.pop_back();
+  e.arrived = false;
+  if (f.run->summarised && f.run->count.lo < f.run->walked)
+    e.knows.replace(f.knowledgeBefore);              // the loop may not have run: what it taught is not certain
+  const bool walkedAll = !f.run->summarised && !generic(e);
+  if (!walkedAll) {
+    Decoded d;
+    const Stream &s = program.stream(e.core, e.engine);
+    for (uint32_t i = f.begin; i < f.end; ++i) {
+      const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
+      for (size_t k = 0; k < def.slots.size(); ++k)
+        if (def.slots[k].kind == SlotKind::RegOut) {
+          decode(program, e.core, e.engine, i, d);
+          RegisterValue &r = e.regs[d.values[k].integer];
+          r = RegisterValue::any();
+          r.undefined = f.run->count.lo < 1;
+          for (Motion &m : r.motion)
+            m.kind = Motion::Unknown;
+        }
+    }
+    if (f.run->count.lo < f.run->walked)
+      e.residentSet = e.engine == Engine::Scalar ? -2 : e.residentSet;
+  }
+  e.pc = f.end + 1;
+}
+
+// All engines have left a summarised loop.
+void Walk::finishRun(LoopRun &run) {
+  for (const auto &[semaphore, net] : run.net)
+    if (net != 0)
+      fail("LOOP-BALANCE", run.firstWho, -1,
+           format("the iterations of %s add to semaphore `%s` %lld more than they consume", run.group.empty() ? "this loop" : ("group `" + run.group + "`").c_str(),
+                  program.semaphores[semaphore].name.c_str(), (long long)net),
+           std::to_string(net), "0");
+  for (const auto &[semaphore, yes] : run.plainWaits)
+    if (run.produced.count(semaphore))
+      fail("LOOP-BALANCE", run.firstWho, -1,
+           "semaphore `" + program.semaphores[semaphore].name + "` is added to in the loop and waited on there without consuming");
+  checkLoopOrder(run);
+  const bool certain = run.count.lo >= run.walked;
+  if (certain)
+    return;
+  for (const LoggedWrite &w : run.writes)
+    w.map->visit(w.lo, w.hi, w.mask, [&](Cell &c) {
+      c.content = 0;
+      if (w.undefine)
+        c.defined = false;
+      if (w.notMatmul)
+        c.matmul = false;
+    });
+  for (const auto &[semaphore, before] : run.semaphoresBefore)
+    semaphores[semaphore].forget(before);
+}
+
+bool Walk::mayOverlap(ObjectRef a, ObjectRef b) const {
+  if (a == b || a.kind == ObjectKind::Tensor || b.kind == ObjectKind::Tensor)
+    return a == b;
+  const Allocation &x = program.allocations[a.index], &y = program.allocations[b.index];
+  return x.partition < y.partition + y.partitions() && y.partition < x.partition + x.partitions() &&
+         x.byteOffset < y.byteOffset + y.bytesPerPartition() && y.byteOffset < x.byteOffset + x.bytesPerPartition();
+}
+
+// Iterations further apart than the walked ones: ordered, or never on the same bytes.
+void Walk::checkLoopOrder(LoopRun &run) {
+  if (run.count.hi <= run.walked)
+    return;
+  std::map<ByteMap *, std::vector<const LoopAccess *>> byObject;
+  for (const auto &[key, a] : run.accesses)
+    byObject[a.map].push_back(&a);
+  const uint32_t firstQueue = program.cores * kNumEngines;
+  for (const auto &[map, list] : byObject)
+    for (size_t i = 0; i < list.size(); ++i)
+      for (size_t k = i; k < list.size(); ++k) {
+        const LoopAccess &a = *list[i], &b = *list[k];
+        if ((!a.write && !b.write) || (a.comp == b.comp && a.comp < firstQueue) || !mayOverlap(a.object, b.object))
+          continue;
+        const bool sameMotion = a.byteMotion == b.byteMotion && a.partitionMotion == b.partitionMotion &&
+                                a.byteMotion.kind != Motion::Unknown && a.partitionMotion.kind != Motion::Unknown;
+        const bool bounded = a.earlySeq && b.earlySeq && a.lateKnowledge.base && b.lateKnowledge.base &&
+                             a.lateKnowledge.knows(b.comp, b.earlySeq) && b.lateKnowledge.knows(a.comp, a.earlySeq);
+        if (sameMotion && bounded)
+          continue;
+        const int64_t width = std::max(a.hi, b.hi) - std::min(a.lo, b.lo);
+        const bool apart = sameMotion && a.byteMotion.kind == Motion::Affine && std::abs(a.byteMotion.step) >= width &&
+                           a.partitionMotion.kind == Motion::Fixed;
+        const bool disjoint = sameMotion && a.byteMotion.kind == Motion::Fixed && a.partitionMotion.kind == Motion::Fixed &&
+                              (a.hi <= b.lo || b.hi <= a.lo);
+        if (apart || disjoint)
+          continue;
+        fail("LOOP-ORDER", b.who, b.slot,
+             sameMotion ? "in later iterations nothing orders it after another access to the same memory"
+                        : "it moves through memory differently from another access to the same memory, iteration by iteration",
+             {}, {}, {"the other: " + reporter.describe(ref(a.who))});
+      }
+}
+
+// ---- branches -----------------------------------------------------------------------------------------------
+
+void Walk::branch(EngineWalk &e, const Decoded &d) {
+  const uint32_t target = static_cast<uint32_t>(d.values[d.def->slot("target")].integer);
+  const int condSlot = d.def->slot("cond");
+  const std::string_view cond = d.def->slots[condSlot].names->names[d.values[condSlot].integer];
+  const RegisterValue a = e.regs[d.values[d.def->slot("a")].integer];
+  const Value &bv = d.values[d.def->slot("b")];
+  const RegisterValue b = bv.kind == Value::Register ? e.regs[bv.integer] : RegisterValue::constant(bv.integer);
+  const Stream &s = program.stream(e.core, e.engine);
+  if (!d.updates.empty())
+    fireUpdates(e, d, snapshot(e));
+  if (target <= d.index) {
+    fail("CONTROL-FORM", who(d), -1, "it jumps backwards; a loop is written with loop and end_loop");
+    e.pc = d.index + 1;
+    return;
+  }
+  for (uint32_t i = d.index + 1; i < target && i < s.instrs.size(); ++i) {
+    const Unit u = program.opcodes[s.instrs[i].opcode]->unit;
+    if (s.instrs[i].numWaits || s.instrs[i].numUpdates || (u != Unit::Compute && u != Unit::Register)) {
+      fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {}, {},
+           {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, i))});
+      break;
+    }
+  }
+  if (cond != "always" && (a.undefined || b.undefined))
+    fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
+  if (cond == "always") {
+    e.pc = target;
+    return;
+  }
+  e.regsAtBranch = e.regs;
+  e.maybeUntil = std::max(e.maybeUntil, target);
+  e.pc = d.index + 1;
+}
+
+} // namespace glia::flow
