@@ -140,54 +140,8 @@ Access Builder::view(ObjectRef o, std::vector<Slice> slices) {
   const bool chip = o.kind == ObjectKind::Allocation;
   const std::vector<int64_t> &shape = chip ? p.allocations[o.index].shape : p.tensors[o.index].shape;
   const DType t = chip ? p.allocations[o.index].dtype : p.tensors[o.index].dtype;
-  if (slices.size() > shape.size())
-    throw Error("BUILD-VIEW", format("a view of `%s` has %zu dimensions and the object has %zu", p.objectName(o).c_str(),
-                                     slices.size(), shape.size()));
-  for (size_t i = slices.size(); i < shape.size(); ++i)
-    slices.push_back({0, shape[i], 1});
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (slices[i].start < 0 || slices[i].stop > shape[i] || slices[i].start >= slices[i].stop || slices[i].step < 1)
-      throw Error("BUILD-VIEW", format("slice %lld:%lld:%lld of dimension %zu of `%s` is empty or outside its size %lld",
-                                       (long long)slices[i].start, (long long)slices[i].stop, (long long)slices[i].step, i,
-                                       p.objectName(o).c_str(), (long long)shape[i]));
-
-  Pattern out;
-  out.dtype = t;
-  Access a;
-  a.object = o;
-  int64_t stride = 1, offset = 0;
-  std::vector<Dim> dims;                                  // fastest first while collecting
-  const size_t first = chip ? 1 : 0;
-  for (size_t i = shape.size(); i-- > first;) {
-    const Slice &s = slices[i];
-    Dim d{static_cast<int32_t>(stride * s.step), static_cast<uint32_t>((s.stop - s.start + s.step - 1) / s.step)};
-    offset += s.start * stride;
-    stride *= shape[i];
-    if (d.count == 1)
-      continue;
-    if (!dims.empty() && static_cast<int64_t>(dims.back().stride) * dims.back().count == d.stride)
-      dims.back().count *= d.count;
-    else
-      dims.push_back(d);
-  }
-  if (dims.empty())
-    dims.push_back({1, 1});
-  if (dims.size() > kMaxDims)
-    throw Error("BUILD-VIEW", format("a view of `%s` needs %zu dimensions, at most %d fit an operand", p.objectName(o).c_str(),
-                                     dims.size(), kMaxDims), "Split the instruction, or make the view contiguous.");
-  out.rank = static_cast<uint8_t>(dims.size());
-  for (size_t i = 0; i < dims.size(); ++i)
-    out.dims[i] = dims[dims.size() - 1 - i];
-  if (chip) {
-    if (slices[0].step != 1)
-      throw Error("BUILD-VIEW", format("the partitions of `%s` are taken with step %lld; partitions have no stride",
-                                       p.objectName(o).c_str(), (long long)slices[0].step));
-    out.partitions = static_cast<uint16_t>(slices[0].stop - slices[0].start);
-    a.partition = static_cast<int32_t>(slices[0].start);
-  }
-  a.byteOffset = offset * sizeOf(t);
-  a.pattern = internPattern(out);
-  return a;
+  const View v = makeView(p.objectName(o), shape, t, chip, std::move(slices));
+  return view(o, v.pattern, v.byteOffset, v.partition);
 }
 
 Access Builder::dynamic(Access a, int reg, int64_t scale, bool partition) {

@@ -1,6 +1,7 @@
 // The structural check: whatever a container or a builder says, after this every index may be used without asking.
 #include "glia/Program/Decode.h"
 #include "glia/Program/Encoding.h"
+#include "glia/Program/View.h"
 #include "glia/Support/Diagnostic.h"
 
 namespace glia {
@@ -14,14 +15,8 @@ namespace {
 void checkShape(const std::string &name, const std::vector<int64_t> &shape, DType t, bool onChip) {
   if (static_cast<int>(t) >= kNumDTypes)
     bad("`" + name + "` has an unknown type");
-  if (shape.empty() || shape.size() > 8)
-    bad("`" + name + "` has " + std::to_string(shape.size()) + " dimensions");
-  int64_t total = sizeOf(t);
-  for (int64_t d : shape)
-    if (d < 1 || __builtin_mul_overflow(total, d, &total) || total > (int64_t{1} << 46))
-      bad("`" + name + "` has a dimension of size " + std::to_string(d));
-  if (onChip && total > (int64_t{1} << 31))
-    bad("`" + name + "` is larger than any on-chip memory");
+  if (const std::string problem = shapeProblem(shape, t, onChip); !problem.empty())
+    bad("`" + name + "` " + problem);
 }
 
 class StreamCheck {

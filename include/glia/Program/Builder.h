@@ -13,17 +13,13 @@
 #include "glia/ISA/Instruction.h"
 #include "glia/Program/Decode.h"
 #include "glia/Program/Program.h"
+#include "glia/Program/View.h"
 
 #include <memory>
 
 namespace glia {
 
 class Builder;
-
-// One dimension of a view: [start, stop) with a step, in elements of the object's shape.
-struct Slice {
-  int64_t start = 0, stop = 0, step = 1;
-};
 
 // The instruction under construction. It is appended when this object dies (or by `done`).
 class Emit {
