@@ -13,7 +13,10 @@ bool narrowFloats(const CostQuery &q, std::initializer_list<int> slots) {
   });
 }
 
-static bool innermostAdjacent(const Pattern &p) { return p.rank == 0 || p.dims[p.rank - 1].count == 1 || p.dims[p.rank - 1].stride == 1; }
+static bool innermostAdjacent(const Pattern &p) {
+  const Dim inner = p.rank ? p.dims[p.rank - 1] : Dim{};
+  return inner.count == 1 || inner.stride == 1;
+}
 
 double streamRate(const CostQuery &q, int in, int out) {
   if (q.engine == Engine::Scalar)
@@ -47,7 +50,14 @@ Cost withReadout(const CostQuery &q, Cost cost, int result) {
   if (!q.has(result))
     return cost;
   const double extra = q.param("cost.accumulator_read") / q.clock();
-  return {cost.busy + extra, cost.latency + extra};
+  cost.busy += extra;
+  cost.latency += extra;
+  return atEnd(cost);
+}
+
+Cost atEnd(Cost cost) {
+  cost.lead = 0;
+  return cost;
 }
 
 } // namespace glia

@@ -42,12 +42,12 @@ bool isIndexed(const Decoded &d, int slot) {
   return false;
 }
 
-// A result may lie exactly on a source only where each partition is read before it is written.
+// A result may lie exactly on a source only where each partition (shuffles: each quadrant) is read before it is written.
 bool worksInPlace(const InstrDef &d) {
   if (d.unit == Unit::Exchange)
     return false;
   switch (d.flow) {
-  case Flow::Transpose: case Flow::Shuffle: case Flow::Matmul: case Flow::All:
+  case Flow::Transpose: case Flow::Matmul: case Flow::All:
     return false;
   default:
     return true;

@@ -20,4 +20,7 @@ Cost streamCost(const CostQuery &q, double cycles, std::initializer_list<int> sl
 // The same plus reading the accumulator out, if slot `result` is there.
 Cost withReadout(const CostQuery &q, Cost cost, int result);
 
+// The same, with no result before the whole partition has been read (reductions).
+Cost atEnd(Cost cost);
+
 } // namespace glia

@@ -46,7 +46,7 @@ INSTRUCTION(bn_aggr, "Mean and variance of each partition from the results of bn
       .slot("dst", SlotKind::Out, "two elements per partition: mean, variance")
       .slot("data", SlotKind::In, "count, mean, variance * count, any number of times");
   def.rules({"OPERAND-LIMIT", "OPERAND-DTYPE"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    return streamCost(q, 13 * q.elements(DATA) / 3, {DATA});
+    return atEnd(streamCost(q, 13 * q.elements(DATA) / 3, {DATA}));
   });
 }
 

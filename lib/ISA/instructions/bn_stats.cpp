@@ -56,7 +56,7 @@ INSTRUCTION(bn_stats, "Six numbers per partition: count, mean, variance * count 
       .slot("dst", SlotKind::Out, "six elements per partition")
       .slot("data", SlotKind::In, "input, at most limit.bn_stats_free elements per partition");
   def.rules({"OPERAND-LIMIT", "OPERAND-DTYPE"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    return streamCost(q, q.elements(DATA), {DATA});
+    return atEnd(streamCost(q, q.elements(DATA), {DATA}));
   });
 }
 

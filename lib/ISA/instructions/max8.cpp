@@ -52,7 +52,7 @@ INSTRUCTION(max8, "The eight largest elements of each partition, in descending o
       .slot("dst", SlotKind::Out, "eight elements per partition")
       .slot("src", SlotKind::In, "8 to limit.max8_free elements per partition, at most three free dimensions");
   def.rules({"OPERAND-LIMIT", "OPERAND-DTYPE"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    return streamCost(q, q.elements(SRC), {SRC});
+    return atEnd(streamCost(q, q.elements(SRC), {SRC}));
   });
 }
 

@@ -55,7 +55,7 @@ INSTRUCTION(nc_find_index8, "The index of each of eight values in its partition;
       .slot("data", SlotKind::In, "8 to limit.max8_free elements per partition, at most three free dimensions")
       .slot("vals", SlotKind::In, "eight values per partition; equal ones take successive places");
   def.rules({"OPERAND-DTYPE", "OPERAND-LIMIT"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    return streamCost(q, q.elements(DATA), {DATA});
+    return atEnd(streamCost(q, q.elements(DATA), {DATA}));
   });
 }
 

@@ -73,7 +73,7 @@ INSTRUCTION(nc_match_replace8, "dst = data with the first place of each of eight
       .slot("imm", SlotKind::Float, "what replaces them")
       .slot("dst_idx", SlotKind::OptOut, "eight indices per partition, u16 or u32: where the values were");
   def.rules({"SAME-SHAPE", "OPERAND-DTYPE", "OPERAND-LIMIT"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    return streamCost(q, q.elements(DATA), {DST, DATA});
+    return atEnd(streamCost(q, q.elements(DATA), {DST, DATA}));
   });
 }
 

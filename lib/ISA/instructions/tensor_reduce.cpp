@@ -60,7 +60,7 @@ INSTRUCTION(tensor_reduce, "Each element of dst = the reduction of an adjacent g
   def.rules({"REDUCE-SHAPE", "ALU-OP", "BIT-OP-TYPE", "OPERAND-DTYPE"}).check(check).execute(execute).cost([](const CostQuery &q) {
     const AluOp op = static_cast<AluOp>(q.integer(OP));
     const bool half = q.dtype(DATA) == DType::BF16 && q.dtype(DST) == DType::BF16 && (op == AluOp::Add || op == AluOp::Max);
-    return streamCost(q, half ? q.elements(DATA) / 2 : q.elements(DATA), {DST, DATA});
+    return atEnd(streamCost(q, half ? q.elements(DATA) / 2 : q.elements(DATA), {DST, DATA}));
   });
 }
 
