@@ -17,6 +17,11 @@ Cost CostQuery::pipelined(double cycles) const {
   return {busy, cycles / clock() + fixed, fixed};
 }
 
+Cost CostQuery::serial(double cycles) const {
+  const double time = pipelined(cycles).latency;
+  return {time, time};
+}
+
 Cost CostQuery::sequencer() const { return {param("cost.sequencer_op"), param("cost.sequencer_op")}; }
 
 } // namespace glia

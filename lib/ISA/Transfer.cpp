@@ -223,7 +223,7 @@ void checkDge(Check &c, int dgeSlot, std::initializer_list<int> tensors, bool in
     c.fail("DGE-MODE", dgeSlot, "hardware descriptor generation does not convert types", mode, "none or swdge");
 }
 
-void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride) {
+void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride, int64_t wanted) {
   if (!c.target.has("swdge_indirect"))
     return c.fail("DMA-INDEX", indexSlot, "the target has no indexed transfers", "indexed", "not indexed");
   const OperandInfo &index = c.operand(indexSlot), &data = c.operand(indexedSlot);
@@ -233,7 +233,12 @@ void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride) {
   if (data.onChip())
     return c.fail("DMA-INDEX", indexedSlot, format("`%s` is indexed and is in %s", dataName.c_str(), std::string(name(data.space)).c_str()),
                   std::string(name(data.space)), "hbm");
-  const int64_t count = index.partitions() * index.elements();
+  if (!index.onChip())
+    return;
+  if (wanted == 0 && index.elements() != 1)
+    return c.fail("DMA-INDEX", indexSlot, format("`%s` has %lld indices per partition", std::string(index.objectName).c_str(),
+                                                 (long long)index.elements()), format("%lld", (long long)index.elements()), "1");
+  const int64_t count = wanted ? wanted : index.partitions();
   const IndexedRows rows = indexedRows(*data.pattern, count, indexStride);
   if (!rows.ok)
     c.fail("DMA-INDEX", indexSlot, format("there are %lld indices and the leading dimension of `%s` has %u rows", (long long)count,
@@ -242,5 +247,14 @@ void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride) {
   else if (rows.stride == 0)
     c.fail("DMA-INDEX", indexedSlot, format("the rows of `%s` are 0 elements apart", dataName.c_str()), "0", "1 or more");
 }
+
+void checkElements(Check &c, int dstSlot, int srcSlot) {
+  const int64_t have = c.operand(srcSlot).pattern->elements(), want = c.operand(dstSlot).pattern->elements();
+  if (have != want)
+    c.fail("DMA-ELEMENTS", srcSlot, format("the source has %lld elements and the destination %lld", (long long)have, (long long)want),
+           format("%lld", (long long)have), format("%lld", (long long)want));
+}
+
+Cost issueCost(const CostQuery &q) { return {q.param("cost.sync_latency"), q.param("cost.sync_latency")}; }
 
 } // namespace glia

@@ -31,6 +31,8 @@ public:
   double clock() const;                                 // GHz of the issuing engine
   // Cost of a pipelined engine: `cycles` of work, at least the issue floor, plus the engine's fixed latency.
   Cost pipelined(double cycles) const;
+  // Cost of a program on GpSimd: the start is not hidden behind the instruction before.
+  Cost serial(double cycles) const;
   // Cost of an instruction that only the sequencer handles (registers, branches, nop).
   Cost sequencer() const;
 };

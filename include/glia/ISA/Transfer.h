@@ -2,6 +2,7 @@
 // Strict mode: every read of a run of elements is noted just before the write of the same elements.
 #pragma once
 #include "glia/ISA/Check.h"
+#include "glia/ISA/Cost.h"
 #include "glia/ISA/Exec.h"
 
 namespace glia {
@@ -69,6 +70,11 @@ bool placeRow(Exec &x, IndexedRegion &r, const Region &origin, int slot, int64_t
 
 // ---- rules shared by DMA instructions ----------------------------------------------------------------------------------
 void checkDge(Check &c, int dgeSlot, std::initializer_list<int> tensors, bool indexed, bool casts);  // DGE-MODE
-void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride);                      // DMA-INDEX
+// DMA-INDEX: `rows` rows of the indexed operand, or (0) as many as there are indices, one per partition.
+void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride, int64_t rows = 0);
+// DMA-ELEMENTS
+void checkElements(Check &c, int dstSlot, int srcSlot);
+// What issuing a transfer costs its engine; the transfer itself is timed by the DMA model.
+Cost issueCost(const CostQuery &q);
 
 } // namespace glia

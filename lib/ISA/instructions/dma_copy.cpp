@@ -1,6 +1,4 @@
-#include "glia/ISA/Cost.h"
 #include "glia/ISA/Transfer.h"
-#include "glia/Support/Diagnostic.h"
 
 namespace glia {
 
@@ -41,10 +39,7 @@ INSTRUCTION(dma_copy, "dst = src by DMA: element k of dst is element k of src, i
   def.rules({"OPERAND-MEMORY", "DMA-ELEMENTS", "DMA-INDEX", "DGE-MODE"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf, Space::Hbm});
     c.in(SRC, {Space::Sbuf, Space::Hbm});
-    const int64_t have = c.operand(SRC).pattern->elements(), want = c.operand(DST).pattern->elements();
-    if (have != want)
-      c.fail("DMA-ELEMENTS", SRC, format("the source has %lld elements and the destination %lld", (long long)have, (long long)want),
-             format("%lld", (long long)have), format("%lld", (long long)want));
+    checkElements(c, DST, SRC);
     const bool indexed = c.has(DST_INDEX) || c.has(SRC_INDEX);
     checkDge(c, DGE, {DST, SRC, DST_INDEX, SRC_INDEX}, indexed, c.operand(DST).dtype() != c.operand(SRC).dtype());
     if (c.has(DST_INDEX) && c.has(SRC_INDEX))
@@ -61,7 +56,7 @@ INSTRUCTION(dma_copy, "dst = src by DMA: element k of dst is element k of src, i
     const Share share = shareOf(x, transferRows(dst, src), dst.elements * dst.partitions);
     copyElements(x, DST, dst, share.begin, SRC, src, share.begin, share.end - share.begin);
   });
-  def.cost([](const CostQuery &q) { return Cost{q.param("cost.sync_latency"), q.param("cost.sync_latency")}; });
+  def.cost(issueCost);
 }
 
 } // namespace glia
