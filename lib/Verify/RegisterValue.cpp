@@ -99,6 +99,12 @@ static RegisterValue addSub(const RegisterValue &a, const RegisterValue &b, int6
   return v;
 }
 
+RegisterValue add(const RegisterValue &a, const RegisterValue &b) {
+  RegisterValue v = addSub(a, b, 1);
+  v.undefined = a.undefined || b.undefined;
+  return v;
+}
+
 RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b) {
   RegisterValue v = RegisterValue::any();
   const bool nonNegative = a.lo >= 0 && b.lo >= 0;

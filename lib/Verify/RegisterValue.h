@@ -32,7 +32,8 @@ struct RegisterValue {
 enum class RegOp : uint8_t { Add, Subtract, Multiply, And, Or, Xor, ShiftLeft, ShiftRight, Min, Max, Other };
 RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b);
 RegisterValue join(const RegisterValue &a, const RegisterValue &b);
-// base + value * scale summed over terms; overflow gives the widest range.
+// For addresses, which are 64 bits wide: no wrap of a 32-bit register.
 RegisterValue scaled(const RegisterValue &v, int64_t scale);
+RegisterValue add(const RegisterValue &a, const RegisterValue &b);
 
 } // namespace glia::flow

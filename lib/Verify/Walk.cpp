@@ -334,14 +334,14 @@ void Walk::meetExchanges(int pipe) {
       const Issuer issuer{comp, n, who(x[side].d), &engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)], &both};
       for (const Place &p : x[side].places)
         if (p.slot == src)
-          defined[side] = !read(x[side].d, p, issuer, nullptr);
+          defined[side] = !read(p, issuer, nullptr);
     }
     for (int side = 0; side < 2; ++side) {
       EngineWalk &e = engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)];
       const Issuer issuer{comp, n, who(x[side].d), &e, &both};
       for (const Place &p : x[side].places)
         if (p.slot == dst)
-          write(e, x[side].d, p, issuer, defined[1 - side], !p.fixed, false, 0);
+          write(e, p, issuer, defined[1 - side], !p.fixed, false, 0);
       Snapshot s;
       s.base = both.share();
       s.comp[0] = comp;
@@ -410,7 +410,7 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
       v = info(t).isSigned ? RegisterValue::range(-(1 << (8 * sizeOf(t) - 1)), (1 << (8 * sizeOf(t) - 1)) - 1)
                            : RegisterValue::range(0, (1 << (8 * sizeOf(t))) - 1);
     uint32_t content = 0;
-    v.undefined = generic(e) ? false : read(d, p, issuer, &content);
+    v.undefined = generic(e) ? false : read(p, issuer, &content);
     const std::optional<Content> known = p.space == Space::Hbm ? inputContent(p) : content ? std::optional(contents[content]) : std::nullopt;
     if (known && known->lo >= INT32_MIN && known->hi <= INT32_MAX && isInteger(t))
       v.lo = known->lo, v.hi = known->hi;
@@ -422,7 +422,7 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
     const bool undefined = operand("src").undefined;
     if (!generic(e))
       for (const Place &p : places)
-        write(e, d, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
+        write(e, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {

@@ -170,17 +170,17 @@ private:
   Place resolve(const EngineWalk &e, const Decoded &d, int slot);
   void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
-  bool read(const Decoded &d, const Place &p, const Issuer &who, uint32_t *content);
-  void write(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
+  bool read(const Place &p, const Issuer &who, uint32_t *content);
+  void write(EngineWalk &e, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
   std::vector<Place> resolveAll(const EngineWalk &e, const Decoded &d);
-  void race(const Decoded &d, const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
+  void race(const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
   void verdict(const Decoded &d, int slot, Proof proof, std::string why);
   ByteMap *mapOf(const Place &p, int quadrant);
   template <class F> void forEachRect(const Place &p, F &&f);
   std::optional<Content> inputContent(const Place &p) const;
   uint32_t keepContent(const std::optional<Content> &c);
-  void logAccess(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &who, bool write);
+  void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
 
   // WalkLoops.cpp
   bool enterLoop(EngineWalk &e, const Decoded &d);

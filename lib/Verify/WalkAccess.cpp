@@ -1,17 +1,12 @@
 // Addresses, races, definedness, ownership: what the walk does with the operands of one instruction.
 #include "Walk.h"
-#include "glia/Numerics/Alu.h"
+#include "glia/ISA/Transfer.h"
 
 #include <algorithm>
 
 namespace glia::flow {
 
 // ---- addresses ----------------------------------------------------------------------------------------------
-
-static RegisterValue sum(const RegisterValue &a, const RegisterValue &b) {
-  RegisterValue v = apply(RegOp::Add, a, b);
-  return v;
-}
 
 Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   const Access &a = d.values[slot].access;
@@ -44,23 +39,7 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
       fail("UNDEFINED-ADDRESS", who(d), slot, format("the address of `%s` uses register r%d, which holds an undefined value",
                                                      program.objectName(a.object).c_str(), t.reg));
     RegisterValue &to = t.partition ? p.partition : p.start;
-    // 64-bit addresses: added without the wrap of a 32-bit register.
-    RegisterValue term = scaled(r, t.scale);
-    RegisterValue v = sum(RegisterValue::constant(0), term);
-    v.lo = to.lo + term.lo;
-    v.hi = to.hi + term.hi;
-    v.motion = term.motion;
-    if (to.isConstant()) {
-      v.modulus = term.isConstant() ? 1 : term.modulus;
-      v.residue = v.modulus > 1 ? (((to.lo + term.residue) % v.modulus) + v.modulus) % v.modulus : 0;
-    } else {
-      const RegisterValue both = sum(to, term);
-      v.modulus = both.modulus;
-      v.residue = both.residue;
-      v.motion = both.motion;
-    }
-    v.undefined = false;
-    to = v;
+    to = add(to, scaled(r, t.scale));
   }
 
   const ByteRun ext = extent(*p.pattern);
@@ -158,13 +137,12 @@ template <class F> void Walk::forEachRect(const Place &p, F &&f) {
 
 // ---- reads and writes ---------------------------------------------------------------------------------------
 
-void Walk::race(const Decoded &d, const Place &p, const Issuer &by, const Touch &other, const char *mine, const char *theirs) {
+void Walk::race(const Place &p, const Issuer &by, const Touch &other, const char *mine, const char *theirs) {
   const InstrRef o = ref(other.who);
   fail("RACE", by.who, p.slot,
        format("it %s `%s` while another instruction may still be %s it", mine, program.objectName(p.object).c_str(), theirs), {}, {},
        {"the other: " + reporter.describe(o), "nothing orders the two: they can happen in either order",
         format("to see the other order: glia run --strict --hold core%d.%s#%u", o.core, std::string(name(o.engine)).c_str(), o.index)});
-  (void)d;
 }
 
 static bool ordered(const Touch &t, uint32_t comp, uint32_t seq, const EngineWalk *e, const Knowledge *k) {
@@ -206,7 +184,7 @@ uint32_t Walk::keepContent(const std::optional<Content> &c) {
   return static_cast<uint32_t>(contents.size() - 1);
 }
 
-bool Walk::read(const Decoded &d, const Place &p, const Issuer &by, uint32_t *content) {
+bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   if (p.space == Space::Hbm) {
     const TensorKind kind = program.tensors[p.object.index].kind;
     if (kind == TensorKind::Input || kind == TensorKind::Constant)
@@ -219,7 +197,7 @@ bool Walk::read(const Decoded &d, const Place &p, const Issuer &by, uint32_t *co
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
-        race(d, p, by, c.write, "reads", "writing");
+        race(p, by, c.write, "reads", "writing");
       undefined |= !c.defined || (p.space != Space::Hbm && c.owner != owner);
       common = first || common == c.content ? c.content : 0;
       first = false;
@@ -236,7 +214,7 @@ bool Walk::read(const Decoded &d, const Place &p, const Issuer &by, uint32_t *co
   return undefined;
 }
 
-void Walk::write(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
+void Walk::write(EngineWalk &e, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
   const bool output = p.space == Space::Hbm && program.tensors[p.object.index].kind == TensorKind::Output;
   if (output && !defined)
     fail("UNDEFINED-OUTPUT", by.who, p.slot, format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
@@ -258,10 +236,10 @@ void Walk::write(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &
     bool allKept = true, allMatmul = true;
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
-        race(d, p, by, c.write, "writes", "writing");
+        race(p, by, c.write, "writes", "writing");
       for (const Touch &t : c.reads)
         if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
-          race(d, p, by, t, "writes", "reading");
+          race(p, by, t, "writes", "reading");
       const bool keep = c.defined && c.owner == value.owner;
       allKept &= keep;
       allMatmul &= c.matmul;
@@ -298,23 +276,22 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     if (!index || !data)
       continue;
     uint32_t content = 0;
-    const bool unknown = !generic(e) && read(d, *index, by, &content);
+    const bool unknown = !generic(e) && read(*index, by, &content);
     if (unknown)
       fail("UNDEFINED-ADDRESS", by.who, index->slot, format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
     undefined |= unknown;
     const Content *known = content ? &contents[content] : nullptr;
     const int strideSlot = d.def->slot("index_stride"), oobSlot = d.def->slot("oob");
     const int64_t size = sizeOf(data->pattern->dtype);
-    const int64_t stride = (strideSlot >= 0 ? d.values[strideSlot].integer : 0) * size;
     const bool skip = oobSlot >= 0 && d.def->slots[oobSlot].names->names[d.values[oobSlot].integer] == "skip";
-    Pattern inner = *data->pattern;                     // one row: the leading dimension belongs to the index
-    inner.dims[0].count = 1;
-    const ByteRun row = extent(inner);
+    const IndexedRows rows = indexedRows(*data->pattern, index->pattern->elements(), strideSlot >= 0 ? d.values[strideSlot].integer : 0);
+    const int64_t stride = rows.stride * size;
+    const ByteRun row{rows.low * size, rows.high * size};
     const int64_t bytes = program.tensors[data->object.index].bytes();
     int64_t lo = 0, hi = bytes;
     if (known && data->start.isConstant()) {
-      lo = data->start.lo + known->lo * stride + row.lo;
-      hi = data->start.lo + known->hi * stride + row.hi;
+      lo = data->start.lo + std::min(known->lo * stride, known->hi * stride) + row.lo;
+      hi = data->start.lo + std::max(known->lo * stride, known->hi * stride) + row.hi;
     }
     const bool inside = known && data->start.isConstant() && lo >= 0 && hi <= bytes;
     if (inside)
@@ -328,7 +305,8 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
       fail("DYNAMIC-UNPROVED", by.who, data->slot,
            format("the rows of `%s` that the indices of `%s` select are not proved to be inside it", program.objectName(data->object).c_str(),
                   program.objectName(index->object).c_str()));
-    if (isWritten(d.def->slots[data->slot].kind) && !(known && known->distinct) && !generic(e))
+    const bool apart = known && known->distinct && std::abs(stride) >= row.hi - row.lo;
+    if (isWritten(d.def->slots[data->slot].kind) && !apart && !generic(e))
       fail("SCATTER-UNIQUE", by.who, index->slot, format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
                                                          program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
     data->fixed = false;
@@ -365,7 +343,7 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
     e.lastPsum = e.seq, e.lastPsumWho = who(d);
 }
 
-void Walk::logAccess(EngineWalk &e, const Decoded &d, const Place &p, const Issuer &by, bool write) {
+void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write) {
   for (LoopFrame &f : e.loops) {
     if (!f.run->summarised || (f.iteration != 1 && f.iteration != f.run->walked - 1))
       continue;
@@ -408,8 +386,8 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     if (!reads || d.def->slots[p.slot].name.ends_with("_index"))
       continue;
     uint32_t content = 0;
-    undefined |= read(d, p, by, &content);
-    logAccess(e, d, p, by, false);
+    undefined |= read(p, by, &content);
+    logAccess(e, p, by, false);
     if (firstSource && kind == SlotKind::In) {
       source = p.space == Space::Hbm ? inputContent(p) : content ? std::optional(contents[content]) : std::nullopt;
       firstSource = false;
@@ -445,15 +423,15 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       if (notMatmul)
         fail("PSUM-ACCUMULATE", by.who, p.slot, format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
                                                        any ? "were never written" : "no matmul of this allocation wrote last"));
-      bad |= read(d, p, by, nullptr);
+      bad |= read(p, by, nullptr);
     }
     if (!content && slot.name == "dst" && !bad) {
       const std::optional<Content> c = contentOf(program, d, source);
       content = keepContent(c);
     }
     const bool maybe = e.maybeUntil || !p.fixed;
-    write(e, d, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
-    logAccess(e, d, p, by, true);
+    write(e, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
+    logAccess(e, p, by, true);
   }
 }
 
