@@ -35,7 +35,7 @@ static void execute(Exec &x) {
   const auto cmd = static_cast<ReduceCmd>(x.integer(REDUCE_CMD));
   const Region &dst = x.region(DST), &data = x.region(DATA);
   for (int p = 0; p < dst.partitions; ++p) {
-    const float scale = x.scalar(SCALE, p), bias = x.has(BIAS) ? x.scalar(BIAS, p) : 0;
+    const float scale = x.scalar(SCALE, p), bias = x.has(BIAS) ? x.scalar(BIAS, p) : -0.0f;   // adding -0 changes nothing
     const float *in = x.readF32(DATA, p);
     float *out = x.writeF32(DST, p);
     activationRow(fn, in, scale, bias, out, dst.elements);
