@@ -1,0 +1,96 @@
+// glia-bench replay|verify|container matmul|loops INSTRUCTIONS: measures one thing on one large program in a process of its
+// own (so that the peak of the memory is its own) and prints one line of JSON.
+#include "Programs.h"
+#include "glia/Program/Container.h"
+#include "glia/Program/Decode.h"
+#include "glia/Sim/Timing.h"
+#include "glia/Support/Diagnostic.h"
+#include "glia/Verify/Verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <sys/resource.h>
+
+using namespace glia;
+
+static double seconds(const std::function<void()> &work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+static double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+static double medianOf(int times, const std::function<void()> &work) {
+  std::vector<double> v;
+  for (int i = 0; i < times; ++i)
+    v.push_back(seconds(work));
+  return median(v);
+}
+
+static double peakMiB() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_maxrss) / 1024;
+}
+
+static int replay(const Program &p) {
+  TimingOptions options;
+  options.stalls = false;
+  uint64_t executed = 0;
+  double total = 0;
+  const double s = medianOf(5, [&] {
+    const TimingResult r = simulateTime(p, options);
+    executed = r.instructions;
+    total = r.total;
+  });
+  std::printf("{\"instructions\": %llu, \"seconds\": %.6f, \"rate\": %.0f, \"predicted_us\": %.3f}\n", (unsigned long long)executed, s,
+              static_cast<double>(executed) / s, total / 1000);
+  return 0;
+}
+
+static int verifyOnce(const Program &p) {
+  const double before = peakMiB();
+  VerifyResult r;
+  const double s = seconds([&] { r = verify(p); });
+  for (size_t i = 0; i < r.diagnostics.size() && i < 3; ++i)
+    std::fprintf(stderr, "%s\n", render(r.diagnostics[i]).c_str());
+  std::printf("{\"instructions\": %llu, \"written\": %llu, \"seconds\": %.6f, \"peak_mib\": %.1f, \"program_mib\": %.1f, \"ok\": %s}\n",
+              (unsigned long long)r.instructions, (unsigned long long)p.instructionCount(), s, peakMiB(), before, r.ok() ? "true" : "false");
+  return r.ok() ? 0 : 1;
+}
+
+static int container(const Program &p) {
+  const std::string path = (std::filesystem::temp_directory_path() / ("glia-bench-" + std::to_string(getpid()) + ".glia")).string();
+  saveProgram(p, path);
+  const double s = medianOf(5, [&] { loadProgram(path); });
+  const double bytes = static_cast<double>(std::filesystem::file_size(path));
+  std::filesystem::remove(path);
+  std::printf("{\"instructions\": %llu, \"bytes_per_instruction\": %.2f, \"seconds\": %.6f}\n", (unsigned long long)p.instructionCount(),
+              bytes / static_cast<double>(p.instructionCount()), s);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: glia-bench replay|verify|container matmul|loops INSTRUCTIONS\n");
+    return 2;
+  }
+  try {
+    const std::string_view what = argv[1], which = argv[2];
+    const uint64_t n = std::strtoull(argv[3], nullptr, 10);
+    const Program p = which == "matmul" ? unrolledMatmul(n) : loopHeavy(n);
+    return what == "replay" ? replay(p) : what == "verify" ? verifyOnce(p) : container(p);
+  } catch (const Error &e) {
+    std::fprintf(stderr, "%s\n", render(e.diagnostics().front()).c_str());
+    return 1;
+  }
+}

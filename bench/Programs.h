@@ -1,0 +1,15 @@
+// The two large programs that replay, verifier and container are measured on.
+#pragma once
+#include "glia/Program/Program.h"
+
+namespace glia {
+
+// A bf16 matmul, every instruction written out: tiles of 128 x 512, 16 steps of contraction each, operands by DMA on 14
+// queues into rotating buffers, results on 2 more. At least `instructions` instructions.
+Program unrolledMatmul(uint64_t instructions);
+
+// Two cores, rows of nested loops that move, scale, multiply and exchange; `instructions` executed in all, a twentieth of
+// that written down.
+Program loopHeavy(uint64_t instructions);
+
+} // namespace glia
