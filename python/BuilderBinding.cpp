@@ -3,6 +3,7 @@
 #include "glia/Program/Builder.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
 namespace nb = nanobind;
@@ -98,17 +99,17 @@ void bindBuilder(nb::module_ &m) {
           throw Error("BUILD-CORE", format("a program has 1 to 64 cores, not %d", cores));
         new (self) Builder(std::move(t), cores);
       }, "target"_a, "cores"_a)
-      .def("input", [](Builder &b, std::string name, std::string_view t, Shape shape, nb::object range, bool unique) {
+      .def("input", [](Builder &b, std::string name, std::string_view t, Shape shape, const std::vector<int64_t> &range, bool unique) {
         Tensor x;
         x.name = std::move(name);
         x.dtype = typeOf(t);
         x.shape = std::move(shape);
         x.kind = TensorKind::Input;
         x.uniqueRows = unique;
-        if (!range.is_none()) {
+        if (range.size() == 2) {
           x.hasRange = true;
-          x.rangeLo = nb::cast<int64_t>(range[0]);
-          x.rangeHi = nb::cast<int64_t>(range[1]);
+          x.rangeLo = range[0];
+          x.rangeHi = range[1];
         }
         return b.tensor(std::move(x));
       })

@@ -81,7 +81,7 @@ class Builder:
     def input(self, name: str, dtype, shape, range: tuple[int, int] | None = None, unique: bool = False) -> Object:
         """A tensor that the caller gives. `range` (inclusive) and `unique` are promises, checked when the program runs."""
         t = machine_dtype(dtype)
-        return self._object(self._b.input(name, t, list(shape), range, unique), name, t, shape)
+        return self._object(self._b.input(name, t, list(shape), list(range or ()), unique), name, t, shape)
 
     def output(self, name: str, dtype, shape) -> Object:
         t = machine_dtype(dtype)
