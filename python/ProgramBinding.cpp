@@ -2,7 +2,6 @@
 // shapes are checked in glia/program.py, everything else here or below.
 #include "Bindings.h"
 #include "glia/Program/Assembler.h"
-#include "glia/Program/Container.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Sim/Timing.h"
 #include "glia/Support/Diagnostic.h"
@@ -66,6 +65,17 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved) {
   return nb::make_tuple(diagnosticList(r.diagnostics), accesses, r.instructions);
 }
 
+// Raises Error with everything that is wrong.
+static void requireVerified(const Program &p) {
+  VerifyResult r;
+  {
+    nb::gil_scoped_release release;
+    r = verify(p);
+  }
+  if (!r.ok())
+    throw Error(std::move(r.diagnostics));
+}
+
 static nb::dict runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
@@ -100,7 +110,9 @@ void bindPrograms(nb::module_ &m) {
                        out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
                      return out;
                    })
+      .def("disassemble", [](const Program &p) { return disassemble(p); })
       .def("verify", &verifyProgram)
+      .def("require_verified", &requireVerified)
       .def("run", &runProgram);
 
   m.def("make_error", [](std::string code, std::string message, std::string advice) {

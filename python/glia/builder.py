@@ -73,7 +73,13 @@ class Object:
 
 class Builder:
     def __init__(self, target: str = "trn2", cores: int = 1):
-        self._b = _glia.Builder(str(target), cores)
+        self._open = _glia.Builder(str(target), cores)
+
+    @property
+    def _b(self):
+        if self._open is None:
+            raise _glia.make_error("BUILD-FINISHED", "the program of this builder is finished", "Make a new Builder.")
+        return self._open
 
     def _object(self, ref, name, dtype, shape) -> Object:
         return Object(self, ref, name, dtype, tuple(shape))
@@ -143,4 +149,7 @@ class Builder:
         self._b.origin(kernel, operation, file, line)
 
     def finish(self) -> Program:
-        return Program(self._b.finish())
+        """The program. The builder is used up."""
+        program = Program(self._b.finish())
+        self._open = None
+        return program
