@@ -2,7 +2,7 @@
 #include "glia/Numerics/Convert.h"
 #include "glia/Support/Diagnostic.h"
 
-#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace glia {
@@ -81,15 +81,15 @@ void checkOneBank(Check &c, int slot) {
   const int64_t bank = c.target.psumBankBytes, size = sizeOf(o.dtype());
   if (o.space != Space::Psum || c.target.integer("limit.moving_free_fp32") * 4 > bank)
     return;
-  int64_t low = o.byteOffset, high = o.byteOffset + size - 1;
-  for (int d = 0; d < o.pattern->rank; ++d) {
-    const int64_t reach = o.pattern->dims[d].stride * (static_cast<int64_t>(o.pattern->dims[d].count) - 1) * size;
-    (reach < 0 ? low : high) += reach;
-  }
-  if (low / bank != high / bank)
-    c.fail("PSUM-ONE-BANK", slot, format("`%s` covers bytes %lld to %lld, banks %lld to %lld", std::string(o.objectName).c_str(),
-                                         (long long)low, (long long)high, (long long)(low / bank), (long long)(high / bank)),
-           format("%lld to %lld", (long long)low, (long long)high), format("one bank of %lld bytes", (long long)bank));
+  double low = static_cast<double>(o.byteOffset), high = low + static_cast<double>(size) - 1;   // exact as far as it matters
+  for (int d = 0; d < o.pattern->rank; ++d)
+    (o.pattern->dims[d].stride < 0 ? low : high) +=
+        static_cast<double>(o.pattern->dims[d].stride) * (static_cast<double>(o.pattern->dims[d].count) - 1) * static_cast<double>(size);
+  const double lowBank = std::floor(low / static_cast<double>(bank)), highBank = std::floor(high / static_cast<double>(bank));
+  if (lowBank != highBank)
+    c.fail("PSUM-ONE-BANK", slot, format("`%s` covers bytes %.0f to %.0f, banks %.0f to %.0f", std::string(o.objectName).c_str(), low, high,
+                                         lowBank, highBank),
+           format("%.0f to %.0f", low, high), format("one bank of %lld bytes", (long long)bank));
 }
 
 } // namespace glia

@@ -122,6 +122,12 @@ void copyElements(Exec &x, int dstSlot, const Region &dst, int64_t dstFirst, int
 
 // ---- indexed rows --------------------------------------------------------------------------------------------------------
 
+// Sums of products of hostile numbers: kept where int64 holds them.
+static int64_t clampFar(__int128 v) {
+  constexpr int64_t kFar = int64_t{1} << 60;
+  return static_cast<int64_t>(std::clamp<__int128>(v, -kFar, kFar));
+}
+
 IndexedRows indexedRows(const Pattern &p, int64_t count, int64_t indexStride) {
   IndexedRows r;
   r.count = count;
@@ -129,7 +135,7 @@ IndexedRows indexedRows(const Pattern &p, int64_t count, int64_t indexStride) {
     return r;
   r.ok = true;
   const int64_t inner = p.dims[0].count / count;
-  r.stride = indexStride ? indexStride : p.dims[0].stride * inner;
+  r.stride = indexStride ? indexStride : clampFar(static_cast<__int128>(p.dims[0].stride) * inner);
   if (inner > 1 || p.rank == 1)
     r.dims[r.rank++] = {p.dims[0].stride, static_cast<uint32_t>(inner)};
   for (int d = 1; d < p.rank; ++d)
@@ -137,8 +143,8 @@ IndexedRows indexedRows(const Pattern &p, int64_t count, int64_t indexStride) {
   r.rowElements = 1;
   for (int d = 0; d < r.rank; ++d) {
     r.rowElements *= r.dims[d].count;
-    const int64_t reach = static_cast<int64_t>(r.dims[d].stride) * (static_cast<int64_t>(r.dims[d].count) - 1);
-    (reach < 0 ? r.low : r.high) += reach;
+    int64_t &side = r.dims[d].stride < 0 ? r.low : r.high;
+    side = clampFar(side + static_cast<__int128>(r.dims[d].stride) * (static_cast<int64_t>(r.dims[d].count) - 1));
   }
   ++r.high;
   return r;
@@ -172,8 +178,9 @@ int64_t indexAt(Exec &x, int slot, int64_t i) {
 
 bool placeRow(Exec &x, IndexedRegion &r, const Region &origin, int slot, int64_t index, OutOfRange mode) {
   const int size = sizeOf(origin.dtype);
-  const int64_t shift = index * r.shape.stride * size;
-  const int64_t first = origin.start + shift + r.shape.low * size, last = origin.start + shift + r.shape.high * size;
+  const __int128 to = static_cast<__int128>(index) * r.shape.stride * size;
+  const int64_t first = clampFar(origin.start + to + static_cast<__int128>(r.shape.low) * size);
+  const int64_t last = clampFar(origin.start + to + static_cast<__int128>(r.shape.high) * size);
   if (first < 0 || last > origin.objectBytes) {
     if (mode == OutOfRange::Skip)
       return false;
@@ -181,6 +188,7 @@ bool placeRow(Exec &x, IndexedRegion &r, const Region &origin, int slot, int64_t
                              std::string(x.def->name).c_str(), std::string(x.def->slots[slot].name).c_str(), (long long)first,
                              (long long)last, (long long)origin.objectBytes));
   }
+  const int64_t shift = static_cast<int64_t>(to);
   r.row.base = origin.base + shift;
   r.row.start = origin.start + shift;
   return true;

@@ -7,7 +7,7 @@
 
 namespace glia {
 
-// rule AFFINE-PATTERN: one to four (step, count) pairs whose counts multiply to the elements per partition of `like`.
+// rule IOTA-PATTERN: one to four (step, count) pairs whose counts multiply to the elements per partition of `like`.
 void checkAffine(Check &c, int patternSlot, int like);
 // The terms of one partition without its own part, in element order.
 std::vector<int32_t> affineRow(Exec &x, int patternSlot, int32_t offset);

@@ -58,7 +58,7 @@ INSTRUCTION(affine_select, "dst = on_true where offset + p * channel_multiplier 
       .choice("cmp", comparisons(), "the affine value is ... 0 (int32)").orElse(0)
       .slot("offset", SlotKind::Int, "added to every affine value").orElse(0)
       .slot("channel_multiplier", SlotKind::Int, "added once per partition, counted from dst's first").orElse(0);
-  def.rules({"OPERAND-MEMORY", "SAME-SHAPE", "AFFINE-PATTERN"}).check([](Check &c) {
+  def.rules({"OPERAND-MEMORY", "SAME-SHAPE", "IOTA-PATTERN"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf});
     c.in(ON_TRUE, {Space::Sbuf});
     c.sameShape({DST, ON_TRUE});

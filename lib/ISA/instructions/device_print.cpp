@@ -22,10 +22,10 @@ static std::string valueText(DType t, const std::byte *element) {
 
 INSTRUCTION(device_print, "Prints a tensor with a prefix: a line with its place and type, then one line per partition.") {
   def.source("nki.language API reference, device_print; KLR Operators.lean; form of the text chosen")
-      .everyEngine()
+      .engines({Engine::Tensor, Engine::Vector, Engine::Scalar, Engine::GpSimd})
       .flow(Flow::None)
       .slot("prefix", SlotKind::Text, "printed first")
-      .slot("src", SlotKind::In, "what is printed");
+      .slot("src", SlotKind::In, "what is printed, in SBUF or PSUM");
   def.execute([](Exec &x) {
     const Region &src = x.region(SRC);
     const int size = sizeOf(src.dtype);

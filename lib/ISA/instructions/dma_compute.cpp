@@ -129,7 +129,7 @@ INSTRUCTION(dma_compute, "dst = src0 + src1 + ... by DMA, in fp32, from left to 
   for (std::string_view s : kMore)
     def.slot(s, SlotKind::OptIn, "further source");
   def.slot("dst_index", SlotKind::OptIn, "scatter: i32 or u32 [P, 1] in SBUF, all different; row i of dst (HBM) starts at its start + index[i] * index_stride")
-      .slot("src_index", SlotKind::OptIn, "gather: the same for src0 (HBM)")
+      .slot("src0_index", SlotKind::OptIn, "gather: the same for src0 (HBM)")
       .slot("queue", SlotKind::Queue, "DMA queue")
       .slot("index_stride", SlotKind::Int, "elements of the indexed tensor per index; 0 = the stride of its leading dimension").orElse(0)
       .slot("accumulate", SlotKind::Flag, "1: dst is the first term of the sum (indexed sums, and only these)").orElse(0)

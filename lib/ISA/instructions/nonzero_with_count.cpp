@@ -1,7 +1,8 @@
 #include "glia/ISA/Check.h"
 #include "glia/ISA/Cost.h"
 #include "glia/ISA/Exec.h"
-#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
 
 namespace glia {
 
@@ -45,19 +46,15 @@ INSTRUCTION(nonzero_with_count, "In partitions 0, 16, 32 ...: the positions of n
       .slot("src", SlotKind::In, "f32 or i32 in SBUF")
       .slot("index_offset", SlotKind::Int, "added to every position").orElse(0)
       .slot("padding", SlotKind::Int, "fills the places after the positions").orElse(-1);
-  def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "NONZERO-SHAPE"}).check([](Check &c) {
+  def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "OPERAND-LIMIT"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf});
     c.in(SRC, {Space::Sbuf});
     c.types(DST, {DType::I32});
     c.types(SRC, {DType::F32, DType::I32});
     const OperandInfo &d = c.operand(DST), &s = c.operand(SRC);
-    if (d.partitions() != s.partitions() || d.elements() != s.elements() + 1)
-      c.fail("NONZERO-SHAPE", DST, format("src is %d x %lld and dst %d x %lld", s.partitions(), (long long)s.elements(), d.partitions(),
-                                          (long long)d.elements()),
-             format("%d x %lld", d.partitions(), (long long)d.elements()), format("%d x %lld", s.partitions(), (long long)s.elements() + 1));
-    else if (d.onChip() && s.onChip() && (d.partition - s.partition) % kGroup)
-      c.fail("NONZERO-SHAPE", DST, format("src starts at partition %d and dst at %d", s.partition, d.partition), format("%d", d.partition),
-             "a multiple of 16 away from src");
+    c.within(DST, "the number of partitions", d.partitions(), s.partitions(), s.partitions());
+    c.within(DST, "the number of elements per partition", d.elements(), s.elements() + 1, s.elements() + 1);
+    c.within(DST, "its first partition, from src's, modulo 16", (d.partition - s.partition) % kGroup, 0, 0);
   });
   def.execute(executeNonzero);
   def.cost([](const CostQuery &q) { return q.serial(2 * q.elements(SRC)); });   // no published formula: two passes (assumed)

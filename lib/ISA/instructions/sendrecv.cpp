@@ -30,9 +30,7 @@ static void checkSendRecv(Check &c) {
     c.fail("SENDRECV-GPSIMD", ENGINE, "GpSimd itself starts its DMA", std::string(name(c.engine)), "gpsimd");
   const int size = sizeOf(d.dtype());
   const int64_t most = c.target.integer(size == 1 ? "limit.sendrecv_bytes_8" : size == 2 ? "limit.sendrecv_bytes_16" : "limit.sendrecv_bytes_32");
-  if (d.elements() * size > most)
-    c.fail("SENDRECV-GPSIMD", DST, format("%lld bytes per partition of a %d-byte type", (long long)(d.elements() * size), size),
-           format("%lld", (long long)(d.elements() * size)), format("%lld", (long long)most));
+  c.within(DST, "the number of bytes per partition through GpSimd", d.elements() * size, 1, most);
 }
 
 // The simulator calls `execute` once per core, with this core's dst and the other core's src.
@@ -46,7 +44,7 @@ INSTRUCTION(sendrecv, "Two cores exchange tiles: each core's dst gets the other 
       .slot("src", SlotKind::In, "what the other core gets, in SBUF, with dst's shape and type")
       .slot("pipe", SlotKind::Small, "the n-th exchange on a pipe of one core meets the n-th on that pipe of the other").orElse(0)
       .choice("engine", exchangeEngines(), "dma, or gpsimd_dma for small tiles, issued by GpSimd").orElse(DMA);
-  def.rules({"LNC2-CORES", "OPERAND-MEMORY", "OPERAND-DTYPE", "SAME-SHAPE", "SENDRECV-GPSIMD"}).check(checkSendRecv);
+  def.rules({"LNC2-CORES", "OPERAND-MEMORY", "OPERAND-DTYPE", "SAME-SHAPE", "OPERAND-LIMIT", "SENDRECV-GPSIMD"}).check(checkSendRecv);
   def.execute([](Exec &x) {
     const Region &dst = x.region(DST), &src = x.region(SRC);
     const Share share = shareOf(x, dst.partitions, dst.elements * dst.partitions);
