@@ -44,10 +44,6 @@ void Walk::scan() {
           decode(program, c, static_cast<Engine>(e), i, scratch);
           const int pipe = scratch.values[def.slot("pipe")].integer;
           pipeComp.emplace(pipe, 0);
-          auto [it, fresh] = pipeEngine.emplace(std::make_pair(c, pipe), e);
-          if (!fresh && it->second != e)
-            fail("QUEUE-OWNER", whoIs(c, static_cast<Engine>(e), i), -1,
-                 format("it uses pipe %d, which the %s engine uses too", pipe, std::string(name(static_cast<Engine>(it->second))).c_str()));
         }
         if (def.name == "loop") {
           decode(program, c, static_cast<Engine>(e), i, scratch);
@@ -67,7 +63,6 @@ void Walk::scan() {
   for (auto &[pipe, comp] : pipeComp)
     comp = static_cast<uint32_t>(components++);
   queueSeq.assign(program.queues.size(), 0);
-  queueEngine.assign(program.queues.size(), -1);
   semaphores.resize(program.semaphores.size());
   for (size_t s = 0; s < semaphores.size(); ++s)
     semaphores[s].reset(program.semaphores[s].initial, uses[s].single(), components);
@@ -279,10 +274,6 @@ void Walk::stepCompute(EngineWalk &e, const Decoded &d) {
 
 void Walk::stepDma(EngineWalk &e, const Decoded &d) {
   const int q = d.values[d.def->slot("queue")].integer;
-  if (queueEngine[q] >= 0 && queueEngine[q] != static_cast<int>(e.engine))
-    fail("QUEUE-OWNER", who(d), -1, format("it issues to queue `%s`, which the %s engine uses too", program.queues[q].name.c_str(),
-                                           std::string(name(static_cast<Engine>(queueEngine[q]))).c_str()));
-  queueEngine[q] = static_cast<int>(e.engine);
   std::vector<Place> places = resolveAll(e, d);
   if (generic(e)) {
     touchAll(e, d, places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});

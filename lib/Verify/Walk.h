@@ -115,9 +115,7 @@ private:
   std::vector<SemaphoreState> semaphores;
   std::vector<SemaphoreUse> uses;
   std::vector<uint32_t> queueSeq;
-  std::map<std::pair<int, int>, int> pipeEngine;             // (core, pipe): issuing engine
   std::map<int, uint32_t> pipeComp, pipeSeq;
-  std::vector<int> queueEngine;                              // issuing engine of each queue, -1 = none yet
   size_t components = 0;
   std::vector<std::array<std::array<ByteMap, 4>, 2>> chip;   // [core][SBUF, PSUM][quadrant]
   std::vector<std::vector<ByteMap>> hbm;                     // [tensor][core, or 0 if shared]
