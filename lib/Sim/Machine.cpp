@@ -69,6 +69,8 @@ void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, i
     ~Lend() { a.swap(b); }
   } lend(exec.operands, operands);
   def.execute(exec);
+  if (options.registerLoads && def.name == "reg_load")
+    (*options.registerLoads)[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].push_back(exec.reg(0));
 }
 
 void Machine::control(StreamState &s, const Prepared &x) {

@@ -20,6 +20,8 @@ struct RunOptions {
   // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
   std::string hold;
   uint64_t maxSteps = UINT64_MAX;  // stop with fault SIM-STEPS after so many instructions
+  // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.
+  std::vector<std::vector<int32_t>> *registerLoads = nullptr;
 };
 
 struct RunResult {

@@ -13,6 +13,7 @@ struct TimingOptions {
   const TensorData *inputs = nullptr;  // needed only where control flow depends on data
   bool timeline = false;               // keep every interval (for traces); otherwise totals only
   bool stalls = true;                  // attribute waiting time
+  uint64_t maxSteps = UINT64_MAX;      // stop with Error TIME-STEPS after so many instructions
 };
 
 // One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.
@@ -35,12 +36,15 @@ struct Stall {
   int core = 0;
   Engine engine = Engine::Sync;
   uint32_t index = 0;        // the instruction that waited
-  double start = 0, length = 0;
+  double start = 0;          // of the first time
+  double length = 0;         // all times together
+  uint64_t count = 1;        // how often (loops)
   std::string reason;        // "semaphore loaded", "queue q0 full", "port: SBUF shared with gpsimd", "fetch"
 };
 
 struct TimingResult {
-  double total = 0;          // ns
+  double total = 0;          // ns, from the first instruction to the last completion
+  double launch = 0;         // ns the runtime needs before and after, not part of the total
   uint64_t instructions = 0;
   std::vector<LaneUse> lanes;
   std::vector<Stall> longestStalls;    // at most 20, longest first
@@ -51,7 +55,7 @@ struct TimingResult {
   std::vector<TimelineEvent> timeline;
 };
 
-// Throws Error TIME-DATA if a trip count depends on data and no inputs are given.
+// Throws Error TIME-DATA if a trip count or branch depends on data and no inputs are given, TIME-DEADLOCK if engines wait for ever.
 TimingResult simulateTime(const Program &p, const TimingOptions &options = {});
 
 } // namespace glia

@@ -167,17 +167,18 @@ static void executeMatmul(Exec &x) {
   multiplyInto(x, DST, stationary, moving, K, M, N, x.integer(ACCUMULATE) != 0);
 }
 
-// Cycles of the multiply; the weight load of M/4 cycles hides behind the previous multiply.
+// Moving columns stream at one a cycle and result columns leave the array one after the other. The next weights load meanwhile, so
+// their time shows only if the engine has to wait for them; fp32 weights load at the rate of fp32 data (half of its passes each).
 static Cost costMatmul(const CostQuery &q) {
-  const bool doubleRow = q.integer(PERF_MODE) == DOUBLE_ROW;
+  const double rows = q.integer(PERF_MODE) == DOUBLE_ROW ? 2 : 1;
   const bool fp32 = q.dtype(MOVING) == DType::F32 || q.dtype(STATIONARY) == DType::F32;
-  double passes = 1;
-  if (fp32)
-    passes = q.integer(STATIONARY_01) || q.integer(MOVING_01) || (q.integer(TRANSPOSE) && q.target.has("exact_transpose")) ? 2 : 4;
-  const double columns = q.elements(MOVING) / (doubleRow ? 2 : 1), weights = q.elements(STATIONARY) / (doubleRow ? 2 : 1) / 4;
-  const double cycles = std::max(columns, q.param("cost.issue_floor")) * passes;
-  return {std::max(cycles, weights * passes) / q.clock(),
-          (cycles + weights) / q.clock() + q.param("cost.tensor_latency")};
+  const bool cheap = q.integer(STATIONARY_01) || q.integer(MOVING_01) || (q.integer(TRANSPOSE) && q.target.has("exact_transpose"));
+  const double passes = fp32 ? q.param("cost.fp32_passes") / (cheap ? 2 : 1) : 1;
+  const double columns = q.elements(STATIONARY) / rows;
+  const double cycles = std::max(q.elements(MOVING) / rows, q.param("cost.issue_floor")) * passes;
+  const double weights = fp32 ? columns * passes / 2 : columns / q.param("cost.load_weights_speedup");
+  const double latency = (cycles + columns) / q.clock() + q.param("cost.tensor_latency");
+  return {std::max(cycles, weights) / q.clock(), latency, 0, q.param("cost.load_weights_start") + weights / q.clock()};
 }
 
 INSTRUCTION(nc_matmul, "dst[M, N] = or += stationary[K, M] transposed times moving[K, N]; products and sums in fp32, k ascending.") {

@@ -1,0 +1,200 @@
+// DMA queues, the bandwidth their transfers share, and the meetings of two cores.
+#include "TimingMachine.h"
+
+namespace glia::timing {
+
+enum { kNoDge, kSwdge, kHwdge };
+
+// Gives a transfer to its queue. False if the queue is full: the engine tries again when there is room.
+bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path) {
+  QueueRun &q = queues[op.extra];
+  if (q.waiting.size() + q.active >= queueDepth) {
+    q.blockedEngines |= static_cast<uint8_t>(1u << (s % kNumEngines));
+    e.blocked = Cause::Queue;
+    e.blockedSince = e.clock;
+    return false;
+  }
+  Pending x;
+  x.transfer = &c.transfer;
+  x.ops = e.syncs + op.sync + op.numWaits;
+  x.count = op.numUpdates;
+  x.index = e.pc;
+  x.engine = e.engine;
+  x.path = path;
+  Ps handed = start;
+  if (c.transfer.dge == kHwdge) {                  // the block makes one set of descriptors after the other
+    if (e.dgeFree > start) {
+      handed = e.dgeFree;
+      x.path = e.dgePath;
+    }
+    e.dgeFree = handed + hwdgeInterval.time;
+    e.dgePath = x.path;
+    e.dgePath.add(hwdgeInterval.time, hwdgeInterval.share);
+  }
+  const Param &delay = c.transfer.dge == kSwdge && swdgeBusy.time > dmaStart.time ? swdgeBusy : dmaStart;
+  x.ready = handed + delay.time;
+  x.path.add(delay.time, delay.share);
+  q.waiting.push(x);
+  if (!q.active)
+    arm(op.extra);
+  return true;
+}
+
+void Machine::arm(uint32_t i) {
+  QueueRun &q = queues[i];
+  events.set(queueLane(i), q.active || q.waiting.empty() ? kNever : std::max({q.waiting.front().ready, q.notBefore, now}));
+}
+
+void Machine::startTransfer(uint32_t i) {
+  QueueRun &q = queues[i];
+  q.current = q.waiting.front();
+  q.waiting.pop();
+  if (q.notBefore > q.current.ready)
+    q.current.path = q.notBeforePath;
+  q.active = true;
+  q.started = now;
+  events.set(queueLane(i), kNever);
+  const Transfer &x = *q.current.transfer;
+  if (x.dge == kNoDge) {
+    q.notBefore = now + queueSpacing.time;
+    q.notBeforePath = q.current.path;
+    q.notBeforePath.add(queueSpacing.time, queueSpacing.share);
+  }
+  DmaRun &d = dmas[q.core];
+  d.virtualNow += static_cast<double>(now - d.at) * d.slowdown;
+  d.at = now;
+  q.finish = d.virtualNow + static_cast<double>(x.work);
+  d.active.push_back(i);
+  d.engines += x.engines;
+  d.hbmBytesPerPs += static_cast<double>(x.hbmRead + x.hbmWritten) / static_cast<double>(std::max<Ps>(x.work, 1));
+  share(q.core);
+}
+
+void Machine::endTransfer(int core) {
+  DmaRun &d = dmas[core];
+  size_t first = 0;
+  for (size_t k = 1; k < d.active.size(); ++k)
+    if (queues[d.active[k]].finish < queues[d.active[first]].finish)
+      first = k;
+  const uint32_t i = d.active[first];
+  d.active[first] = d.active.back();
+  d.active.pop_back();
+  QueueRun &q = queues[i];
+  const Transfer &x = *q.current.transfer;
+  d.engines -= x.engines;
+  d.hbmBytesPerPs -= static_cast<double>(x.hbmRead + x.hbmWritten) / static_cast<double>(std::max<Ps>(x.work, 1));
+  if (d.active.empty())
+    d.engines = d.hbmBytesPerPs = 0;               // no rounding left over
+
+  Path path = q.current.path;
+  path.add(now - q.started, x.share);
+  if (now >= q.notBefore) {
+    q.notBefore = now;
+    q.notBeforePath = path;
+  }
+  q.active = false;
+  q.busy += now - q.started;
+  ++q.transfers;
+  q.bytes += x.bytes;
+  hbmRead += x.hbmRead;
+  hbmWritten += x.hbmWritten;
+  if (options.timeline)
+    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, q.current.index, q.current.engine, static_cast<uint8_t>(core),
+                        static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
+  path.add(dmaCompletion.time, dmaCompletion.share);
+  pushDone(core, {now + dmaCompletion.time, q.current.ops, q.current.count, static_cast<uint32_t>(engines.size()) + i, path});
+
+  const uint8_t blocked = q.blockedEngines;
+  q.blockedEngines = 0;
+  for (uint32_t w = blocked; w; w &= w - 1) {
+    const uint32_t s = static_cast<uint32_t>(core * kNumEngines + __builtin_ctz(w));
+    unblock(engines[s], s, now, path, i, 0);
+  }
+  arm(i);
+  share(core);
+}
+
+// The active transfers of a core slow down alike: by the engines they share, and by the HBM that the pair of cores shares.
+void Machine::share(int core) {
+  const int first = core & ~1, last = std::min<int>(first + 2, static_cast<int>(dmas.size()));
+  double demand = 0;
+  std::array<double, 2> slowdown{};
+  for (int c = first; c < last; ++c) {
+    DmaRun &d = dmas[c];
+    d.virtualNow += static_cast<double>(now - d.at) * d.slowdown;
+    d.at = now;
+    slowdown[c - first] = d.engines > t.dmaEngines ? t.dmaEngines / d.engines : 1;
+    demand += d.hbmBytesPerPs * slowdown[c - first];
+  }
+  const double hbm = demand > hbmPerPs ? hbmPerPs / demand : 1;
+  for (int c = first; c < last; ++c) {
+    DmaRun &d = dmas[c];
+    d.slowdown = slowdown[c - first] * hbm;
+    double finish = -1;
+    for (uint32_t q : d.active)
+      if (finish < 0 || queues[q].finish < finish)
+        finish = queues[q].finish;
+    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(std::max(finish - d.virtualNow, 0.0) / d.slowdown + 0.5));
+  }
+}
+
+void Machine::pushDone(int core, const Update &u) {
+  Fifo<Update> &done = dmas[core].done;
+  done.insert(u);
+  events.set(doneLane(core), done.front().time);
+}
+
+// ---- two cores -------------------------------------------------------------------------------------------------------------
+
+void Machine::exchange(EngineRun &e, uint32_t, const Op &op, const CostEntry &c, Ps start, const Path &path) {
+  Meeting &m = pipes[op.extra << 8 | static_cast<uint32_t>(e.core / 2)];
+  Pending x;
+  x.ready = start;
+  x.transfer = &c.transfer;
+  x.ops = e.syncs + op.sync + op.numWaits;
+  x.count = op.numUpdates;
+  x.index = e.pc;
+  x.engine = e.engine;
+  x.path = path;
+  m.arrived[e.core & 1].push(x);
+  if (m.arrived[0].empty() || m.arrived[1].empty())
+    return;
+  const Pending a[2] = {m.arrived[0].front(), m.arrived[1].front()};
+  m.arrived[0].pop();
+  m.arrived[1].pop();
+  const Pending &later = a[a[1].ready > a[0].ready];
+  const Ps work = std::max(a[0].transfer->work, a[1].transfer->work);
+  Path done = later.path;
+  done.add(exchangeLatency.time, exchangeLatency.share);
+  done.add(work, later.transfer->share);
+  for (int side = 0; side < 2; ++side) {
+    const int core = (e.core & ~1) + side;
+    pushDone(core, {later.ready + exchangeLatency.time + work, a[side].ops, a[side].count,
+                    static_cast<uint32_t>(core * kNumEngines + static_cast<int>(a[side].engine)), done});
+  }
+}
+
+void Machine::barrier(EngineRun &e, uint32_t s, const Op &op, Ps start, const Path &path) {
+  Meeting &m = barriers[op.extra << 6 | static_cast<uint32_t>(e.core / 2)];
+  e.blocked = Cause::Barrier;
+  e.blockedSince = e.clock;
+  Pending x;
+  x.ready = start;
+  x.index = s;
+  x.path = path;
+  m.arrived[e.core & 1].push(x);
+  if (m.arrived[0].empty() || m.arrived[1].empty())
+    return;
+  const Pending a[2] = {m.arrived[0].front(), m.arrived[1].front()};
+  m.arrived[0].pop();
+  m.arrived[1].pop();
+  const Pending &later = a[a[1].ready > a[0].ready];
+  Path passed = later.path;
+  passed.add(barrierLatency.time, barrierLatency.share);
+  for (const Pending &side : a) {
+    engines[side.index].met = true;
+    unblock(engines[side.index], side.index, later.ready + barrierLatency.time, passed, 0, later.index);
+  }
+}
+
+} // namespace glia::timing
