@@ -4,6 +4,8 @@
 #include "glia/Program/View.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <unordered_set>
+
 namespace glia {
 
 namespace {
@@ -17,6 +19,25 @@ void checkShape(const std::string &name, const std::vector<int64_t> &shape, DTyp
     bad("`" + name + "` has an unknown type");
   if (const std::string problem = shapeProblem(shape, t, onChip); !problem.empty())
     bad("`" + name + "` " + problem);
+}
+
+// Operands and messages name objects, so does the text of a program.
+void checkNames(const Program &p) {
+  std::unordered_set<std::string_view> seen;
+  auto add = [&seen](const std::string &name) {
+    if (!seen.insert(name).second)
+      bad("there are two objects named `" + name + "`");
+  };
+  for (const Tensor &x : p.tensors)
+    add(x.name);
+  for (const Allocation &x : p.allocations)
+    add(x.name);
+  seen.clear();
+  for (const Semaphore &x : p.semaphores)
+    add(x.name);
+  seen.clear();
+  for (const Queue &x : p.queues)
+    add(x.name);
 }
 
 class StreamCheck {
@@ -167,6 +188,8 @@ void checkStructure(const Program &p) {
     checkShape(t.name, t.shape, t.dtype, false);
     if (t.kind > TensorKind::Scratch)
       bad("`" + t.name + "` has an unknown kind");
+    if (!t.shared && t.kind != TensorKind::Scratch)
+      bad("`" + t.name + "` is private; only scratch tensors are");
     if (t.kind == TensorKind::Constant ? static_cast<int64_t>(t.data.size()) != t.bytes() : !t.data.empty())
       bad("`" + t.name + "` has " + std::to_string(t.data.size()) + " bytes of data and needs " +
           std::to_string(t.kind == TensorKind::Constant ? t.bytes() : 0));
@@ -176,6 +199,7 @@ void checkStructure(const Program &p) {
     if (a.space > Space::Psum || a.core >= p.cores)
       bad("`" + a.name + "` is in no memory of the program");
   }
+  checkNames(p);
   for (const Semaphore &s : p.semaphores)
     if (s.core >= p.cores || s.initial < 0)
       bad("semaphore `" + s.name + "` is malformed");

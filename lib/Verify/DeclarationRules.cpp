@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <unordered_map>
 
 namespace glia {
 
@@ -20,7 +19,6 @@ public:
     if (static_cast<int64_t>(p.cores) > t.maxCores)
       r.failProgram("CORE-COUNT", format("the program uses %u cores and a logical core of %s has %d", p.cores, t.name.c_str(), t.maxCores),
                     text(p.cores), text(t.maxCores));
-    names();
     tensors();
     allocations();
     counts();
@@ -31,31 +29,10 @@ private:
   const Target &t;
   Reporter &r;
 
-  void names() {
-    std::unordered_map<std::string_view, const char *> seen;
-    auto add = [&](const std::string &name, const char *what) {
-      auto [it, fresh] = seen.try_emplace(name, what);
-      if (!fresh)
-        r.failProgram("NAME-UNIQUE", format("a %s and a %s are both named `%s`", it->second, what, name.c_str()), name);
-    };
-    for (const Tensor &x : p.tensors)
-      add(x.name, "tensor");
-    for (const Allocation &x : p.allocations)
-      add(x.name, "allocation");
-    seen.clear();                                 // semaphores and queues are named in places of their own
-    for (const Semaphore &x : p.semaphores)
-      add(x.name, "semaphore");
-    seen.clear();
-    for (const Queue &x : p.queues)
-      add(x.name, "queue");
-  }
-
   void tensors() {
     __int128 total = 0;
     for (const Tensor &x : p.tensors) {
       total += static_cast<__int128>(x.bytes()) * (x.shared ? 1 : p.cores);
-      if (!x.shared && x.kind != TensorKind::Scratch)
-        r.failProgram("TENSOR-SHARED", format("`%s` is private; only scratch tensors are", x.name.c_str()), "private", "shared");
       if (x.hasRange)
         checkRange(x);
     }
