@@ -8,6 +8,11 @@ FLOATS = ("f32", "bf16", "f16", "f8e4m3", "f8e5m2", "f8e3m4")
 INTEGERS = ("i8", "u8", "i16", "u16", "i32", "u32")
 
 
+def rng_for(*key) -> np.random.Generator:
+    """Random numbers that depend on nothing but `key`."""
+    return np.random.default_rng(list(repr(key).encode()))
+
+
 def widen(a: np.ndarray) -> np.ndarray:
     """To fp32, as an engine reads it."""
     return a.astype(F32)
