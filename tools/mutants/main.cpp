@@ -1,0 +1,154 @@
+// glia-mutants N [SEED]: changes valid programs N times and holds the verifier and the strict simulator against each other.
+// A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
+#include "Inputs.h"
+#include "Mutate.h"
+#include "glia/Program/Assembler.h"
+#include "glia/Sim/Simulator.h"
+#include "glia/Verify/Verify.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace glia;
+using namespace glia::mutants;
+
+namespace {
+
+struct Seed {                      // a valid program to start from
+  std::string name;
+  Program program;
+};
+
+std::vector<Seed> smallPrograms() {
+  std::vector<Seed> out;
+  std::vector<std::filesystem::path> files;
+  for (const auto &entry : std::filesystem::directory_iterator(GLIA_SOURCE_DIR "/test/mutants"))
+    if (entry.path().extension() == ".gasm")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto &file : files) {
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    for (const std::string &target : builtinTargets()) {
+      Program p = assemble(text.str(), file.filename().string(), loadTarget(target));
+      if (verify(p).ok())
+        out.push_back({file.stem().string() + "/" + target, std::move(p)});
+    }
+  }
+  return out;
+}
+
+// What a run shows: a fault's code, or the result as bytes (a guarded trap is a result).
+struct Outcome {
+  std::string fault;
+  std::string result;
+};
+
+Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed) {
+  RunOptions o;
+  o.strict = true;
+  o.seed = seed;
+  o.maxSteps = 2'000'000;
+  const RunResult r = run(p, inputs, o);
+  Outcome out;
+  if (r.fault)
+    out.fault = r.fault->code;
+  if (r.trap)
+    out.result = "trap " + r.trap->code;
+  else
+    for (const auto &[name, bytes] : r.outputs)
+      out.result.append(name).append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return out;
+}
+
+// Rules whose refusals strict mode is expected to confirm, most of the time.
+bool confirmable(const std::string &rule) {
+  static const std::set<std::string> kRules = {"RACE", "UNDEFINED-OUTPUT", "OUTPUT-UNWRITTEN", "UNDEFINED-ADDRESS", "UNDEFINED-CONTROL", "OPERAND-BOUNDS", "SYNC-DEADLOCK"};
+  return kRules.count(rule) != 0;
+}
+
+struct Row {
+  int refused = 0, shownWrong = 0;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const int wanted = argc > 1 ? std::atoi(argv[1]) : 300;
+  Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+  const int seedsForVerified = 8, seedsForRefused = 50;
+  try {
+    const std::vector<Seed> seeds = smallPrograms();
+    if (seeds.empty()) {
+      std::fprintf(stderr, "glia-mutants: no valid program to start from\n");
+      return 1;
+    }
+    std::map<std::string, Row> rows;
+    int made = 0, verified = 0, broken = 0;
+    while (made < wanted) {
+      const Seed &start = random.pick(seeds);
+      std::optional<Mutant> m = mutate(start.program, random);
+      if (!m)
+        continue;
+      ++made;
+      const VerifyResult v = verify(m->program);
+      Random forInputs(random.next());
+      const TensorData inputs = randomInputs(m->program, forInputs);
+      if (v.ok()) {
+        ++verified;
+        Outcome first;
+        for (int s = 0; s < seedsForVerified; ++s) {
+          const Outcome o = outcome(m->program, inputs, s);
+          if (s == 0)
+            first = o;
+          if (o.fault.empty() && o.result == first.result)
+            continue;
+          ++broken;
+          std::printf("VERIFIED BUT WRONG: %s, %s: %s under seed %d\n", start.name.c_str(), m->change.c_str(),
+                      o.fault.empty() ? "other bytes" : o.fault.c_str(), s);
+          std::ofstream(format("mutant-%d.gasm", broken)) << disassemble(m->program);
+          break;
+        }
+        continue;
+      }
+      bool wrong = false;
+      Outcome first;
+      for (int s = 0; s < seedsForRefused && !wrong; ++s) {
+        const Outcome o = outcome(m->program, inputs, s);
+        if (s == 0)
+          first = o;
+        wrong = !o.fault.empty() || o.result != first.result || o.result.starts_with("trap");
+      }
+      Row &row = rows[v.diagnostics[0].code];
+      ++row.refused;
+      row.shownWrong += wrong;
+      if (!wrong && std::getenv("GLIA_MUTANTS_VERBOSE"))
+        std::printf("harmless: %s, %s: %s\n", start.name.c_str(), m->change.c_str(), render(v.diagnostics[0]).c_str());
+    }
+
+    int confirmableRefused = 0, confirmed = 0;
+    std::printf("%-24s %8s %12s %9s\n", "first rule broken", "refused", "shown wrong", "harmless");
+    for (const auto &[rule, row] : rows) {
+      std::printf("%-24s %8d %12d %9d\n", rule.c_str(), row.refused, row.shownWrong, row.refused - row.shownWrong);
+      if (confirmable(rule)) {
+        confirmableRefused += row.refused;
+        confirmed += row.shownWrong;
+      }
+    }
+    const double share = 100.0 * verified / made, rate = confirmableRefused ? 100.0 * confirmed / confirmableRefused : 100;
+    std::printf("\nmutants %d from %zu programs\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d (must be 0)\n"
+                "refused for races, definedness or bounds and shown wrong within %d seeds: %d of %d (%.0f %%, at least 80 %%)\n",
+                made, seeds.size(), verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
+    return broken == 0 && share >= 20 && rate >= 80 ? 0 : 1;
+  } catch (const Error &e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
