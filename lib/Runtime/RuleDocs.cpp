@@ -46,7 +46,7 @@ std::string cell(std::string text) {
 std::string ruleSection(const Rule &r) {
   std::string out = "### " + r.id + "\n\n" + r.sentence + "\n\n";
   out += "- Targets: " + r.targets + "\n- Source: " + r.source + "\n- Advice: " + r.advice + "\n\n";
-  out += program("Refused (" + r.target + "):", r.bad) + program("Accepted:", r.good);
+  out += program("Refused (" + r.target + (r.requireProved ? ", --require-proved" : "") + "):", r.bad) + program("Accepted:", r.good);
   return out;
 }
 
@@ -89,7 +89,7 @@ std::string rulesJson() {
   nlohmann::ordered_json rules = nlohmann::ordered_json::array(), statements = nlohmann::ordered_json::array();
   for (const Rule &r : allRules())
     rules.push_back({{"id", r.id}, {"sentence", r.sentence}, {"targets", r.targets}, {"source", r.source}, {"advice", r.advice},
-                     {"target", r.target}, {"bad", r.bad}, {"good", r.good}});
+                     {"target", r.target}, {"require_proved", r.requireProved}, {"bad", r.bad}, {"good", r.good}});
   for (const Statement &s : allStatements())
     statements.push_back({{"topic", s.topic}, {"text", s.text}, {"source", s.source}, {"rules", s.rules}, {"reason", s.reason}});
   return nlohmann::ordered_json{{"rules", rules}, {"statements", statements}}.dump(1) + "\n";
@@ -108,7 +108,7 @@ std::string explainRule(std::string_view id) {
     return out.substr(0, out.find_last_not_of(' ') + 1);
   };
   return r->id + ": " + r->sentence + "\n\ntargets: " + r->targets + "\nsource:  " + r->source + "\nadvice:  " + r->advice +
-         "\n\nrefused (" + r->target + "):\n" + indented(r->bad) + "\naccepted:\n" + indented(r->good);
+         "\n\nrefused (" + r->target + (r->requireProved ? ", --require-proved" : "") + "):\n" + indented(r->bad) + "\naccepted:\n" + indented(r->good);
 }
 
 } // namespace glia

@@ -40,6 +40,7 @@ std::vector<Rule> readRules() {
     r.source = text(t, "source", f.name);
     r.advice = text(t, "advice", f.name);
     r.target = t["target"].value_or(std::string("trn2"));
+    r.requireProved = t["require_proved"].value_or(false);
     r.bad = text(t, "bad", f.name);
     r.good = text(t, "good", f.name);
     rules.push_back(std::move(r));

@@ -30,8 +30,10 @@ static std::string fileText(const std::string &path) {
 
 // What a user gets who assembles and verifies: errors of both count.
 static std::vector<Diagnostic> judge(const Rule &r, const std::string &text) {
+  VerifyOptions options;
+  options.requireProved = r.requireProved;
   try {
-    return verify(assemble(text, r.id + ".gasm", loadTarget(r.target))).diagnostics;
+    return verify(assemble(text, r.id + ".gasm", loadTarget(r.target)), options).diagnostics;
   } catch (const Error &e) {
     return e.diagnostics();
   }

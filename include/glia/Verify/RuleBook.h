@@ -15,6 +15,7 @@ struct Rule {
   std::string source;     // the public document, or "assumed: ..."
   std::string advice;     // what to do when it is broken
   std::string target;     // the target of the two programs
+  bool requireProved = false;  // they are verified with VerifyOptions::requireProved
   std::string bad, good;  // the smallest program that breaks it, the smallest that satisfies it (assembly)
 };
 
