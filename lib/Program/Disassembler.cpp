@@ -183,7 +183,7 @@ std::string Printer::instruction(const Decoded &in, const std::map<uint32_t, std
 void Printer::header(std::string &out) const {
   bool builtin = false;
   for (const BuiltinFile &f : builtinTargetFiles())
-    builtin |= f.name == p.target->name;
+    builtin |= f.name == p.target->name && f.text == p.target->text;
   out += builtin ? "target " + p.target->name + "\n"
                  : "; for the target `" + printable(p.target->name) + "`, which is not built in: assemble with --target FILE\n";
   if (p.cores != 1)

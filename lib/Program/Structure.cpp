@@ -21,23 +21,28 @@ void checkShape(const std::string &name, const std::vector<int64_t> &shape, DTyp
     bad("`" + name + "` " + problem);
 }
 
-// Operands and messages name objects, so does the text of a program.
+// A name stands for one thing: tensors for every core, the others for the core they belong to.
 void checkNames(const Program &p) {
-  std::unordered_set<std::string_view> seen;
-  auto add = [&seen](const std::string &name) {
-    if (!seen.insert(name).second)
-      bad("there are two objects named `" + name + "`");
+  std::unordered_set<std::string> objects, semaphores, queues, symbols, onChip;
+  auto add = [](std::unordered_set<std::string> &set, const std::string &name, int core, const char *what) {
+    if (!set.insert(name + '@' + std::to_string(core)).second)
+      bad(std::string("there are two ") + what + " named `" + name + "`");
   };
-  for (const Tensor &x : p.tensors)
-    add(x.name);
-  for (const Allocation &x : p.allocations)
-    add(x.name);
-  seen.clear();
-  for (const Semaphore &x : p.semaphores)
-    add(x.name);
-  seen.clear();
-  for (const Queue &x : p.queues)
-    add(x.name);
+  for (const Allocation &a : p.allocations) {
+    add(objects, a.name, a.core, "allocations");
+    onChip.insert(a.name);
+  }
+  for (const Tensor &t : p.tensors) {
+    add(objects, t.name, -1, "tensors");
+    if (onChip.count(t.name))
+      bad("a tensor and an allocation are both named `" + t.name + "`");
+  }
+  for (const Semaphore &s : p.semaphores)
+    add(semaphores, s.name, s.core, "semaphores");
+  for (const Queue &q : p.queues)
+    add(queues, q.name, q.core, "queues");
+  for (const Symbol &s : p.symbols)
+    add(symbols, s.name, 0, "symbols");
 }
 
 class StreamCheck {
@@ -189,7 +194,11 @@ void checkStructure(const Program &p) {
     if (t.kind > TensorKind::Scratch)
       bad("`" + t.name + "` has an unknown kind");
     if (!t.shared && t.kind != TensorKind::Scratch)
-      bad("`" + t.name + "` is private; only scratch tensors are");
+      bad("`" + t.name + "` is private and no scratch tensor");
+    if ((t.hasRange || t.uniqueRows) && t.kind != TensorKind::Input)
+      bad("`" + t.name + "` promises something about its values and is no input");
+    if (t.hasRange && (isFloat(t.dtype) || t.rangeLo > t.rangeHi))
+      bad("`" + t.name + "` has a range that is none");
     if (t.kind == TensorKind::Constant ? static_cast<int64_t>(t.data.size()) != t.bytes() : !t.data.empty())
       bad("`" + t.name + "` has " + std::to_string(t.data.size()) + " bytes of data and needs " +
           std::to_string(t.kind == TensorKind::Constant ? t.bytes() : 0));
@@ -199,6 +208,8 @@ void checkStructure(const Program &p) {
     if (a.space > Space::Psum || a.core >= p.cores)
       bad("`" + a.name + "` is in no memory of the program");
   }
+  if (p.semaphores.size() > 65536 || p.opcodes.size() > 65536 || p.queues.size() > 65536)
+    bad("the program has more than 65536 semaphores, queues or kinds of instructions");
   checkNames(p);
   for (const Semaphore &s : p.semaphores)
     if (s.core >= p.cores || s.initial < 0)
@@ -219,6 +230,8 @@ void checkStructure(const Program &p) {
       if (x.dynamic[i].reg >= p.target->registers || (x.dynamic[i].partition && !x.partitions))
         bad("an operand pattern uses a register that is not there");
   }
+  if (p.strings.empty() || !p.strings[0].empty() || p.origins.empty() || !(p.origins[0] == InstrOrigin{}))
+    bad("the first text and the first origin are not the empty ones");
   for (const InstrOrigin &o : p.origins)
     if (o.kernel >= p.strings.size() || o.operation >= p.strings.size() || o.file >= p.strings.size())
       bad("an instruction's origin is malformed");

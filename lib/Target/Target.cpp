@@ -124,6 +124,7 @@ std::shared_ptr<const Target> parseTarget(std::string_view text, std::string_vie
     bad(std::string(e.description()), file, e.source().begin.line);
   }
   auto t = std::make_shared<Target>();
+  t->text = text;
   t->name = root["name"].value_or(std::string());
   t->summary = root["summary"].value_or(std::string());
   if (t->name.empty())

@@ -31,6 +31,7 @@ class Target {
 public:
   std::string name;      // "trn2"
   std::string summary;
+  std::string text;      // the TOML it was read from; travels with a program
   std::map<std::string, TargetValue, std::less<>> values;  // "sbuf.usable_bytes", "clock.vector", "feature.lnc2" ...
   std::vector<ActivationSet> activationSets;
 
