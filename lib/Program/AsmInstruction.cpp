@@ -170,7 +170,11 @@ Access AsmInstruction::parseAccess(AsmCursor &c, int core) {
     std::vector<Slice> slices;
     if (c.eat('['))
       slices = parseSlices(c, shape);
-    v = makeView(objectName, shape, own, chip, std::move(slices));
+    try {
+      v = makeView(objectName, shape, own, chip, std::move(slices));
+    } catch (const Error &e) {
+      c.fail("ASM-OPERAND", e.diagnostics()[0].message, e.diagnostics()[0].advice, at);
+    }
   }
   v.pattern.dtype = t;
   while (c.eat('+')) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <toml++/toml.h>
 
@@ -161,8 +162,15 @@ std::vector<std::string> builtinTargets() {
 
 std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
   for (const BuiltinFile &f : builtinTargetFiles())
-    if (f.name == nameOrPath)
-      return parseTarget(f.text, std::string(nameOrPath) + ".toml");
+    if (f.name == nameOrPath) {
+      static std::mutex lock;                               // built-in targets never change: each is parsed once
+      static std::map<std::string_view, std::shared_ptr<const Target>> parsed;
+      const std::lock_guard guard(lock);
+      std::shared_ptr<const Target> &t = parsed[f.name];
+      if (!t)
+        t = parseTarget(f.text, std::string(nameOrPath) + ".toml");
+      return t;
+    }
   std::ifstream in{std::string(nameOrPath), std::ios::binary};
   const bool looksLikePath = nameOrPath.find('/') != std::string_view::npos || nameOrPath.ends_with(".toml");
   if (!in) {

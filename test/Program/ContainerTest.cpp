@@ -2,6 +2,7 @@
 #include "ProgramText.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Builder.h"
+#include "glia/Support/Diagnostic.h"
 #include "glia/Support/Checksum.h"
 #include "glia/Support/File.h"
 
@@ -76,7 +77,7 @@ TEST(Container, ResealedDamageNeverCrashes) {
   int accepted = 0;
   for (int round = 0; round < 3000; ++round) {
     auto file = good;
-    for (uint32_t k = 0; k < 1 + round % 3; ++k) {
+    for (int k = 0; k < 1 + round % 3; ++k) {
       // The sections behind the target's text, in which most bytes are structure.
       const size_t i = round % 4 == 0 ? 32 + random() % 408 : file.size() - 1 - random() % 3000;
       file[i] = static_cast<std::byte>(random());
