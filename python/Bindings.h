@@ -1,5 +1,7 @@
 // The parts of the extension module glia._glia. It is thin: the public Python API is in python/glia.
 #pragma once
+#include "glia/Sim/Simulator.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -9,9 +11,11 @@ namespace glia {
 
 void bindErrors(nanobind::module_ &m);    // Diagnostic, Error, Trap
 void bindData(nanobind::module_ &m);      // targets, instructions, rules
-void bindPrograms(nanobind::module_ &m);  // Program: assemble, load, save, verify, run, profile
+void bindPrograms(nanobind::module_ &m);  // Program: assemble, load, save, verify, run
+void bindProfiles(nanobind::module_ &m);  // predicted runs
 void bindBuilder(nanobind::module_ &m);
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
+TensorData toTensorData(nanobind::dict arrays);                                // name -> bytes
 
 } // namespace glia

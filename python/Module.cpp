@@ -5,5 +5,6 @@ NB_MODULE(_glia, m) {
   glia::bindErrors(m);
   glia::bindData(m);
   glia::bindPrograms(m);
+  glia::bindProfiles(m);
   glia::bindBuilder(m);
 }

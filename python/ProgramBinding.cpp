@@ -1,9 +1,8 @@
-// Programs for Python: the doors to assembler, container, verifier, simulator and timing. Arrays cross as bytes; types and
+// Programs for Python: the doors to assembler, container, verifier and simulator. Arrays cross as bytes; types and
 // shapes are checked in glia/program.py, everything else here or below.
 #include "Bindings.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Sim/Simulator.h"
-#include "glia/Sim/Timing.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
 
@@ -33,7 +32,7 @@ static void raise(const char *exception, const Diagnostic &d) {
   throw nb::python_error();
 }
 
-static TensorData toTensorData(nb::dict arrays) {
+TensorData toTensorData(nb::dict arrays) {
   TensorData out;
   for (auto [name, data] : arrays) {
     nb::bytes b = nb::cast<nb::bytes>(data);

@@ -46,9 +46,10 @@ class Profile:
 
     total = property(lambda self: self._result.total, doc="Predicted time.")
     instructions = property(lambda self: self._result.instructions, doc="Instructions executed.")
-    lanes = property(lambda self: self._result.lanes, doc="Use of each engine and queue: name, busy, instructions, bytes.")
+    lanes = property(lambda self: self._result.lanes, doc="Use of each engine and queue: name, busy, bytes ...")
     stalls = property(lambda self: self._result.stalls, doc="The longest waits: where, start, length, reason.")
-    timeline = property(lambda self: self._result.timeline, doc="Intervals: lane name, start, end, instruction.")
+    timeline = property(lambda self: self._result.timeline, doc="Intervals: name of the lane, start, end.")
+    launch = property(lambda self: self._result.launch, doc="What the runtime needs before and after; not in the total.")
     origins = property(lambda self: self._result.origins, doc="Share of the time by how well its parameters are known.")
     hbm_bytes = property(lambda self: self._result.hbm_bytes, doc="Bytes read from and written to HBM.")
 
@@ -118,7 +119,8 @@ class Program:
 
     def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:
         """Predicts the time. Inputs are needed only where the control flow depends on data."""
-        return Profile(self._handle.profile(None if inputs is None else self._bytes_of(inputs), timeline))
+        arrays = self._bytes_of(inputs or {})
+        return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline))
 
     def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, bytes]:
         tensors = {t.name: t for t in self.tensors if t.kind == "input"}
