@@ -420,7 +420,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
         map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= any ? !c.defined : !(c.written && c.matmul && c.owner == static_cast<int32_t>(p.object.index)); });
       });
-      if (notMatmul)
+      if (notMatmul && d.def->flow == Flow::Matmul)       // a computing transfer adds to anything that is defined
         fail("PSUM-ACCUMULATE", by.who, p.slot, format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
                                                        any ? "were never written" : "no matmul of this allocation wrote last"));
       bad |= read(p, by, nullptr);
