@@ -106,11 +106,6 @@ private:
     }
   }
 
-  static std::string_view barrierName(const Prepared &x) {
-    const int slot = x.d.def->slot("name");
-    return slot < 0 ? std::string_view() : x.operands[slot].text;
-  }
-
   bool metAt(StreamState &s) {
     const int peer = peerOf(s.core);
     return peer >= 0 && barriers[barrierName(s.scratch)][peer] >= s.barrier;

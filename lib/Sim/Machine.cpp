@@ -47,6 +47,7 @@ Prepared &Machine::fetch(StreamState &s) {
       resolver.prepare(s.core, s.engine, s.pc, *x);
     }
   }
+  beforeRegisters(s, *x);
   if (!x->dynamic.empty())
     resolver.bind(*x, s.state);
   return *x;
@@ -117,6 +118,11 @@ void Machine::control(StreamState &s, const Prepared &x) {
   } else {
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(name) + "` is no control flow the simulator knows");
   }
+}
+
+std::string_view Machine::barrierName(const Prepared &x) {
+  const int slot = x.d.def->slot("name");
+  return slot < 0 ? std::string_view() : x.operands[slot].text;
 }
 
 int Machine::pipeOf(const Prepared &x) const {

@@ -29,6 +29,7 @@ struct StreamState {
 class Machine {
 public:
   Machine(const Program &p, const TensorData &inputs, const RunOptions &options);
+  virtual ~Machine() = default;
 
 protected:
   const Program &program;
@@ -44,6 +45,8 @@ protected:
   // Runs `body` and turns what it throws into the result.
   template <class Body> RunResult finish(Body &&body);
   StreamState &stream(InstrId id) { return streams[id.core * kNumEngines + static_cast<int>(id.engine)]; }
+  // Strict mode asks here whether the registers of addresses hold anything.
+  virtual void beforeRegisters(const StreamState &, const Prepared &) {}
   std::span<const SyncOp> waitsOf(const StreamState &s) const;
   // The instruction at pc, resolved, registers read. Counts it. Throws Fault or Trap.
   Prepared &fetch(StreamState &s);
@@ -53,6 +56,7 @@ protected:
   void control(StreamState &s, const Prepared &x);
   // An exchange is executed on each core with the other core's source.
   static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }
+  static std::string_view barrierName(const Prepared &x);
   int pipeOf(const Prepared &x) const;
   int peerOf(int core) const { return (core ^ 1) < static_cast<int>(program.cores) ? core ^ 1 : -1; }
   void checkTransferUpdates(const Prepared &x) const;

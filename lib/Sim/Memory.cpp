@@ -27,13 +27,16 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
   struct Chip {
     std::byte *base;
     int64_t pitch, bytes;
+    int memory;
   };
   std::vector<std::array<Chip, 2>> chips(cores);
   for (auto &chip : chips)
     for (Space s : {Space::Sbuf, Space::Psum}) {
       const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
       const int64_t pitch = paddedPitch(bytes);
-      chip[static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions).data(), pitch, bytes};
+      chip[static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions).data(), pitch, bytes,
+                                   static_cast<int>(memories.size())};
+      memories.push_back({s, t.partitions, bytes, false});
     }
   for (const Allocation &a : p.allocations) {
     const Chip &chip = chips[a.core][static_cast<int>(a.space)];
@@ -41,6 +44,7 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
     place.base = chip.base;
     place.pitch = chip.pitch;
     place.space = a.space;
+    place.memory = chip.memory;
     place.firstPartition = a.partition;
     place.start = a.byteOffset;
     // An allocation that leaves its memory has only the part that is there; a negative start has nothing.
@@ -61,6 +65,10 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
         place.readOnly = true;
       } else if (core == 0 || !x.shared) {
         place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
+      }
+      if (core == 0 || !x.shared) {
+        place.memory = static_cast<int>(memories.size());
+        memories.push_back({Space::Hbm, 1, place.bytes, place.readOnly});
       }
       tensors.push_back(place);
     }

@@ -31,6 +31,15 @@ struct Place {
   int32_t firstPartition = 0, partitions = 1;
   int64_t start = 0, bytes = 0;  // of the object, per partition on chip; cut to what the memory has
   bool readOnly = false;
+  int memory = 0;                // which memory it is in, see Memory::memories
+};
+
+// One memory as shadow state sees it: rows of bytes. An HBM tensor is a memory of one row.
+struct MemoryInfo {
+  Space space = Space::Hbm;
+  int rows = 1;
+  int64_t bytes = 0;             // per row
+  bool readOnly = false;
 };
 
 class Memory {
@@ -40,6 +49,7 @@ public:
     return o.kind == ObjectKind::Allocation ? allocations[o.index] : tensors[o.index * cores + core];
   }
   TensorData outputs() const;
+  std::vector<MemoryInfo> memories;
 
 private:
   const Program &program;

@@ -1,10 +1,12 @@
 // Runs programs. Fast and strict mode share the semantics of lib/ISA and give the same bytes.
 #pragma once
 #include "glia/ISA/Exec.h"
+#include "glia/Program/Decode.h"
 #include "glia/Program/Program.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +24,9 @@ struct RunOptions {
   uint64_t maxSteps = UINT64_MAX;  // stop with fault SIM-STEPS after so many instructions
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.
   std::vector<std::vector<int32_t>> *registerLoads = nullptr;
+  // Strict: called for every run of bytes that an instruction really touches, in absolute coordinates (partition and byte of
+  // the memory; HBM: partition 0, byte of the tensor), so that the footprint others derive from operands can be compared.
+  std::function<void(const Decoded &, int slot, int partition, int64_t byte, int64_t bytes, bool write)> onTouch;
 };
 
 struct RunResult {

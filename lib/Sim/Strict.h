@@ -1,0 +1,122 @@
+// Strict mode: one step at a time in an order that the seed picks, with shadow state that finds what the ordering model
+// (docs/ordering.md) forbids. The first fault ends the run.
+#pragma once
+#include "Definedness.h"
+#include "Machine.h"
+#include "Shadow.h"
+
+#include <deque>
+#include <map>
+#include <set>
+
+namespace glia::sim {
+
+// splitmix64: small, and the same on every host.
+class Random {
+public:
+  explicit Random(uint64_t seed) : state(seed) {}
+  uint64_t next() {
+    uint64_t z = state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+  }
+  uint64_t below(uint64_t n) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
+
+private:
+  uint64_t state;
+};
+
+class Strict final : public Machine, private AccessRecorder {
+public:
+  Strict(const Program &p, const TensorData &inputs, const RunOptions &options);
+  RunResult run();
+
+private:
+  // What one side of a transfer does. A DMA has one side, an exchange two.
+  struct Transfer {
+    std::vector<Prepared> sides;
+    Clock clock;                     // what its issuer knew
+    uint32_t number = 0;             // in its queue, from 1
+    int left = 0;                    // parts to do
+  };
+  struct TransferQueue {             // a DMA queue or a pipe
+    uint16_t component = 0;
+    std::deque<Transfer> inFlight;
+    uint64_t popped = 0, issued = 0;
+    std::vector<uint64_t> next;      // by part: the transfer it does next
+    std::array<int, 2> owner{-1, -1};// engine that issues to it, by core parity
+  };
+  // The event that is being checked: an instruction, or a transfer.
+  struct Event {
+    const Prepared *x = nullptr;
+    uint16_t component = 0;
+    uint32_t time = 0;
+    const Clock *clock = nullptr;
+    bool transfer = false;
+  };
+
+  // ---- scheduling (Strict.cpp)
+  Random random;
+  std::vector<Clock> clocks;                      // by stream
+  std::vector<SemaphoreClock> semaphores;
+  std::vector<TransferQueue> queues;              // DMA queues, then pipes
+  std::map<int, int> pipeQueue;                   // pipe -> index in `queues`
+  std::map<int, std::array<std::deque<std::pair<Prepared, Clock>>, 2>> waitingSides;   // pipe -> by core parity
+  std::vector<uint32_t> active;                   // queue * parts + part, for parts that have something to do
+  std::map<std::string_view, std::map<int, uint64_t>> arrivals;
+  std::optional<InstrId> held;
+  size_t turn = 0, partTurn = 0;
+  std::vector<uint32_t> ready;
+
+  uint16_t streamIndex(const StreamState &s) const { return static_cast<uint16_t>(s.core * kNumEngines + static_cast<int>(s.engine)); }
+  void loop();
+  bool canStep(StreamState &s);
+  bool isHeld(const StreamState &s) const;
+  bool isHeldPart(uint32_t a) const;
+  bool pick(bool withHeld);
+  void step(StreamState &s);
+  void stepPart(size_t at);
+  void instruction(StreamState &s);
+  void issue(StreamState &s, const Prepared &x);
+  void issueExchange(StreamState &s, const Prepared &x);
+  void enqueue(TransferQueue &q, Transfer t);
+  void barrierDone(StreamState &s);
+  void fire(const Prepared &x, const Clock &clock);
+  Fault stuck();
+
+  // ---- accesses (StrictAccess.cpp)
+  std::vector<Shadow> shadows;                    // by memory
+  Definedness definedness;
+  std::vector<EngineDefined> engines;             // by stream
+  std::vector<std::vector<ByteRect>> foreign;     // by slot of the event
+  Event event;
+  std::vector<bool> readOnlyUsed;
+  struct Extent { int64_t lo, hi; };
+  std::vector<Extent> extents;                    // by slot: bytes from the operand's start
+  std::vector<std::vector<uint8_t>> touchedElements;   // indexed transfers: by slot, elements read and not yet written
+  size_t touchedWritten = 0;
+
+  void access(const Event &e, const std::vector<Exec::Operand> &operands);
+  void accessRegion(int slot, const Region &r, bool write);
+  void checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands);
+  void touched(int slot, const Region &r, int partition, int64_t byteInRow, int64_t bytes, bool write) override;
+  void touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write);
+  void executeRecorded(const Event &e, std::vector<Exec::Operand> &operands, int part, int ofParts);
+  [[noreturn]] void race(const Conflict &c, int slot, const Region &r, bool write);
+  Touch touchOf(const Region &r) const;
+  std::string objectBytes(const Region &r, const ByteRect &w) const;
+
+  // ---- rules that need state (StrictRules.cpp)
+  std::vector<std::set<int>> loadedSets;          // by core
+  struct Serial { uint32_t time = 0; InstrId by; };
+  std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch;   // [core][sbuf, psum][engine]
+  void beforeRegisters(const StreamState &s, const Prepared &x) override;
+  void checkTables(const StreamState &s, const Prepared &x);
+  void countTables(const StreamState &s, const Prepared &x);
+  void checkSerial(const StreamState &s, const Prepared &x);
+  void checkOutputs();
+  void account();
+};
+
+} // namespace glia::sim

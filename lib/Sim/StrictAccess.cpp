@@ -1,0 +1,194 @@
+// What instructions touch in strict mode: races, ownership, overlap of operands, and that the semantics stay in their operands.
+#include "Strict.h"
+
+namespace glia::sim {
+
+static bool byTensorEngine(const Prepared &x) { return x.d.engine == Engine::Tensor && x.d.def->unit == Unit::Compute; }
+
+Touch Strict::touchOf(const Region &r) const {
+  Touch t;
+  t.component = event.component;
+  t.time = event.time;
+  t.owner = r.object.index;
+  t.by = event.x->id;
+  t.matmul = byTensorEngine(*event.x);
+  return t;
+}
+
+std::string Strict::objectBytes(const Region &r, const ByteRect &w) const {
+  if (r.space == Space::Hbm)
+    return format("bytes %lld to %lld of `%s`", (long long)w.lo, (long long)w.hi, program.objectName(r.object).c_str());
+  const Place &place = memory.place(r.object, event.x->d.core);
+  const int first = w.quad * 32 + std::countr_zero(w.mask) - place.firstPartition;
+  const int last = w.quad * 32 + 31 - std::countl_zero(w.mask) - place.firstPartition;
+  return format("bytes %lld to %lld on partitions %d to %d of `%s`", (long long)(w.lo - place.start), (long long)(w.hi - place.start),
+                first, last, program.objectName(r.object).c_str());
+}
+
+void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
+  const Prepared &x = *event.x;
+  const std::string where = objectBytes(r, c.where);
+  const std::string slotName(x.d.def->slots[slot].name);
+  if (c.other.sameEvent(touchOf(r)))
+    faultAt(program, x.id, x.indexed >= 0 ? "SCATTER-DUPLICATE" : "RACE",
+            "the transfer writes " + where + " twice, and its parts come in any order", {}, slotName);
+  const std::string other = describe(program, c.other.by);
+  std::string alias;
+  if (r.space != Space::Hbm && c.other.owner != r.object.index)
+    alias = " (as `" + program.allocations[c.other.owner].name + "`)";
+  faultAt(program, x.id, "RACE",
+          std::string(write ? "the write to " : "the read of ") + where + " (" + slotName + ") is not ordered after the " +
+              (c.other.write ? "write" : "read") + alias + " by " + other,
+          {"the other access: " + other,
+           format("hold it back with --hold core%d.%s#%u to see the other order", c.other.by.core,
+                  std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
+}
+
+void Strict::accessRegion(int slot, const Region &r, bool write) {
+  const int m = memory.place(r.object, event.x->d.core).memory;
+  if (memory.memories[m].readOnly) {
+    readOnlyUsed[m] = true;                        // nobody writes it
+    return;
+  }
+  const Touch t = touchOf(r);
+  const ByteSet set = byteSet(r);
+  if (write && event.transfer && set.repeats)
+    faultAt(program, event.x->id, "RACE", "the destination `" + program.objectName(r.object) +
+                                              "` names bytes twice, and the parts of a transfer come in any order");
+  Findings findings;
+  findings.wantMatmul = !write && byTensorEngine(*event.x) && isWritten(event.x->d.def->slots[slot].kind);
+  Conflict conflict;
+  forEachQuad(r.firstPartition, r.partitions, [&](int quad, uint32_t mask) {
+    forEachRun(set, [&](int64_t lo, int64_t hi) {
+      const ByteRect where{quad, mask, lo, hi};
+      const bool fine = write ? shadows[m].write(where, t, *event.clock, event.transfer, conflict)
+                              : shadows[m].read(where, t, *event.clock, findings, conflict);
+      if (!fine)
+        race(conflict, slot, r, write);
+      return true;
+    });
+  });
+  if (findings.wantMatmul) {
+    const bool anyWriter = program.target->has("psum_accumulate_any_writer");
+    if (!anyWriter && !findings.notMatmul.empty())
+      faultAt(program, event.x->id, "PSUM-ACCUMULATE",
+              objectBytes(r, findings.notMatmul.front()) + " are accumulated onto and were not last written by a matmul");
+    if (anyWriter && !definedness.defined(r, event.x->d.core, findings.foreign))
+      faultAt(program, event.x->id, "PSUM-ACCUMULATE", "undefined bytes of `" + program.objectName(r.object) + "` are accumulated onto");
+  }
+  if (!write)
+    foreign[slot] = std::move(findings.foreign);
+}
+
+void Strict::checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands) {
+  const std::vector<Slot> &slots = x.d.def->slots;
+  for (size_t w = 0; w < slots.size(); ++w) {
+    if (!isWritten(slots[w].kind) || x.d.values[w].kind != Value::Tensor)
+      continue;
+    const Region &dst = operands[w].region;
+    const int m = memory.place(dst.object, x.d.core).memory;
+    for (size_t o = 0; o < slots.size(); ++o) {
+      const bool otherWritten = isWritten(slots[o].kind);
+      if (o == w || x.d.values[o].kind != Value::Tensor || (otherWritten && o < w) ||
+          memory.place(operands[o].region.object, x.d.core).memory != m)
+        continue;
+      const Region &src = operands[o].region;
+      if ((!otherWritten && identical(dst, src)) || !overlap(dst, src))
+        continue;
+      faultAt(program, x.id, "OPERAND-OVERLAP",
+              format("`%s` (%s) and `%s` (%s) share bytes and are not the same", program.objectName(dst.object).c_str(),
+                     std::string(slots[w].name).c_str(), program.objectName(src.object).c_str(), std::string(slots[o].name).c_str()));
+    }
+  }
+}
+
+void Strict::access(const Event &e, const std::vector<Exec::Operand> &operands) {
+  event = e;
+  const Prepared &x = *e.x;
+  const std::vector<Slot> &slots = x.d.def->slots;
+  if (foreign.size() < slots.size())
+    foreign.resize(slots.size());
+  for (auto &f : foreign)
+    f.clear();
+  // Rows that indices pick are known when they are touched; the other side may be skipped, so it is looked at then, too.
+  auto later = [&](int slot) { return x.indexed >= 0 && slot != x.index; };
+  if (x.indexed < 0 && x.d.def->unit != Unit::Exchange)
+    checkOverlap(x, operands);
+  for (int i = 0; i < static_cast<int>(slots.size()); ++i)
+    if (isRead(x, i) && !later(i))
+      accessRegion(i, operands[i].region, false);
+  for (int i = 0; i < static_cast<int>(slots.size()); ++i)
+    if (isWritten(slots[i].kind) && x.d.values[i].kind == Value::Tensor && !later(i))
+      accessRegion(i, operands[i].region, true);
+}
+
+// ---- what the semantics really touch --------------------------------------------------------------------------------------
+
+void Strict::executeRecorded(const Event &e, std::vector<Exec::Operand> &operands, int part, int ofParts) {
+  event = e;
+  extents.assign(operands.size(), {1, 0});
+  touchedElements.resize(std::max(touchedElements.size(), operands.size()));
+  for (auto &t : touchedElements)
+    t.clear();
+  touchedWritten = 0;
+  execute(*e.x, operands, part, ofParts);
+}
+
+void Strict::touched(int slot, const Region &r, int partition, int64_t byteInRow, int64_t bytes, bool write) {
+  const Prepared &x = *event.x;
+  const int row = r.firstPartition + partition;
+  const int64_t lo = r.start + byteInRow;
+  if (options.onTouch)
+    options.onTouch(x.d, slot, row, lo, bytes, write);
+  if (write && !isWritten(x.d.def->slots[slot].kind))
+    faultAt(program, x.id, "SIM-FOOTPRINT", "the semantics write operand `" + std::string(x.d.def->slots[slot].name) + "`, which is a source");
+  if (x.indexed >= 0 && slot != x.index)
+    return touchedIndexed(slot, r, row, lo, bytes, write);
+  Extent &extent = extents[slot];
+  if (extent.lo > extent.hi) {
+    const ByteSet s = byteSet(r);
+    extent = {s.start, s.last};
+  }
+  if (partition < 0 || partition >= r.partitions || lo < extent.lo || lo + bytes > extent.hi)
+    faultAt(program, x.id, "SIM-FOOTPRINT",
+            format("the semantics touch byte %lld of partition %d, outside operand `%s`", (long long)lo, row,
+                   std::string(x.d.def->slots[slot].name).c_str()));
+}
+
+// Reads of a stretch of elements come before the write of the same elements (ISA/Transfer.h).
+void Strict::touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write) {
+  const int m = memory.place(r.object, event.x->d.core).memory, size = sizeOf(r.dtype);
+  const ByteRect where{row / 32, 1u << row % 32, lo, lo + bytes};
+  Findings findings;
+  Conflict conflict;
+  if (memory.memories[m].readOnly)
+    readOnlyUsed[m] = true;
+  else if (!(write ? shadows[m].write(where, touchOf(r), *event.clock, true, conflict)
+                   : shadows[m].read(where, touchOf(r), *event.clock, findings, conflict)))
+    race(conflict, slot, r, write);
+  if (!write) {
+    if (touchedWritten) {
+      for (auto &t : touchedElements)
+        t.clear();
+      touchedWritten = 0;
+    }
+    std::vector<uint8_t> &flags = touchedElements[slot];
+    const size_t first = flags.size();
+    definedness.elements(m, row, lo, bytes, size, flags);
+    for (const ByteRect &f : findings.foreign)
+      for (size_t k = first; k < flags.size(); ++k) {
+        const int64_t at = lo + static_cast<int64_t>(k - first) * size;
+        flags[k] |= at < f.hi && f.lo < at + size;
+      }
+    return;
+  }
+  const size_t count = bytes / size;
+  std::vector<uint8_t> undefined(count);
+  for (const auto &flags : touchedElements)
+    for (size_t k = 0; k < count && touchedWritten + k < flags.size(); ++k)
+      undefined[k] |= flags[touchedWritten + k];
+  touchedWritten += count;
+  definedness.store(m, row, lo, size, undefined.data(), static_cast<int64_t>(count));
+}
+
+} // namespace glia::sim
