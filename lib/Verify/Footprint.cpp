@@ -50,7 +50,9 @@ bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_
       for (size_t k = 0; k < n; ++k)
         out.push_back({out[k].lo + c * stride, out[k].hi + c * stride});
   }
-  std::sort(out.begin(), out.end(), [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; });
+  auto before = [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; };
+  if (!std::is_sorted(out.begin(), out.end(), before))
+    std::sort(out.begin(), out.end(), before);
   size_t kept = 0;
   for (size_t k = 1; k < out.size(); ++k) {
     if (out[k].lo <= out[kept].hi)

@@ -111,6 +111,7 @@ private:
   const VerifyOptions &options;
   Reporter &reporter;
   VerifyResult &result;
+  const bool serialSbuf, serialPsum, anyWriter;              // M1, M2, and who may write what a matmul adds to
   std::vector<EngineWalk> engines;            // core * kNumEngines + engine
   std::vector<SemaphoreState> semaphores;
   std::vector<SemaphoreUse> uses;

@@ -76,7 +76,10 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
                     (long long)p.partition.residue, (long long)p.partition.modulus, p.partitions, (long long)step));
     }
   }
-  if (p.fixed) {
+  if (a.object.kind == ObjectKind::Tensor && program.tensors[a.object.index].kind != TensorKind::Output &&
+      program.tensors[a.object.index].kind != TensorKind::Scratch) {
+    p.runs.assign(1, {p.start.lo + ext.lo, p.start.hi + ext.hi});   // nobody writes it: the hull will do
+  } else if (p.fixed) {
     p.fixed = footprint(*p.pattern, p.start.lo, p.runs);
     p.firstPartition = static_cast<int>(p.partition.lo);
     p.lastPartition = p.firstPartition + p.partitions;
@@ -317,7 +320,6 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
 }
 
 void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
-  const Target &t = *program.target;
   auto check = [&](Engine other, uint32_t EngineWalk::*last, uint32_t EngineWalk::*lastWho, const char *memory) {
     const EngineWalk &o = engines[e.core * kNumEngines + static_cast<int>(other)];
     if (o.*last && !e.knows.knows(o.comp, o.*last))
@@ -325,13 +327,13 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
                                                std::string(name(other)).c_str()),
            {}, {}, {"the other: " + reporter.describe(ref(o.*lastWho))});
   };
-  if (sbuf && !t.has("vector_gpsimd_concurrent")) {
+  if (sbuf && serialSbuf) {
     if (e.engine == Engine::Vector)
       check(Engine::GpSimd, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
     if (e.engine == Engine::GpSimd)
       check(Engine::Vector, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
   }
-  if (psum && !t.has("vector_scalar_psum_concurrent")) {
+  if (psum && serialPsum) {
     if (e.engine == Engine::Vector)
       check(Engine::Scalar, &EngineWalk::lastPsum, &EngineWalk::lastPsumWho, "PSUM");
     if (e.engine == Engine::Scalar)
@@ -416,7 +418,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     bool bad = slot.name == "reduce_res" ? resultUndefined : undefined;
     if (accumulates && slot.name == "dst") {
       bool notMatmul = false;
-      const bool any = program.target->has("psum_accumulate_any_writer");
+      const bool any = anyWriter;
       forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
         map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= any ? !c.defined : !(c.written && c.matmul && c.owner == static_cast<int32_t>(p.object.index)); });
       });
