@@ -7,10 +7,12 @@
 #include "RegisterValue.h"
 #include "SemaphoreState.h"
 #include "Shadow.h"
+#include "glia/ISA/Exec.h"
 #include "glia/Program/Decode.h"
 #include "glia/Verify/Footprint.h"
 #include "glia/Verify/Reporter.h"
 
+#include <bitset>
 #include <deque>
 #include <map>
 #include <memory>
@@ -96,7 +98,7 @@ struct EngineWalk {
   uint32_t maybeUntil = 0;         // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;
-  bool accumulatorUndefined = true;
+  std::bitset<kLanes> accumulator;       // lanes whose register is defined
   uint32_t lastSbuf = 0, lastPsum = 0;   // number of the last instruction that touched it (M1, M2)
   uint32_t lastSbufWho = 0, lastPsumWho = 0;
 };

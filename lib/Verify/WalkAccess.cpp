@@ -1,5 +1,6 @@
 // Addresses, races, definedness, ownership: what the walk does with the operands of one instruction.
 #include "Walk.h"
+#include "glia/ISA/Accumulator.h"
 #include "glia/ISA/Transfer.h"
 
 #include <algorithm>
@@ -368,6 +369,30 @@ void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write
   }
 }
 
+// Accumulators of an engine carry what went into them. Returns whether the lanes of this instruction are defined afterwards.
+static bool accumulateLanes(EngineWalk &e, const Decoded &d, const std::vector<Place> &places, bool defined) {
+  const int data = d.def->slot("data");
+  const auto cmd = static_cast<ReduceCmd>(d.values[d.def->slot("reduce_cmd")].integer);
+  bool all = true;
+  for (const Place &p : places)
+    if (p.slot == data)
+      for (int lane = std::max(p.firstPartition, 0); lane < std::min(p.lastPartition, kLanes); ++lane) {
+        const bool before = e.accumulator[lane], after = accumulatorDefined(cmd, e.engine, before, defined, defined);
+        const bool unsure = e.maybeUntil || !p.fixed;        // this lane may also be left as it was
+        e.accumulator[lane] = unsure ? before && after : after;
+        all &= e.accumulator[lane];
+      }
+  return all;
+}
+
+// A shuffle whose mask keeps no partition replaces all of its destination and needs nothing of it.
+static bool replacesAll(const Decoded &d) {
+  if (d.def->flow != Flow::Shuffle)
+    return false;
+  const std::span<const uint32_t> mask = d.values[d.def->slot("mask")].list;
+  return std::find(mask.begin(), mask.end(), 255u) == mask.end();
+}
+
 void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by) {
   bool undefined = false, sbuf = false, psum = false;
   const bool dma = d.def->unit == Unit::Dma;
@@ -384,7 +409,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     const SlotKind kind = d.def->slots[p.slot].kind;
     sbuf |= p.space == Space::Sbuf;
     psum |= p.space == Space::Psum;
-    const bool reads = !isWritten(kind) || kind == SlotKind::InOut;
+    const bool reads = !isWritten(kind) || (kind == SlotKind::InOut && !replacesAll(d));
     if (!reads || d.def->slots[p.slot].name.ends_with("_index"))
       continue;
     uint32_t content = 0;
@@ -398,17 +423,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
   if (!dma)
     serialise(e, d, sbuf, psum);
 
-  // Accumulators of an engine carry what went into them.
-  const int command = d.def->slot("reduce_cmd");
-  bool resultUndefined = undefined;
-  if (command >= 0) {
-    const std::string_view c = d.def->slots[command].names->names[d.values[command].integer];
-    if (c == "reset" || c == "reset_reduce" || c == "load_reduce")
-      e.accumulatorUndefined = e.maybeUntil ? e.accumulatorUndefined || undefined : (c == "reset" ? false : undefined);
-    else if (c == "reduce")
-      e.accumulatorUndefined |= undefined;
-    resultUndefined = e.accumulatorUndefined;
-  }
+  const bool resultUndefined = d.def->accumulator ? !accumulateLanes(e, d, places, !undefined) : undefined;
 
   uint32_t content = 0;
   for (const Place &p : places) {
