@@ -1,49 +1,151 @@
-// The functions of the Scalar engine (docs/numerics.md).
+// The functions of the Scalar engine on rows (docs/numerics.md gives their errors and special values). One structure per
+// function: fp64 ones work on widened halves of a vector, fp32 ones on the vector itself.
 #include "glia/Numerics/Activation.h"
+#include "Numerics/Simd.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "Numerics/Activation.cpp"
+#include <hwy/foreach_target.h>
+#include "Numerics/Math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace glia::HWY_NAMESPACE {
+namespace {
+
+#define FUNCTION(name) struct name { template <class D, class V> HWY_INLINE V operator()([[maybe_unused]] D d, V x) const
+
+FUNCTION(Copy) { return x; } };
+FUNCTION(Square) { return hn::Mul(x, x); } };
+FUNCTION(Abs) { return hn::Abs(x); } };
+FUNCTION(Sqrt) { return hn::Sqrt(x); } };
+FUNCTION(Reciprocal) { return hn::Div(hn::Set(d, 1.0f), x); } };
+FUNCTION(Exp) { return exp32(d, x); } };
+FUNCTION(Relu) { return hn::IfThenElse(hn::Le(x, hn::Zero(d)), hn::Zero(d), x); } };
+FUNCTION(Sign) {   // 0 for both zeros; a NaN stays
+  const V one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  return hn::IfThenElse(hn::Gt(x, zero), one, hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), hn::Add(x, zero)));
+} };
+
+// Where the function has a limit at an infinity but its formula has none, the argument is clamped far outside the range in
+// which the result still changes.
+FUNCTION(Sigmoid) { return sigmoid64(d, x); } };
+FUNCTION(Tanh) { return tanh64(d, x); } };
+FUNCTION(Erf) { return erf64(d, x); } };
+FUNCTION(ErfDx) { return hn::Mul(hn::Set(d, 1.1283791670955126), exp64(d, hn::Neg(hn::Mul(x, x)))); } };
+FUNCTION(Arctan) { return atan64(d, x); } };
+FUNCTION(Rsqrt) { return hn::Div(hn::Set(d, 1.0), hn::Sqrt(x)); } };
+FUNCTION(Silu) {
+  x = atLeast(d, x, -1000);
+  return hn::Mul(x, sigmoid64(d, x));
+} };
+FUNCTION(SiluDx) {   // s (1 + x (1 - s)), with 1 - s as the sigmoid of -x
+  x = atLeast(d, atMost(d, x, 1000), -1000);
+  const V rest = hn::Mul(x, sigmoid64(d, hn::Neg(x)));
+  return hn::Mul(sigmoid64(d, x), hn::Add(hn::Set(d, 1.0), rest));
+} };
+FUNCTION(Gelu) {
+  x = atLeast(d, x, -1000);
+  return hn::Mul(x, normal64(d, x));
+} };
+FUNCTION(GeluDx) {
+  x = atLeast(d, atMost(d, x, 1000), -1000);
+  const V density = hn::Mul(hn::Set(d, 0.3989422804014327), exp64(d, hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5))));
+  return fma(d, x, density, normal64(d, x));
+} };
+FUNCTION(GeluTanh) {   // (1 + tanh u) / 2 is the sigmoid of 2u
+  x = atLeast(d, x, -1000);
+  const V u = hn::Mul(x, fma(d, hn::Mul(x, x), hn::Set(d, 0.044715), hn::Set(d, 1.0)));
+  return hn::Mul(x, sigmoid64(d, hn::Mul(u, hn::Set(d, 1.5957691216057308))));
+} };
+FUNCTION(GeluSigmoid) {
+  x = atLeast(d, x, -1000);
+  return hn::Mul(x, sigmoid64(d, hn::Mul(x, hn::Set(d, 1.702))));
+} };
+FUNCTION(GeluSigmoidDx) { return SiluDx()(d, hn::Mul(x, hn::Set(d, 1.702))); } };
+FUNCTION(Softplus) {
+  const V positive = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
+  return hn::Add(positive, log1p64(d, exp64(d, hn::Neg(hn::Abs(x)))));
+} };
+FUNCTION(Mish) {   // with e = exp(x), tanh(ln(1 + e)) = e (e + 2) / (e (e + 2) + 2)
+  x = atLeast(d, x, -1000);
+  const V two = hn::Set(d, 2.0), e = exp64(d, atMost(d, x, 300)), n = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+} };
+FUNCTION(Log) {
+  const V zero = hn::Zero(d), infinity = hn::Inf(d);
+  const auto ordinary = hn::And(hn::Gt(x, zero), hn::Lt(x, infinity));
+  const V other = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), hn::IfThenElse(hn::Gt(x, zero), x, hn::NaN(d)));
+  return hn::IfThenElse(ordinary, log64(d, hn::IfThenElse(ordinary, x, hn::Set(d, 1.0))), other);
+} };
+// No range reduction, as on the hardware: beyond pi the cubic s^3 / 6 - s of s = |x| - pi goes on.
+FUNCTION(Sin) {
+  const V magnitude = hn::Abs(x), pi = hn::Set(d, 3.141592653589793);
+  const V inside = hn::Mul(x, polynomial(d, hn::Mul(x, x), coefficients::kSin));
+  // pi to 106 bits: the fp32 next to it is only 2^-24 away
+  const V s = hn::Sub(hn::Sub(magnitude, pi), hn::Set(d, 1.2246467991473532e-16));
+  const V outside = hn::Mul(s, fma(d, hn::Mul(s, s), hn::Set(d, 1.0 / 6), hn::Set(d, -1.0)));
+  const auto isNegative = hn::Lt(x, hn::Zero(d));
+  return hn::IfThenElse(hn::Gt(magnitude, pi), hn::IfThenElse(isNegative, hn::Neg(outside), outside), inside);
+} };
+#undef FUNCTION
+
+using Df = hn::ScalableTag<float>;
+
+// f(x * scale + bias) on a vector; the second operand of the row loop is not used.
+template <class F, bool Wide> struct Apply {
+  float scale, bias;
+  template <class V> HWY_INLINE V operator()(Df d, V in, V) const {
+    const V x = fma(d, in, hn::Set(d, scale), hn::Set(d, bias));
+    if constexpr (Wide)
+      return oneNaN(d, wide(d, x));
+    else
+      return oneNaN(d, F()(d, x));
+  }
+  template <class V> static HWY_NOINLINE V wide(Df d, V x) {   // not inline: long, and the row loop has it several times
+    const hn::Half<Df> dh;
+    const hn::Rebind<double, decltype(dh)> dd;
+    const auto low = F()(dd, hn::PromoteTo(dd, hn::LowerHalf(dh, x)));
+    const auto high = F()(dd, hn::PromoteTo(dd, hn::UpperHalf(dh, x)));
+    return hn::Combine(d, narrow(dh, high), narrow(dh, low));
+  }
+};
+
+struct Row {
+  const float *in;
+  float scale, bias;
+  float *out;
+  int64_t n;
+};
+template <class F, bool Wide> void run(const Row &r) {
+  mapRows(Df(), Apply<F, Wide>{r.scale, r.bias}, RowInput<float>{r.in}, ScalarInput<float>{0}, r.out, r.n);
+}
+
+} // namespace
+
+void activationRowTarget(ActFn f, const float *in, float scale, float bias, float *out, int64_t n) {
+  static constexpr void (*table[kNumActFns])(const Row &) = {
+      run<Copy, false>,       run<Square, false>,      run<Sigmoid, true>,       run<Relu, false>,  run<Gelu, true>,
+      run<GeluDx, true>,      run<GeluTanh, true>,     run<GeluSigmoid, true>,   run<GeluSigmoidDx, true>,
+      run<Silu, true>,        run<SiluDx, true>,       run<Tanh, true>,          run<Softplus, true>, run<Mish, true>,
+      run<Erf, true>,         run<ErfDx, true>,        run<Exp, false>,          run<Sign, false>,  run<Abs, false>,
+      run<Log, true>,         run<Sin, true>,          run<Arctan, true>,        run<Sqrt, false>,  run<Rsqrt, true>,
+      run<Reciprocal, false>};
+  table[static_cast<int>(f)](Row{in, scale, bias, out, n});
+}
+
+} // namespace glia::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #include <array>
-#include <cmath>
 
 namespace glia {
 namespace {
-
 constexpr std::array<std::string_view, kNumActFns> kNames = {
     "copy", "square", "sigmoid", "relu", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid",
     "gelu_apprx_sigmoid_dx", "silu", "silu_dx", "tanh", "softplus", "mish", "erf", "erf_dx", "exp", "sign", "abs", "log",
     "sin", "arctan", "sqrt", "rsqrt", "reciprocal"};
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double normalCdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
-double normalPdf(double x) { return 0.39894228040143267794 * std::exp(-0.5 * x * x); }
-double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
-
-double function(ActFn f, double x) {
-  switch (f) {
-  case ActFn::Sigmoid: return sigmoid(x);
-  case ActFn::Gelu: return x == -INFINITY ? 0 : x * normalCdf(x);
-  case ActFn::GeluDx: return std::isinf(x) ? x > 0 : normalCdf(x) + x * normalPdf(x);
-  case ActFn::GeluTanh: return x == -INFINITY ? 0 : x * sigmoid(2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x));
-  case ActFn::GeluSigmoid: return x == -INFINITY ? 0 : x * sigmoid(1.702 * x);
-  case ActFn::GeluSigmoidDx: {
-    double s = sigmoid(1.702 * x);
-    return std::isinf(x) ? x > 0 : s + 1.702 * x * s * sigmoid(-1.702 * x);
-  }
-  case ActFn::Silu: return x == -INFINITY ? 0 : x * sigmoid(x);
-  case ActFn::SiluDx: return std::isinf(x) ? x > 0 : sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
-  case ActFn::Tanh: return std::tanh(x);
-  case ActFn::Softplus: return softplus(x);
-  case ActFn::Mish: return x == -INFINITY ? 0 : x * std::tanh(softplus(x));
-  case ActFn::Erf: return std::erf(x);
-  case ActFn::ErfDx: return 1.12837916709551257390 * std::exp(-x * x);
-  case ActFn::Exp: return std::exp(x);
-  case ActFn::Log: return std::log(x);
-  case ActFn::Sin: return std::sin(x);
-  case ActFn::Arctan: return std::atan(x);
-  case ActFn::Rsqrt: return 1 / std::sqrt(x);
-  default: return x;
-  }
-}
-
+HWY_EXPORT(activationRowTarget);
 } // namespace
 
 const EnumNames &activationNames() {
@@ -51,22 +153,16 @@ const EnumNames &activationNames() {
   return names;
 }
 
+// A bias of -0 leaves every x as it is, -0 included.
 float activation(ActFn f, float x) {
-  switch (f) {
-  case ActFn::Copy: return x;
-  case ActFn::Square: return x * x;
-  case ActFn::Relu: return x > 0 ? x : x != x ? x : 0;
-  case ActFn::Sign: return static_cast<float>((x > 0) - (x < 0));
-  case ActFn::Abs: return std::fabs(x);
-  case ActFn::Sqrt: return std::sqrt(x);
-  case ActFn::Reciprocal: return 1 / x;
-  default: return static_cast<float>(function(f, x));
-  }
+  float y;
+  HWY_DYNAMIC_DISPATCH(activationRowTarget)(f, &x, 1.0f, -0.0f, &y, 1);
+  return y;
 }
 
 void activationRow(ActFn f, const float *in, float scale, float bias, float *out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = activation(f, std::fma(in[i], scale, bias));
+  HWY_DYNAMIC_DISPATCH(activationRowTarget)(f, in, scale, bias, out, n);
 }
 
 } // namespace glia
+#endif

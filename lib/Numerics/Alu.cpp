@@ -1,6 +1,7 @@
-// The two-operand operations, one element at a time, and the order of reductions (docs/numerics.md).
+// The two-operand operations, one element at a time: what each of them means (docs/numerics.md). Rows are in AluRows.cpp.
 #include "glia/Numerics/Alu.h"
 #include "glia/Support/Diagnostic.h"
+#include "Numerics/AluKernels.h"
 
 #include <array>
 #include <bit>
@@ -24,6 +25,12 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 }
 
 float canonical(float v) { return v == v ? v : kNaN; }
+
+// fp32 rows as bit patterns; signed rows as unsigned ones. The kernels read and write memory as vectors.
+const int32_t *pattern(const float *p) { return reinterpret_cast<const int32_t *>(p); }
+int32_t *pattern(float *p) { return reinterpret_cast<int32_t *>(p); }
+const uint32_t *asUnsigned(const int32_t *p) { return reinterpret_cast<const uint32_t *>(p); }
+uint32_t *asUnsigned(int32_t *p) { return reinterpret_cast<uint32_t *>(p); }
 
 } // namespace
 
@@ -50,7 +57,11 @@ float alu(AluOp op, float a, float b) {
   case AluOp::LogicalAnd: return a != 0 && b != 0;
   case AluOp::LogicalOr: return a != 0 || b != 0;
   case AluOp::LogicalXor: return (a != 0) != (b != 0);
-  case AluOp::Power: return canonical(static_cast<float>(std::pow(static_cast<double>(a), static_cast<double>(b))));
+  case AluOp::Power: {
+    float r;
+    aluKernel(op).row(&a, &b, &r, 1);
+    return r;
+  }
   case AluOp::AbsMax: return a != a || b != b ? kNaN : std::fabs(a) > std::fabs(b) ? a : b;
   case AluOp::AbsMin: return a != a || b != b ? kNaN : std::fabs(a) < std::fabs(b) ? a : b;
   case AluOp::Bypass: return a;
@@ -95,37 +106,41 @@ int32_t aluInt(AluOp op, int32_t sa, int32_t sb, bool isUnsigned) {
 }
 
 void aluRow(AluOp op, const float *a, const float *b, float *out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = alu(op, a[i], b[i]);
+  if (isBitOp(op))
+    return aluRowInt(op, pattern(a), pattern(b), pattern(out), n, true);
+  if (auto kernel = aluKernel(op); kernel.row)
+    return kernel.row(a, b, out, n);
+  refuse(op, "rows");
 }
 void aluRowScalar(AluOp op, const float *a, float b, bool reverse, float *out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = reverse ? alu(op, b, a[i]) : alu(op, a[i], b);
+  if (isBitOp(op))
+    return aluRowIntScalar(op, pattern(a), std::bit_cast<int32_t>(b), reverse, pattern(out), n, true);
+  if (auto kernel = aluKernel(op); kernel.rowScalar)
+    return kernel.rowScalar(a, b, reverse, out, n);
+  refuse(op, "rows");
 }
 void aluRowInt(AluOp op, const int32_t *a, const int32_t *b, int32_t *out, int64_t n, bool isUnsigned) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = aluInt(op, a[i], b[i], isUnsigned);
+  auto s = aluSignedKernel(op);
+  auto u = aluUnsignedKernel(op);
+  if (!s.row)
+    refuse(op, "32-bit integers");
+  if (isUnsigned)
+    u.row(asUnsigned(a), asUnsigned(b), asUnsigned(out), n);
+  else
+    s.row(a, b, out, n);
 }
 void aluRowIntScalar(AluOp op, const int32_t *a, int32_t b, bool reverse, int32_t *out, int64_t n, bool isUnsigned) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = reverse ? aluInt(op, b, a[i], isUnsigned) : aluInt(op, a[i], b, isUnsigned);
+  auto s = aluSignedKernel(op);
+  auto u = aluUnsignedKernel(op);
+  if (!s.rowScalar)
+    refuse(op, "32-bit integers");
+  if (isUnsigned)
+    u.rowScalar(asUnsigned(a), static_cast<uint32_t>(b), reverse, asUnsigned(out), n);
+  else
+    s.rowScalar(a, b, reverse, out, n);
 }
 
 namespace {
-
-// 64 lanes, lane j takes elements j, j + 64, ... in order; then lane j takes lane j + 32, + 16, ... + 1.
-template <class T, class Op> T reduceLanes(const T *a, int64_t n, Op op) {
-  T lanes[64];
-  int64_t width = n < 64 ? n : 64;
-  for (int64_t j = 0; j < width; ++j)
-    lanes[j] = a[j];
-  for (int64_t i = width; i < n; ++i)
-    lanes[i % 64] = op(lanes[i % 64], a[i]);
-  for (int64_t half = 32; half; half /= 2)
-    for (int64_t j = 0; j < half && j + half < width; ++j)
-      lanes[j] = op(lanes[j], lanes[j + half]);
-  return lanes[0];
-}
 
 bool isReduction(AluOp op) {
   switch (op) {
@@ -148,8 +163,9 @@ float reduceRow(AluOp op, const float *a, int64_t n) {
     return n == 1 ? canonical(a[0]) : canonical(a[0] - reduceRow(AluOp::Add, a + 1, n - 1));
   if (n == 1 && isLogical(op))
     return a[0] != 0;
-  float r = reduceLanes(a, n, [op](float x, float y) { return alu(op, x, y); });
-  return isBitOp(op) ? r : canonical(r);
+  if (isBitOp(op))
+    return std::bit_cast<float>(reduceRowInt(op, pattern(a), n, true));
+  return canonical(aluKernel(op).reduce(a, n));
 }
 
 int32_t reduceRowInt(AluOp op, const int32_t *a, int64_t n, bool isUnsigned) {
@@ -159,7 +175,11 @@ int32_t reduceRowInt(AluOp op, const int32_t *a, int64_t n, bool isUnsigned) {
     return n == 1 ? a[0] : aluInt(op, a[0], reduceRowInt(AluOp::Add, a + 1, n - 1, isUnsigned), isUnsigned);
   if (n == 1 && isLogical(op))
     return a[0] != 0;
-  return reduceLanes(a, n, [=](int32_t x, int32_t y) { return aluInt(op, x, y, isUnsigned); });
+  auto s = aluSignedKernel(op);
+  auto u = aluUnsignedKernel(op);
+  if (!s.reduce)
+    refuse(op, "reductions of 32-bit integers");
+  return isUnsigned ? static_cast<int32_t>(u.reduce(asUnsigned(a), n)) : s.reduce(a, n);
 }
 
 float reduceIdentity(AluOp op) {

@@ -35,6 +35,21 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V fma([[maybe_unused]] D d, 
 #endif
 }
 
+// fp64 to fp32. The portable set would turn infinity into the largest number.
+template <class D, class V> HWY_INLINE hn::Vec<D> narrow(D d, V v) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<double, D> dd;
+  double wide[kLanes<D>];
+  float x[kLanes<D>];
+  hn::StoreU(v, dd, wide);
+  for (size_t i = 0; i < kLanes<D>; ++i)
+    x[i] = static_cast<float>(wide[i]);
+  return hn::LoadU(d, x);
+#else
+  return hn::DemoteTo(d, v);
+#endif
+}
+
 // Hosts differ in the sign and payload of the NaN they make; ours is always 0x7FC00000.
 template <class D, class V = hn::Vec<D>> HWY_INLINE V oneNaN(D d, V v) {
   const hn::RebindToUnsigned<D> du;

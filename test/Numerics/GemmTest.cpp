@@ -1,0 +1,53 @@
+// The matmul equals a loop of fused multiply-adds over ascending k, bit for bit, on every instruction set and tile shape.
+#include "glia/Numerics/Gemm.h"
+#include "Numerics/EachTarget.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace glia;
+
+TEST(Gemm, bitsOfAnAscendingFmaLoop) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  auto values = [&](int64_t n) {
+    std::vector<float> v(static_cast<size_t>(n));
+    for (float &x : v)
+      x = normal(random);
+    return v;
+  };
+  for (int64_t K : {1, 7, 128})
+    for (int64_t M : {1, 5, 6, 12, 13, 128})
+      for (int64_t N : {1, 15, 16, 31, 33, 130})
+        for (bool accumulate : {false, true}) {
+          const int64_t strideA = M + 3, strideB = N + 5, strideC = N + 1;
+          auto a = values(K * strideA), b = values(K * strideB), c = values(M * strideC), want = c;
+          for (int64_t m = 0; m < M; ++m)
+            for (int64_t n = 0; n < N; ++n) {
+              float sum = 0;
+              for (int64_t k = 0; k < K; ++k)
+                sum = std::fma(a[static_cast<size_t>(k * strideA + m)], b[static_cast<size_t>(k * strideB + n)], sum);
+              float &w = want[static_cast<size_t>(m * strideC + n)];
+              w = accumulate ? w + sum : sum;
+            }
+          test::onEachTarget([&] {
+            auto got = c;   // the gaps between rows must stay as they are
+            gemm({a.data(), strideA}, {b.data(), strideB}, got.data(), strideC, K, M, N, accumulate);
+            ASSERT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0) << K << " " << M << " " << N;
+          });
+        }
+}
+
+TEST(Gemm, oneNaN) {
+  const float infinity = std::numeric_limits<float>::infinity(), a[2] = {infinity, 1}, b[2] = {0, 1};
+  test::onEachTarget([&] {
+    float out;
+    gemm({a, 1}, {b, 1}, &out, 1, 2, 1, 1, false);
+    EXPECT_EQ(std::bit_cast<uint32_t>(out), 0x7FC00000u);
+  });
+}
