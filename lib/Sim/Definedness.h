@@ -12,15 +12,16 @@ public:
   bool all(int row, int64_t lo, int64_t hi) const;
   void set(int row, int64_t lo, int64_t hi, bool defined);
   int64_t firstUndefined(int row) const;         // -1: none
-  size_t memory() const { return touchedHigh * rows * 8; }
+  size_t memory() const { return high > low ? (high - low) * rows * 8 : 0; }   // of the columns that were ever set
 
 private:
   bool always;                                   // inputs and constants
   int rows;
   int64_t bytes, words;                          // words per row
-  int64_t touchedHigh = 0;                       // words per row that were ever set
+  int64_t low = INT64_MAX, high = 0;             // words that were ever set
   Pages pages;
-  uint64_t *row(int r) const { return reinterpret_cast<uint64_t *>(pages.data()) + r * words; }
+  // A word of all rows, then the next: tiles are narrow and use all rows, so they need few pages.
+  uint64_t &word(int row, int64_t i) const { return reinterpret_cast<uint64_t *>(pages.data())[i * rows + row]; }
 };
 
 // Definedness of one engine's registers.

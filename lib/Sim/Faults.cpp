@@ -24,7 +24,7 @@ constexpr Advice kAdvice[] = {
     {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
     {"READ-ONLY", "Write to a scratch or output tensor."},
     {"SYNC-RANGE", "Consume what is added, or use more semaphores."},
-    {"SYNC-FORM", "A DMA adds one per part: write its update as `+= 16`."},
+    {"DMA-UPDATE", "A DMA adds one per part: write its update as `+= 16`."},
     {"ACT-TABLE-RESIDENT", "Issue act_table_load for the function's set on the same engine first."},
     {"ACT-TABLE-COUNT", "Use functions that share a set."},
     {"PSUM-ACCUMULATE", "Let the first matmul of the group overwrite (accumulate=0)."},
@@ -32,7 +32,7 @@ constexpr Advice kAdvice[] = {
     {"ENGINE-SERIAL", "Order the two engines with a semaphore: on this target they may not touch this memory at the same time."},
     {"QUEUE-OWNER", "Give each engine queues of its own."},
     {"LOOP-FORM", "Every end_loop belongs to the loop that encloses it."},
-    {"BRANCH-FORM", "A branch jumps forward."},
+    {"CONTROL-FORM", "A branch jumps forward."},
 };
 
 } // namespace

@@ -113,7 +113,7 @@ void Machine::control(StreamState &s, const Prepared &x) {
                        (test == "ne" && a != b) || (test == "ge" && a >= b) || (test == "gt" && a > b);
     const uint32_t target = static_cast<uint32_t>(value("target"));
     if (target <= s.pc)
-      faultAt(program, x.id, "BRANCH-FORM", format("the branch jumps back to instruction %u", target));
+      faultAt(program, x.id, "CONTROL-FORM", format("the branch jumps back to instruction %u", target));
     s.pc = taken ? target : s.pc + 1;
   } else {
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(name) + "` is no control flow the simulator knows");
@@ -133,7 +133,7 @@ int Machine::pipeOf(const Prepared &x) const {
 void Machine::checkTransferUpdates(const Prepared &x) const {
   for (const SyncOp &op : x.d.updates)
     if (op.kind != SyncKind::Add || op.value != parts)
-      faultAt(program, x.id, "SYNC-FORM",
+      faultAt(program, x.id, "DMA-UPDATE",
               format("a transfer adds %d to a semaphore, one for each part, and this one asks for %d", parts, op.value));
 }
 

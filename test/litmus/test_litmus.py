@@ -1,0 +1,84 @@
+"""Litmus tests of the ordering model: every statement of docs/ordering.md, over many interleavings of strict mode.
+
+A file is named after its statement's tag (with a variant after a dot). Its head says what may happen:
+
+    ; allowed: ok y=1 2                an outcome: outputs of a run that ended well ...
+    ; allowed: RACE at core0.sync#0    ... or the fault and the instruction that it was found at
+    ; forbidden: ok y=2 2              an outcome that the statement excludes
+    ; several                          the statement leaves a choice: at least two allowed outcomes are seen
+    ; refused: RACE                    the verifier refuses the program with this rule (without such a line it is proved)
+
+Inputs hold 0, 1, 2 ... in row-major order, unless the head says otherwise (`; input: n 4`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glia
+from glia.dtypes import numpy_dtype
+
+HERE = Path(__file__).resolve().parent
+SEEDS = range(64)
+FILES = sorted(HERE.glob("*.gasm"))
+
+
+def head(text: str, key: str) -> list[str]:
+    return [m.strip() for m in re.findall(rf"^; {key}:?(.*)$", text, re.M)]
+
+
+def inputs_of(program, text: str) -> dict[str, np.ndarray]:
+    given = {name: [int(v) for v in values] for name, *values in map(str.split, head(text, "input"))}
+    return {
+        t.name: np.array(given.get(t.name, range(np.prod(t.shape)))).astype(numpy_dtype(t.dtype)).reshape(t.shape)
+        for t in program.tensors
+        if t.kind == "input"
+    }
+
+
+def outcome(program, inputs, seed: int) -> str:
+    try:
+        outputs = program.run(inputs, strict=True, seed=seed, verify=False)
+    except glia.Error as e:
+        d = e.diagnostics[0]
+        at = re.search(r"core (\d+) (\w+) instruction (\d+):", d.context)
+        return f"{d.code} at core{at[1]}.{at[2]}#{at[3]}" if at else d.code
+    return " ".join(["ok", *(f"{k}={' '.join(f'{x:g}' for x in v.ravel())}" for k, v in sorted(outputs.items()))])
+
+
+def test_every_statement_has_a_file():
+    ordering = (HERE.parents[1] / "docs" / "ordering.md").read_text()
+    tags = re.findall(r"^- \*\*[A-Z]\d+b? ([a-z0-9-]+)\*\*", ordering, re.M)
+    assert len(tags) >= 30
+    assert set(tags) == {f.name.split(".")[0] for f in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_outcomes(path):
+    text = path.read_text()
+    program = glia.assemble(text)
+    inputs = inputs_of(program, text)
+    allowed, forbidden = head(text, "allowed"), head(text, "forbidden")
+    assert allowed, "a litmus test says what is allowed"
+    seen = {outcome(program, inputs, seed) for seed in SEEDS}
+    assert not seen & set(forbidden)
+    assert seen <= set(allowed)
+    if re.search(r"^; several$", text, re.M):
+        assert len(seen) >= 2, f"only {seen} was seen"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_verifier_agrees(path):
+    """What is proved has one outcome, and it is a good one; what the head says is refused is refused for that reason."""
+    text = path.read_text()
+    program = glia.assemble(text)
+    refused = head(text, "refused")
+    codes = {d.code for d in program.verify().diagnostics}
+    assert set(refused) <= codes if refused else not codes
+    if not codes:
+        allowed = head(text, "allowed")
+        assert len(allowed) == 1 and allowed[0].startswith("ok")
