@@ -15,7 +15,7 @@ constexpr unsigned V = bit(Engine::Vector), S = bit(Engine::Scalar), G = bit(Eng
 struct Facts {
   unsigned place;
   unsigned engines;
-  std::string_view feature;     // needed besides; empty = none
+  std::string_view feature; // needed besides; empty = none
 };
 
 constexpr Facts kFacts[kNumAluOps] = {
@@ -65,8 +65,8 @@ bool checkAluOp(Check &c, int slot, unsigned places, bool exactIntegers) {
   const std::string opName = str(aluOpNames().names[static_cast<size_t>(op)]), slotName = str(c.def.slots[slot].name);
   const unsigned kinds = f.place & ~kReduction;
   if ((kinds & places) != kinds || !kinds || ((places & kReduction) && !(f.place & kReduction))) {
-    c.fail("ALU-OP", slot, format("%s of %s cannot be %s", slotName.c_str(), str(c.def.name).c_str(), opName.c_str()), opName,
-           places & kReduction ? "an operation that is legal as a reduction" : "an operation of this instruction");
+    c.fail("ALU-OP", slot, format("%s of %s cannot be %s", slotName.c_str(), str(c.def.name).c_str(), opName.c_str()),
+           opName, places & kReduction ? "an operation that is legal as a reduction" : "an operation of this instruction");
     return false;
   }
   const bool exact = exactIntegers && c.engine == Engine::GpSimd && exactInteger(op);
@@ -75,12 +75,14 @@ bool checkAluOp(Check &c, int slot, unsigned places, bool exactIntegers) {
     for (Engine e : {Engine::Vector, Engine::Scalar, Engine::GpSimd})
       if (f.engines & bit(e))
         has += (has.empty() ? "" : ", ") + str(name(e));
-    c.fail("ALU-OP", slot, format("the %s engine has no %s", str(name(c.engine)).c_str(), opName.c_str()), str(name(c.engine)), has);
+    c.fail("ALU-OP", slot, format("the %s engine has no %s", str(name(c.engine)).c_str(), opName.c_str()),
+           str(name(c.engine)), has);
     return false;
   }
   if (!f.feature.empty() && !c.target.has(f.feature)) {
-    c.fail("ALU-OP", slot, format("%s has no %s (feature %s)", c.target.name.c_str(), opName.c_str(), str(f.feature).c_str()),
-           opName, "feature " + str(f.feature));
+    c.fail("ALU-OP", slot,
+           format("%s has no %s (feature %s)", c.target.name.c_str(), opName.c_str(), str(f.feature).c_str()), opName,
+           "feature " + str(f.feature));
     return false;
   }
   return true;
@@ -96,7 +98,8 @@ void checkAluScalar(Check &c, int opSlot, int operandSlot, int like) {
     return;
   }
   if (!o.present) {
-    c.fail("ALU-OPERAND", operandSlot, format("%s needs %s", opName.c_str(), slotName.c_str()), "none", "a number or a tensor");
+    c.fail("ALU-OPERAND", operandSlot, format("%s needs %s", opName.c_str(), slotName.c_str()), "none",
+           "a number or a tensor");
     return;
   }
   if (!isBitOp(op)) {
@@ -120,11 +123,14 @@ void checkBitTypes(Check &c, std::initializer_list<int> slots) {
     if (!o.present || o.immediate)
       continue;
     if (!isInteger(o.dtype()) || sizeOf(o.dtype()) > 4)
-      c.fail("BIT-OP-TYPE", s, format("%s is %s, and bit operations take integers of up to 32 bits", named(c, s).c_str(),
-                                      str(name(o.dtype())).c_str()), str(name(o.dtype())), "i8, u8, i16, u16, i32, u32");
+      c.fail("BIT-OP-TYPE", s,
+             format("%s is %s, and bit operations take integers of up to 32 bits", named(c, s).c_str(),
+                    str(name(o.dtype())).c_str()),
+             str(name(o.dtype())), "i8, u8, i16, u16, i32, u32");
     else if (size && sizeOf(o.dtype()) != size)
-      c.fail("BIT-OP-TYPE", s, format("%s has elements of %d bytes and the first operand has %d: bit operations do not cast",
-                                      named(c, s).c_str(), sizeOf(o.dtype()), size),
+      c.fail("BIT-OP-TYPE", s,
+             format("%s has elements of %d bytes and the first operand has %d: bit operations do not cast",
+                    named(c, s).c_str(), sizeOf(o.dtype()), size),
              format("%d bytes", sizeOf(o.dtype())), format("%d bytes", size));
     else
       size = sizeOf(o.dtype());
@@ -135,8 +141,9 @@ void checkComputeTypes(Check &c, std::initializer_list<int> slots) {
   for (int s : slots) {
     const OperandInfo &o = c.operand(s);
     if (o.present && !o.immediate && sizeOf(o.dtype()) == 8)
-      c.fail("OPERAND-DTYPE", s, format("%s is %s, which %s does not compute with", named(c, s).c_str(),
-                                        str(name(o.dtype())).c_str(), str(c.def.name).c_str()),
+      c.fail("OPERAND-DTYPE", s,
+             format("%s is %s, which %s does not compute with", named(c, s).c_str(), str(name(o.dtype())).c_str(),
+                    str(c.def.name).c_str()),
              str(name(o.dtype())), "a type of up to 32 bits");
   }
 }

@@ -8,10 +8,11 @@ named in `psum` live in PSUM, which DMA does not reach: the Vector engine copies
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from pathlib import Path
 
 import glia
+import numpy as np
+import tomllib
 from glia.dtypes import machine_dtype, numpy_dtype
 
 TARGETS = tuple(t if isinstance(t, str) else t["name"] for t in glia.targets())
@@ -23,10 +24,7 @@ def targets_with(*features: str) -> list[str]:
 
 
 def has_feature(target: str, feature: str) -> bool:
-    from pathlib import Path
-
-    import tomllib
-
+    """Whether the target file says so."""
     text = (Path(__file__).resolve().parents[2] / "targets" / f"{target}.toml").read_text()
     return bool(tomllib.loads(text)["feature"].get(feature, {"value": False})["value"])
 
@@ -97,7 +95,7 @@ def program(code, inputs, outputs, target, psum=(), types=None, start=None, decl
         last = " then staged += 1" if i == len(copies) - 1 else ""
         lines.append(f"vector tensor_copy dst={name} src={name}_stage when {wait}{last}")
     if copies:
-        wait = (f"{wait} and " if wait else "") + f"staged >= {1}"
+        wait = (f"{wait} and " if wait else "") + "staged >= 1"
     code[0] += f" when {wait}" if wait else ""
     code[-1] += " then computed += 1"
     lines += code
@@ -115,7 +113,9 @@ def program(code, inputs, outputs, target, psum=(), types=None, start=None, decl
     return glia.assemble("\n".join(lines) + "\n", target=target)
 
 
-def run(code, inputs, outputs, target, psum=(), types=None, start=None, declare="", strict=False) -> dict[str, np.ndarray]:
+def run(
+    code, inputs, outputs, target, psum=(), types=None, start=None, declare="", strict=False
+) -> dict[str, np.ndarray]:
     """Verifies and runs a snippet, and returns its outputs by tile name."""
     p = program(code, inputs, outputs, target, psum, types, start, declare)
     result = p.run({f"{n}_in": np.ascontiguousarray(a) for n, a in inputs.items()}, strict=strict)
@@ -140,7 +140,9 @@ def same_bits(got: np.ndarray, want: np.ndarray) -> None:
         differ &= ~(np.isnan(got.astype(np.float32)) & np.isnan(want.astype(np.float32)))
     if differ.any():
         first = tuple(np.argwhere(differ)[0])
-        raise AssertionError(f"{differ.sum()} of {differ.size} differ, first at {first}: got {got[first]!r}, want {want[first]!r}")
+        raise AssertionError(
+            f"{differ.sum()} of {differ.size} differ, first at {first}: got {got[first]!r}, want {want[first]!r}"
+        )
 
 
 def within_ulp(got: np.ndarray, want: np.ndarray, ulp: float) -> None:

@@ -62,7 +62,10 @@ ABSOLUTE = {
     "abs_min": _nan(lambda a, b: np.where(np.abs(a) < np.abs(b), a, b)),
 }
 UNARY = {"abs": np.abs, "reciprocal": lambda a: (F32(1) / a).astype(F32)}
-UNARY_NEWER = {"square": lambda a: (a * a).astype(F32), "relu": lambda a: np.where(np.isnan(a), F32(np.nan), np.where(a > 0, a, F32(0)))}
+UNARY_NEWER = {
+    "square": lambda a: (a * a).astype(F32),
+    "relu": lambda a: np.where(np.isnan(a), F32(np.nan), np.where(a > 0, a, F32(0))),
+}
 
 
 def shift(a, b, left: bool):
@@ -117,7 +120,9 @@ def values(rng: np.random.Generator, dtype: str, shape, edges: bool = True) -> n
     else:
         with np.errstate(all="ignore"):
             a = (rng.standard_normal(shape) * np.exp2(rng.integers(-3, 4, shape))).astype(t)
-            special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, 3e-39, 3.4e38, -3.4e38, 2.5, 0.5]).astype(t)
+            special = np.array(
+                [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, 3e-39, 3.4e38, -3.4e38, 2.5, 0.5]
+            ).astype(t)
     if edges:
         where = rng.random(shape) < 0.15
         a = np.where(where, rng.choice(special, shape), a)

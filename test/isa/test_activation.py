@@ -1,11 +1,11 @@
 """activation and act_table_load: every function against float64, scale, bias, types, and the accumulator registers."""
 
 import math
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tomllib
 from harness import TARGETS, View, has_feature, refused, run, same_bits, targets_with, within_ulp
 from reference import F32, FLOATS, INTEGERS, narrow, reduce, rng_for, values, widen
 
@@ -124,9 +124,20 @@ def test_types(target, dtype):
 @pytest.mark.parametrize("bias_type", ["f32", "bf16", "f16", "i8"])
 def test_scale_and_bias_from_memory(target, bias_type):
     rng = rng_for(bias_type)
-    x, s, b = values(rng, "f32", (96, 31), False), values(rng, "f32", (96, 1), False), values(rng, bias_type, (96, 1), False)
-    got = run("scalar activation fn=relu dst=y data=x scale=s bias=b", {"x": x, "s": s, "b": b}, {"y": ("f32", x.shape)}, target)["y"]
-    exact = x.astype(np.float64) * s + widen(b)  # a product of two fp32 is exact in fp64: one rounding, as a fused multiply-add
+    x, s, b = (
+        values(rng, "f32", (96, 31), False),
+        values(rng, "f32", (96, 1), False),
+        values(rng, bias_type, (96, 1), False),
+    )
+    got = run(
+        "scalar activation fn=relu dst=y data=x scale=s bias=b",
+        {"x": x, "s": s, "b": b},
+        {"y": ("f32", x.shape)},
+        target,
+    )["y"]
+    exact = x.astype(np.float64) * s + widen(
+        b
+    )  # a product of two fp32 is exact in fp64: one rounding, as a fused multiply-add
     within_ulp(got, np.maximum(exact, 0), 0.5001)
 
 
@@ -143,7 +154,9 @@ def test_bias_as_a_number(target):
 def test_reciprocal_without_bias():
     x, b = np.ones((32, 4), F32), np.zeros((32, 1), F32)
     for target in TARGETS:
-        codes = refused(code_for(target, "reciprocal", "dst=y data=x bias=b"), {"x": x, "b": b}, {"y": ("f32", x.shape)}, target)
+        codes = refused(
+            code_for(target, "reciprocal", "dst=y data=x bias=b"), {"x": x, "b": b}, {"y": ("f32", x.shape)}, target
+        )
         assert codes == ([] if has_feature(target, "activation_reciprocal_bias") else ["ACTIVATION-BIAS"])
 
 
@@ -162,7 +175,12 @@ def test_accumulator(target, n):
     got = run(f"{head} reduce_cmd=reset_reduce reduce_res=r", {"x": x}, outputs, target)
     same_bits(got["y"], narrow(x * x, "bf16"))
     same_bits(got["r"], once)  # of the fp32 results, not of the rounded ones
-    got = run([f"{head} reduce_cmd=reset_reduce", head, f"{head} reduce_cmd=reduce", f"{head} reduce_res=r"], {"x": x}, outputs, target)
+    got = run(
+        [f"{head} reduce_cmd=reset_reduce", head, f"{head} reduce_cmd=reduce", f"{head} reduce_res=r"],
+        {"x": x},
+        outputs,
+        target,
+    )
     same_bits(got["r"], once + reduce("add", x * x)[:, None])
     got = run([f"{head} reduce_cmd=reset", f"{head} reduce_cmd=reduce reduce_res=r"], {"x": x}, outputs, target)
     same_bits(got["r"], once)
@@ -198,13 +216,18 @@ def test_tables():
         assert refused(exp, {"x": x}, y, target) != []  # nothing is resident
         assert refused([f'scalar act_table_load set="{SETS[target]["gelu"]}"', exp], {"x": x}, y, target) != []
         assert refused([f'scalar act_table_load set="{SETS[target]["exp"]}"', exp], {"x": x}, y, target) == []
-        assert refused(['scalar act_table_load set="nothing"', "scalar activation fn=copy dst=y data=x"], {"x": x}, y, target) == ["ACT-SET"]
+        assert refused(
+            ['scalar act_table_load set="nothing"', "scalar activation fn=copy dst=y data=x"], {"x": x}, y, target
+        ) == ["ACT-SET"]
 
 
 def test_strict_mode_agrees():
     x, b = inputs_for("exp", (96, 40)), values(rng_for("b"), "bf16", (96, 1), False)
     outputs = {"y": ("bf16", x.shape), "r": ("f32", (96, 1))}
     code = code_for("trn2", "exp", "dst=y data=x bias=b reduce_cmd=reset_reduce reduce_res=r")
-    fast, strict = run(code, {"x": x, "b": b}, outputs, "trn2"), run(code, {"x": x, "b": b}, outputs, "trn2", strict=True)
+    fast, strict = (
+        run(code, {"x": x, "b": b}, outputs, "trn2"),
+        run(code, {"x": x, "b": b}, outputs, "trn2", strict=True),
+    )
     for name in outputs:
         same_bits(strict[name], fast[name])

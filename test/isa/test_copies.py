@@ -56,10 +56,12 @@ def test_copy_shapes(shape, psum):
 def test_copy_views(dtype, to):
     rng = rng_for(dtype, to)
     a, y = values(rng, dtype, (128, 100)), values(rng, to, (128, 90))
-    for va, vy in [(View(32, ((20, 4), (3, 5)), 2, first=96), View(32, ((1, 20),), 3, first=32)),
-                   (View(64, ((1, 24),), 1), View(64, ((40, 2), (12, 3), (2, 4)), 1, first=64)),
-                   (View(1, ((7, 13),)), View(1, ((3, 13),), 0, first=64)),
-                   (View(128, ((0, 6), (1, 5)), 4), View(128, ((5, 6), (1, 5)), 0))]:
+    for va, vy in [
+        (View(32, ((20, 4), (3, 5)), 2, first=96), View(32, ((1, 20),), 3, first=32)),
+        (View(64, ((1, 24),), 1), View(64, ((40, 2), (12, 3), (2, 4)), 1, first=64)),
+        (View(1, ((7, 13),)), View(1, ((3, 13),), 0, first=64)),
+        (View(128, ((0, 6), (1, 5)), 4), View(128, ((5, 6), (1, 5)), 0)),
+    ]:
         code = f"vector tensor_copy dst={vy.text('y', to)} src={va.text('a', dtype)}"
         got = run(code, {"a": a, "y": y}, {"y": (to, y.shape)}, "trn2")["y"]
         same_bits(got, vy.put(y, va.take(a) if dtype == to else narrow(widen(va.take(a)), to)))
@@ -77,7 +79,9 @@ def test_predicated(target, dtype):
             code = f"vector tensor_copy_predicated dst=y src=a predicate=p reverse={reverse}"
             got = run(code, {"a": a, "y": y, "p": p}, {"y": (dtype, a.shape)}, target)["y"]
             same_bits(got, np.where((p != 0) != bool(reverse), a, y))
-        got = run("vector tensor_copy_predicated dst=y src=3.0 predicate=p", {"y": y, "p": p}, {"y": (dtype, a.shape)}, target)["y"]
+        got = run(
+            "vector tensor_copy_predicated dst=y src=3.0 predicate=p", {"y": y, "p": p}, {"y": (dtype, a.shape)}, target
+        )["y"]
         same_bits(got, np.where(p != 0, narrow(F32(3), dtype), y))
 
 
@@ -85,16 +89,22 @@ def test_predicated_views_and_psum():
     rng = rng_for("views")
     a, y, p = values(rng, "f32", (64, 40)), values(rng, "f32", (64, 40)), rng.integers(0, 2, (64, 40)).astype(np.uint8)
     v, w, u = View(64, ((2, 20),)), View(64, ((20, 2), (1, 10)), 3), View(64, ((1, 20),), 20)
-    code = f"vector tensor_copy_predicated dst={v.text('y', 'f32')} src={w.text('a', 'f32')} predicate={u.text('p', 'u8')}"
+    code = (
+        f"vector tensor_copy_predicated dst={v.text('y', 'f32')} src={w.text('a', 'f32')} predicate={u.text('p', 'u8')}"
+    )
     want = v.put(y, np.where(u.take(p) != 0, w.take(a), v.take(y)))
     for psum in [(), ("a",), ("p",), ("y",)]:
         same_bits(run(code, {"a": a, "y": y, "p": p}, {"y": ("f32", y.shape)}, "trn2", psum=psum)["y"], want)
-    assert refused(code, {"a": a, "y": y, "p": p}, {"y": ("f32", y.shape)}, "trn2", psum=("a", "p")) == ["ONE-PSUM-INPUT"]
+    assert refused(code, {"a": a, "y": y, "p": p}, {"y": ("f32", y.shape)}, "trn2", psum=("a", "p")) == [
+        "ONE-PSUM-INPUT"
+    ]
 
 
 def test_predicated_reads_its_destination():
     a, p = np.ones((4, 4), F32), np.ones((4, 4), np.uint8)
-    assert refused("vector tensor_copy_predicated dst=y src=a predicate=p", {"a": a, "p": p}, {"y": ("f32", a.shape)}, "trn2")
+    assert refused(
+        "vector tensor_copy_predicated dst=y src=a predicate=p", {"a": a, "p": p}, {"y": ("f32", a.shape)}, "trn2"
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -118,8 +128,18 @@ def test_memset_bits_and_views():
     same_bits(got, v.put(y, np.full((32, 12), 7, y.dtype)))
 
 
-@pytest.mark.parametrize("dtype,line", [("u8", "value=256"), ("u8", "value=-1"), ("i8", "value=0.5"), ("i32", "value=2147483648"), ("u16", "value=nan"),
-                                        ("f32", "bits=1"), ("i32", "value=1 bits=1")])
+@pytest.mark.parametrize(
+    "dtype,line",
+    [
+        ("u8", "value=256"),
+        ("u8", "value=-1"),
+        ("i8", "value=0.5"),
+        ("i32", "value=2147483648"),
+        ("u16", "value=nan"),
+        ("f32", "bits=1"),
+        ("i32", "value=1 bits=1"),
+    ],
+)
 def test_memset_refusals(dtype, line):
     assert refused(f"vector memset dst=y {line}", {}, {"y": (dtype, (4, 4))}, "trn2") == ["MEMSET-VALUE"]
 
@@ -153,7 +173,7 @@ def test_shuffle_broadcasts_one_partition():
 
 def test_shuffle_in_place_and_in_psum():
     a = values(rng_for("place"), "f32", (64, 30))
-    mask = list(range(1, 32)) + [0]
+    mask = [*list(range(1, 32)), 0]
     code = f"vector nc_stream_shuffle dst=a src=a mask=[{', '.join(map(str, mask))}]"
     same_bits(run(code, {"a": a}, {"a": ("f32", a.shape)}, "trn2")["a"], shuffle(a, a, mask))
     code = f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(map(str, mask))}]"
@@ -166,23 +186,44 @@ def test_shuffle_refusals():
     keep = ["255"] * 32
 
     def codes(mask, **options):
-        return refused(f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(mask)}]", {"a": a, "y": a}, y, "trn2", **options)
+        return refused(
+            f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(mask)}]", {"a": a, "y": a}, y, "trn2", **options
+        )
 
     assert codes(keep) == []
     assert codes(keep[:31]) == ["SHUFFLE-MASK"]
-    assert codes(["32"] + keep[1:]) == ["SHUFFLE-MASK"]
-    assert codes(["-1"] + keep[1:]) == ["SHUFFLE-MASK"]
-    one = refused(f"vector nc_stream_shuffle dst=y src=a mask=[1, {', '.join(keep[1:])}]", {"a": a[:1], "y": a[:32]}, {"y": ("f32", (32, 4))}, "trn2")
+    assert codes(["32", *keep[1:]]) == ["SHUFFLE-MASK"]
+    assert codes(["-1", *keep[1:]]) == ["SHUFFLE-MASK"]
+    one = refused(
+        f"vector nc_stream_shuffle dst=y src=a mask=[1, {', '.join(keep[1:])}]",
+        {"a": a[:1], "y": a[:32]},
+        {"y": ("f32", (32, 4))},
+        "trn2",
+    )
     assert one == ["SHUFFLE-MASK"]
-    far = refused(f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(keep)}]", {"a": a[:1], "y": a}, y, "trn2", start={"a": 32})
+    far = refused(
+        f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(keep)}]",
+        {"a": a[:1], "y": a},
+        y,
+        "trn2",
+        start={"a": 32},
+    )
     assert far == ["SHUFFLE-START"]
 
 
 def test_strict_mode_agrees():
     rng = rng_for("strict")
-    a, y, p = values(rng, "bf16", (32, 40)), values(rng, "bf16", (32, 40)), rng.integers(0, 2, (32, 40)).astype(np.uint8)
+    a, y, p = (
+        values(rng, "bf16", (32, 40)),
+        values(rng, "bf16", (32, 40)),
+        rng.integers(0, 2, (32, 40)).astype(np.uint8),
+    )
     inputs = {"a": a, "y": y, "p": p}
-    for code in ["vector tensor_copy dst=y src=a", "vector tensor_copy_predicated dst=y src=a predicate=p", "gpsimd memset dst=y value=2.0",
-                 f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(['3', '255'] * 16)}]"]:
+    for code in [
+        "vector tensor_copy dst=y src=a",
+        "vector tensor_copy_predicated dst=y src=a predicate=p",
+        "gpsimd memset dst=y value=2.0",
+        f"vector nc_stream_shuffle dst=y src=a mask=[{', '.join(['3', '255'] * 16)}]",
+    ]:
         fast = run(code, inputs, {"y": ("bf16", a.shape)}, "trn2")["y"]
         same_bits(run(code, inputs, {"y": ("bf16", a.shape)}, "trn2", strict=True)["y"], fast)

@@ -8,8 +8,19 @@ from reference import ABSOLUTE, BINARY, BITS, F32, FLOATS, INTEGERS, UNARY, UNAR
 
 np.seterr(all="ignore")
 SHAPES = [(1, 1), (128, 1), (33, 17), (64, 130), (7, 513)]
-PAIRS = [("f32", "f32", "f32"), ("bf16", "bf16", "bf16"), ("f16", "bf16", "f32"), ("f8e4m3", "f8e5m2", "f8e4m3"), ("i32", "f32", "i16"),
-         ("u8", "i8", "u8"), ("i16", "u16", "f16"), ("u32", "u32", "u32"), ("f32", "f32", "f8e3m4"), ("f8e3m4", "i8", "i32"), ("f32", "f32", "f8e5m2")]
+PAIRS = [
+    ("f32", "f32", "f32"),
+    ("bf16", "bf16", "bf16"),
+    ("f16", "bf16", "f32"),
+    ("f8e4m3", "f8e5m2", "f8e4m3"),
+    ("i32", "f32", "i16"),
+    ("u8", "i8", "u8"),
+    ("i16", "u16", "f16"),
+    ("u32", "u32", "u32"),
+    ("f32", "f32", "f8e3m4"),
+    ("f8e3m4", "i8", "i32"),
+    ("f32", "f32", "f8e5m2"),
+]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -37,7 +48,9 @@ def test_tensor_tensor_psum(psum):
     rng = rng_for(psum)
     a, b = values(rng, "f32", (128, 100)), values(rng, "f32", (128, 100))
     for target in TARGETS:
-        got = run("vector tensor_tensor dst=y a=a b=b op=add", {"a": a, "b": b}, {"y": ("f32", a.shape)}, target, psum=psum)["y"]
+        got = run(
+            "vector tensor_tensor dst=y a=a b=b op=add", {"a": a, "b": b}, {"y": ("f32", a.shape)}, target, psum=psum
+        )["y"]
         same_bits(got, a + b)
 
 
@@ -61,8 +74,14 @@ def test_tensor_tensor_views(a_type, b_type, to):
 def test_tensor_tensor_in_place():
     rng = rng_for("place")
     a, b = values(rng, "f32", (128, 70)), values(rng, "f32", (128, 70))
-    same_bits(run("vector tensor_tensor dst=a a=a b=b op=subtract", {"a": a, "b": b}, {"a": ("f32", a.shape)}, "trn2")["a"], a - b)
-    same_bits(run("vector tensor_tensor dst=b a=a b=b op=subtract", {"a": a, "b": b}, {"b": ("f32", a.shape)}, "trn2")["b"], a - b)
+    same_bits(
+        run("vector tensor_tensor dst=a a=a b=b op=subtract", {"a": a, "b": b}, {"a": ("f32", a.shape)}, "trn2")["a"],
+        a - b,
+    )
+    same_bits(
+        run("vector tensor_tensor dst=b a=a b=b op=subtract", {"a": a, "b": b}, {"b": ("f32", a.shape)}, "trn2")["b"],
+        a - b,
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -77,24 +96,49 @@ def test_bit_operations(target, dtype, op):
     got = run(f"vector tensor_tensor dst=y a=a b=b op={op}", {"a": a, "b": b}, {"y": (dtype, a.shape)}, target)["y"]
     same_bits(got, want)
     k = b[:, :1].copy()
-    got = run(f"vector tensor_scalar dst=y data=a op0={op} operand0=k", {"a": a, "k": k}, {"y": (dtype, a.shape)}, target)["y"]
+    got = run(
+        f"vector tensor_scalar dst=y data=a op0={op} operand0=k", {"a": a, "k": k}, {"y": (dtype, a.shape)}, target
+    )["y"]
     same_bits(got, BITS[op](a.view(unsigned), np.broadcast_to(k, a.shape).copy().view(unsigned)).view(a.dtype))
     number = 3
-    got = run(f"vector tensor_scalar dst=y data=a op0={op} operand0={number} op1=bitwise_xor operand1=85", {"a": a}, {"y": (dtype, a.shape)}, target)["y"]
+    got = run(
+        f"vector tensor_scalar dst=y data=a op0={op} operand0={number} op1=bitwise_xor operand1=85",
+        {"a": a},
+        {"y": (dtype, a.shape)},
+        target,
+    )["y"]
     want = BITS[op](a.view(unsigned), np.full(a.shape, number, unsigned)) ^ unsigned.type(85)
     same_bits(got, want.view(a.dtype))
 
 
 def test_bitwise_not_and_reversed_shift():
     a = np.arange(-5, 27, dtype=np.int32).reshape(1, 32)
-    same_bits(run("vector tensor_scalar dst=y data=a op0=bitwise_not", {"a": a}, {"y": ("i32", a.shape)}, "trn2")["y"], ~a)
+    same_bits(
+        run("vector tensor_scalar dst=y data=a op0=bitwise_not", {"a": a}, {"y": ("i32", a.shape)}, "trn2")["y"], ~a
+    )
     d = np.arange(32, dtype=np.uint32).reshape(1, 32)
-    got = run("vector tensor_scalar dst=y data=d op0=shift_left operand0=1 reverse0=1", {"d": d}, {"y": ("u32", d.shape)}, "trn2")["y"]
+    got = run(
+        "vector tensor_scalar dst=y data=d op0=shift_left operand0=1 reverse0=1",
+        {"d": d},
+        {"y": ("u32", d.shape)},
+        "trn2",
+    )["y"]
     same_bits(got, np.uint32(1) << d)
 
 
-EXACT = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "max": np.maximum, "min": np.minimum, "equal": np.equal,
-         "not_equal": np.not_equal, "greater_equal": np.greater_equal, "greater": np.greater, "less_equal": np.less_equal, "less": np.less}
+EXACT = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater_equal": np.greater_equal,
+    "greater": np.greater,
+    "less_equal": np.less_equal,
+    "less": np.less,
+}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -143,7 +187,9 @@ def test_operations_that_are_not_there():
         assert refused("gpsimd tensor_tensor dst=y a=a b=a op=subtract", {"a": a}, one, target) == ["ALU-OP"]
         assert refused("vector tensor_tensor dst=y a=a b=a op=average", {"a": a}, one, target) == ["ALU-OP"]
         assert refused("vector tensor_tensor dst=y a=a b=a op=abs", {"a": a}, one, target) == ["ALU-OP"]
-        assert refused("vector tensor_tensor dst=y a=a b=a op=bitwise_and", {"a": a}, one, target) == ["BIT-OP-TYPE"] * 3
+        assert (
+            refused("vector tensor_tensor dst=y a=a b=a op=bitwise_and", {"a": a}, one, target) == ["BIT-OP-TYPE"] * 3
+        )
         lacking = target not in targets_with("abs_max")
         assert refused("vector tensor_tensor dst=y a=a b=a op=abs_max", {"a": a}, one, target) == ["ALU-OP"] * lacking
         assert refused("vector tensor_scalar dst=y data=a op0=square", {"a": a}, one, target) == ["ALU-OP"] * lacking
@@ -169,7 +215,12 @@ def test_tensor_scalar_operations(target, op0):
 def test_tensor_scalar_shapes(target, shape):
     rng = rng_for(shape)
     a, s = values(rng, "bf16", shape), values(rng, "f32", (shape[0], 1))
-    got = run("vector tensor_scalar dst=y data=a op0=multiply operand0=2.5 op1=subtract operand1=s", {"a": a, "s": s}, {"y": ("f32", shape)}, target)["y"]
+    got = run(
+        "vector tensor_scalar dst=y data=a op0=multiply operand0=2.5 op1=subtract operand1=s",
+        {"a": a, "s": s},
+        {"y": ("f32", shape)},
+        target,
+    )["y"]
     same_bits(got, widen(a) * F32(2.5) - s)
 
 
@@ -181,22 +232,33 @@ def test_tensor_scalar_on_one_operand(target, op):
     a = values(rng_for(op), "f32", (128, 64))
     f = {**UNARY, **UNARY_NEWER}[op]
     same_bits(run(f"vector tensor_scalar dst=y data=a op0={op}", {"a": a}, {"y": ("f32", a.shape)}, target)["y"], f(a))
-    got = run(f"vector tensor_scalar dst=y data=a op0={op} operand0=0.0 op1=add operand1=1.0", {"a": a}, {"y": ("bf16", a.shape)}, target)["y"]
+    got = run(
+        f"vector tensor_scalar dst=y data=a op0={op} operand0=0.0 op1=add operand1=1.0",
+        {"a": a},
+        {"y": ("bf16", a.shape)},
+        target,
+    )["y"]
     same_bits(got, narrow(f(a) + F32(1), "bf16"))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_rsqrt_on_gpsimd(target):
     a = np.abs(rng_for("rsqrt").standard_normal((128, 33))).astype(F32) + F32(1e-3)
-    got = run("gpsimd tensor_scalar dst=y data=a op0=add operand0=0.5 op1=rsqrt", {"a": a}, {"y": ("f32", a.shape)}, target)["y"]
+    got = run(
+        "gpsimd tensor_scalar dst=y data=a op0=add operand0=0.5 op1=rsqrt", {"a": a}, {"y": ("f32", a.shape)}, target
+    )["y"]
     within_ulp(got, 1 / np.sqrt((a + F32(0.5)).astype(np.float64)), 1)
 
 
 @pytest.mark.parametrize("target", targets_with("scalar_tensor_scalar"))
-@pytest.mark.parametrize("code,want", [
-    ("op0=multiply operand0=s op1=add operand1=0.5", lambda a, s: a * s + F32(0.5)),
-    ("op0=multiply operand0=-2.0", lambda a, s: a * F32(-2)),
-    ("op0=add operand0=s", lambda a, s: a + s)])
+@pytest.mark.parametrize(
+    "code,want",
+    [
+        ("op0=multiply operand0=s op1=add operand1=0.5", lambda a, s: a * s + F32(0.5)),
+        ("op0=multiply operand0=-2.0", lambda a, s: a * F32(-2)),
+        ("op0=add operand0=s", lambda a, s: a + s),
+    ],
+)
 def test_tensor_scalar_on_scalar(target, code, want):
     rng = rng_for(code)
     a, s = values(rng, "bf16", (96, 51)), values(rng, "f32", (96, 1))
@@ -210,17 +272,33 @@ def test_tensor_scalar_refusals():
     for target in TARGETS:
         scalar = ["ALU-PAIR"] if target in targets_with("scalar_tensor_scalar") else None
         if scalar:
-            assert refused("scalar tensor_scalar dst=y data=a op0=add operand0=1.0 op1=multiply operand1=1.0", {"a": a}, y, target) == scalar
+            assert (
+                refused(
+                    "scalar tensor_scalar dst=y data=a op0=add operand0=1.0 op1=multiply operand1=1.0",
+                    {"a": a},
+                    y,
+                    target,
+                )
+                == scalar
+            )
             assert refused("scalar tensor_scalar dst=y data=a op0=max operand0=1.0", {"a": a}, y, target) == ["ALU-OP"]
         else:
             assert len(refused("scalar tensor_scalar dst=y data=a op0=add operand0=1.0", {"a": a}, y, target)) == 1
         assert refused("gpsimd tensor_scalar dst=y data=a op0=add operand0=1.0", {"a": a}, y, target) == ["ALU-PAIR"]
         assert refused("vector tensor_scalar dst=y data=a op0=add", {"a": a}, y, target) == ["ALU-OPERAND"]
         assert refused("vector tensor_scalar dst=y data=a op0=abs operand0=1.0", {"a": a}, y, target) == ["ALU-OPERAND"]
-        assert refused("vector tensor_scalar dst=y data=a op0=add operand0=1.0 operand1=1.0", {"a": a}, y, target) == ["ALU-OPERAND"]
-        assert refused("vector tensor_scalar dst=j data=i op0=bitwise_and operand0=0.5", {"i": i}, j, target) == ["ALU-OPERAND"]
-        assert refused("vector tensor_scalar dst=j data=i op0=bitwise_and operand0=1 op1=add operand1=1", {"i": i}, j, target) == ["ALU-PAIR"]
-        assert refused("vector tensor_scalar dst=y data=a op0=add operand0=s", {"a": a, "s": i[:, :1]}, y, target) == ["PER-PARTITION-SCALAR"]
+        assert refused("vector tensor_scalar dst=y data=a op0=add operand0=1.0 operand1=1.0", {"a": a}, y, target) == [
+            "ALU-OPERAND"
+        ]
+        assert refused("vector tensor_scalar dst=j data=i op0=bitwise_and operand0=0.5", {"i": i}, j, target) == [
+            "ALU-OPERAND"
+        ]
+        assert refused(
+            "vector tensor_scalar dst=j data=i op0=bitwise_and operand0=1 op1=add operand1=1", {"i": i}, j, target
+        ) == ["ALU-PAIR"]
+        assert refused("vector tensor_scalar dst=y data=a op0=add operand0=s", {"a": a, "s": i[:, :1]}, y, target) == [
+            "PER-PARTITION-SCALAR"
+        ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -251,14 +329,21 @@ def test_scalar_tensor_tensor_long_rows_in_place(n):
 def test_reciprocal(target, dtype):
     a = values(rng_for(dtype), dtype, (128, 77))
     same_bits(run("vector reciprocal dst=y data=a", {"a": a}, {"y": ("f32", a.shape)}, target)["y"], F32(1) / widen(a))
-    same_bits(run("vector reciprocal dst=y data=a", {"a": a}, {"y": (dtype, a.shape)}, target)["y"], narrow(F32(1) / widen(a), dtype))
+    same_bits(
+        run("vector reciprocal dst=y data=a", {"a": a}, {"y": (dtype, a.shape)}, target)["y"],
+        narrow(F32(1) / widen(a), dtype),
+    )
 
 
 def test_strict_mode_agrees():
     rng = rng_for("strict")
     a, b, s = values(rng, "bf16", (96, 40)), values(rng, "f32", (96, 40)), values(rng, "f32", (96, 1))
-    for code in ["vector tensor_tensor dst=y a=a b=b op=multiply", "vector tensor_scalar dst=y data=a op0=add operand0=s",
-                 "vector scalar_tensor_tensor dst=y data=a op0=max operand0=s op1=add operand1=b", "vector reciprocal dst=y data=a"]:
+    for code in [
+        "vector tensor_tensor dst=y a=a b=b op=multiply",
+        "vector tensor_scalar dst=y data=a op0=add operand0=s",
+        "vector scalar_tensor_tensor dst=y data=a op0=max operand0=s op1=add operand1=b",
+        "vector reciprocal dst=y data=a",
+    ]:
         inputs = {"a": a, "b": b, "s": s}
         fast = run(code, inputs, {"y": ("f16", a.shape)}, "trn2")["y"]
         same_bits(run(code, inputs, {"y": ("f16", a.shape)}, "trn2", strict=True)["y"], fast)

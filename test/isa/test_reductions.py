@@ -19,8 +19,17 @@ def tame(rng, dtype, shape):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduce_operations(target, op):
-    for dtype, to in [("f32", "f32"), ("bf16", "bf16"), ("f16", "f32"), ("i32", "i32"), ("u8", "f16"), ("f8e4m3", "bf16")]:
-        for k, (shape, outputs) in enumerate([((128, 64), 1), ((128, 65), 1), ((33, 200), 8), ((1, 1), 1), ((5, 96), 96), ((64, 700), 7)]):
+    for dtype, to in [
+        ("f32", "f32"),
+        ("bf16", "bf16"),
+        ("f16", "f32"),
+        ("i32", "i32"),
+        ("u8", "f16"),
+        ("f8e4m3", "bf16"),
+    ]:
+        for k, (shape, outputs) in enumerate(
+            [((128, 64), 1), ((128, 65), 1), ((33, 200), 8), ((1, 1), 1), ((5, 96), 96), ((64, 700), 7)]
+        ):
             rng, negate = rng_for(op, dtype, shape), k % 2
             for a in (tame(rng, dtype, shape), values(rng, dtype, shape)):
                 code = f"vector tensor_reduce dst=y data=a op={op} negate={negate}"
@@ -41,7 +50,9 @@ def test_reduce_bits(op, dtype):
 def test_reduce_follows_the_pattern():
     a = values(rng_for("pattern"), "f32", (64, 60), edges=False)
     v = View(64, ((1, 10), (10, 6)))  # columns of a 6 x 10 matrix
-    got = run(f"vector tensor_reduce dst=y data={v.text('a', 'f32')} op=add", {"a": a}, {"y": ("f32", (64, 10))}, "trn2")["y"]
+    got = run(
+        f"vector tensor_reduce dst=y data={v.text('a', 'f32')} op=add", {"a": a}, {"y": ("f32", (64, 10))}, "trn2"
+    )["y"]
     same_bits(got, reduce("add", a.reshape(64, 6, 10).transpose(0, 2, 1)))
     for psum in [("a",), ("y",)]:
         got = run("vector tensor_reduce dst=y data=a op=max", {"a": a}, {"y": ("f32", (64, 1))}, "trn2", psum=psum)["y"]
@@ -50,21 +61,47 @@ def test_reduce_follows_the_pattern():
 
 def test_reduce_refusals():
     a, i = np.ones((64, 60), F32), np.ones((64, 60), np.int32)
-    assert refused("vector tensor_reduce dst=y data=a op=add", {"a": a}, {"y": ("f32", (64, 7))}, "trn2") == ["REDUCE-SHAPE"]
-    assert refused("vector tensor_reduce dst=y data=a op=add", {"a": a}, {"y": ("f32", (32, 1))}, "trn2") == ["REDUCE-SHAPE"]
+    assert refused("vector tensor_reduce dst=y data=a op=add", {"a": a}, {"y": ("f32", (64, 7))}, "trn2") == [
+        "REDUCE-SHAPE"
+    ]
+    assert refused("vector tensor_reduce dst=y data=a op=add", {"a": a}, {"y": ("f32", (32, 1))}, "trn2") == [
+        "REDUCE-SHAPE"
+    ]
     for op in ("equal", "power", "abs", "bypass", "shift_left", "average"):
-        assert refused(f"vector tensor_reduce dst=y data=i op={op}", {"i": i}, {"y": ("i32", (64, 1))}, "trn2") == ["ALU-OP"]
-    assert refused("vector tensor_reduce dst=y data=i op=bitwise_or negate=1", {"i": i}, {"y": ("i32", (64, 1))}, "trn2") == ["ALU-OP"]
-    assert refused("vector tensor_reduce dst=y data=i op=bitwise_or", {"i": i}, {"y": ("i16", (64, 1))}, "trn2") == ["BIT-OP-TYPE"]
+        assert refused(f"vector tensor_reduce dst=y data=i op={op}", {"i": i}, {"y": ("i32", (64, 1))}, "trn2") == [
+            "ALU-OP"
+        ]
+    assert refused(
+        "vector tensor_reduce dst=y data=i op=bitwise_or negate=1", {"i": i}, {"y": ("i32", (64, 1))}, "trn2"
+    ) == ["ALU-OP"]
+    assert refused("vector tensor_reduce dst=y data=i op=bitwise_or", {"i": i}, {"y": ("i16", (64, 1))}, "trn2") == [
+        "BIT-OP-TYPE"
+    ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("op0,op1", [("multiply", "add"), ("add", "max"), ("subtract", "subtract"), ("max", "min"), ("less", "add"), ("multiply", "multiply")])
+@pytest.mark.parametrize(
+    "op0,op1",
+    [
+        ("multiply", "add"),
+        ("add", "max"),
+        ("subtract", "subtract"),
+        ("max", "min"),
+        ("less", "add"),
+        ("multiply", "multiply"),
+    ],
+)
 def test_scan(target, op0, op1):
-    for k, (t0, t1, to) in enumerate([("f32", "f32", "f32"), ("bf16", "f32", "bf16"), ("i8", "u8", "i32"), ("f16", "f16", "f32")]):
+    for k, (t0, t1, to) in enumerate(
+        [("f32", "f32", "f32"), ("bf16", "f32", "bf16"), ("i8", "u8", "i32"), ("f16", "f16", "f32")]
+    ):
         rng = rng_for(op0, op1, t0)
         for edges in (False, True):
-            a, b, s = values(rng, t0, (128, 33), edges), values(rng, t1, (128, 33), edges), values(rng, "f32", (128, 1), edges)
+            a, b, s = (
+                values(rng, t0, (128, 33), edges),
+                values(rng, t1, (128, 33), edges),
+                values(rng, "f32", (128, 1), edges),
+            )
             r0, r1 = (k % 2, k // 2)
             r, want = s[:, 0], []
             for i in range(33):
@@ -72,7 +109,9 @@ def test_scan(target, op0, op1):
                 r = BINARY[op1](*((widen(b)[:, i], t) if r1 else (t, widen(b)[:, i])))
                 want.append(r)
             code = f"vector tensor_tensor_scan dst=y data0=a data1=b initial=s op0={op0} op1={op1} reverse0={r0} reverse1={r1}"
-            same_bits(run(code, {"a": a, "b": b, "s": s}, {"y": (to, a.shape)}, target)["y"], narrow(np.stack(want, 1), to))
+            same_bits(
+                run(code, {"a": a, "b": b, "s": s}, {"y": (to, a.shape)}, target)["y"], narrow(np.stack(want, 1), to)
+            )
 
 
 def test_scan_running_sum_in_place():
@@ -96,7 +135,12 @@ def test_tensor_scalar_reduce(target, op):
         got = run(f"{head} reduce_res=r", {"a": a, "s": s}, outputs, target)
         same_bits(got["y"], narrow(element, to))
         same_bits(got["r"], BINARY[op](np.broadcast_to(IDENTITY[op], row.shape), row))
-        got = run(f"{head} reduce_cmd=load_reduce reduce_init=old reduce_res=r reduce_res_negate=1", {"a": a, "s": s, "old": old}, outputs, target)
+        got = run(
+            f"{head} reduce_cmd=load_reduce reduce_init=old reduce_res=r reduce_res_negate=1",
+            {"a": a, "s": s, "old": old},
+            outputs,
+            target,
+        )
         same_bits(got["r"], -BINARY[op](old, row))
         twice = run([head, f"{head} reduce_cmd=reduce reduce_res=r"], {"a": a, "s": s}, outputs, target)["r"]
         once = BINARY[op](np.broadcast_to(IDENTITY[op], row.shape), row)
@@ -118,11 +162,19 @@ def test_registers_that_were_never_set_are_undefined():
     code = "vector tensor_scalar_reduce dst=y data=a op0=add operand0=1.0 reduce_op=add reduce_cmd=reduce reduce_res=r"
     outputs = {"y": ("f32", a.shape), "r": ("f32", (32, 1))}
     assert refused(code, {"a": a}, outputs, "trn2") == ["UNDEFINED-OUTPUT"]
-    other_lanes = code.replace("reduce_cmd=reduce reduce_res=r", "").replace("data=a", "data=b").replace("dst=y", "dst=b")
+    other_lanes = (
+        code.replace("reduce_cmd=reduce reduce_res=r", "").replace("data=a", "data=b").replace("dst=y", "dst=b")
+    )
     assert refused([other_lanes, code], {"a": a, "b": a}, outputs, "trn2", start={"b": 32}) == ["UNDEFINED-OUTPUT"]
 
 
-COMPARE = {"equal": np.equal, "less": np.less, "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal}
+COMPARE = {
+    "equal": np.equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
 
 
 @pytest.mark.parametrize("target", targets_with("range_select"))
@@ -135,7 +187,7 @@ def test_range_select(target, op0, op1):
         lo, hi = (rng.integers(-5, 60, (128, 1)).astype(F32) + start for _ in range(2))
         at = F32(start) + np.arange(50, dtype=F32)[None]
         want = np.where(COMPARE[op0](at, lo) & COMPARE[op1](at, hi), widen(a), LOWEST)
-        code = (f"vector range_select dst=y data=a comp_op0={op0} bound0=lo comp_op1={op1} bound1=hi range_start={start} reduce_res=r")
+        code = f"vector range_select dst=y data=a comp_op0={op0} bound0=lo comp_op1={op1} bound1=hi range_start={start} reduce_res=r"
         got = run(code, {"a": a, "lo": lo, "hi": hi}, {"y": (to, a.shape), "r": ("f32", (128, 1))}, target)
         same_bits(got["y"], narrow(want, to))
         same_bits(got["r"], want.max(axis=1, keepdims=True))
@@ -147,7 +199,12 @@ def test_range_select_on_and_on():
     head = "vector range_select dst=y data=a comp_op0=less bound0=hi comp_op1=less bound1=hi"
     want = np.where(np.arange(20) + 20 < 30, a, LOWEST)
     outputs = {"y": ("f32", a.shape), "r": ("f32", (64, 1))}
-    got = run([f"{head} range_start=100", f"{head} range_start=20 reduce_cmd=reduce reduce_res=r"], {"a": a, "hi": hi}, outputs, "trn2")
+    got = run(
+        [f"{head} range_start=100", f"{head} range_start=20 reduce_cmd=reduce reduce_res=r"],
+        {"a": a, "hi": hi},
+        outputs,
+        "trn2",
+    )
     same_bits(got["y"], want)
     same_bits(got["r"], want.max(axis=1, keepdims=True))
 
@@ -208,7 +265,10 @@ def test_batch_norm_statistics(target, dtype):
 @pytest.mark.parametrize("target", TARGETS)
 def test_batch_norm_mean_and_variance(target):
     a = rng_for("norm").standard_normal((128, 1300)).astype(F32) + F32(3)
-    code = [f"vector bn_stats dst=s[0:128, {6 * k}:{6 * k + 6}] data=a[0:128, {512 * k}:{min(512 * k + 512, 1300)}]" for k in range(3)]
+    code = [
+        f"vector bn_stats dst=s[0:128, {6 * k}:{6 * k + 6}] data=a[0:128, {512 * k}:{min(512 * k + 512, 1300)}]"
+        for k in range(3)
+    ]
     code.append("vector bn_aggr dst=y data=s")
     got = run(code, {"a": a}, {"s": ("f32", (128, 18)), "y": ("f32", (128, 2))}, target)
     same_bits(got["y"], bn_aggr(got["s"]))
@@ -228,11 +288,19 @@ def test_strict_mode_agrees():
     a, b, s = values(rng, "bf16", (96, 40)), values(rng, "f32", (96, 40)), values(rng, "f32", (96, 1))
     inputs = {"a": a, "b": b, "s": s}
     wide, one = {"y": ("f32", a.shape)}, {"y": ("f32", (96, 1))}
-    for code, outputs in [("vector tensor_reduce dst=y data=a op=add", one),
-                          ("vector tensor_tensor_scan dst=y data0=a data1=b initial=s op0=multiply op1=add", wide),
-                          ("vector tensor_scalar_reduce dst=y data=a op0=add operand0=s reduce_op=add reduce_res=r", {**wide, "r": ("f32", (96, 1))}),
-                          ("vector range_select dst=y data=a comp_op0=less bound0=s comp_op1=less bound1=s reduce_res=r", {**wide, "r": ("f32", (96, 1))}),
-                          ("vector bn_stats dst=y data=a", {"y": ("f32", (96, 6))})]:
+    for code, outputs in [
+        ("vector tensor_reduce dst=y data=a op=add", one),
+        ("vector tensor_tensor_scan dst=y data0=a data1=b initial=s op0=multiply op1=add", wide),
+        (
+            "vector tensor_scalar_reduce dst=y data=a op0=add operand0=s reduce_op=add reduce_res=r",
+            {**wide, "r": ("f32", (96, 1))},
+        ),
+        (
+            "vector range_select dst=y data=a comp_op0=less bound0=s comp_op1=less bound1=s reduce_res=r",
+            {**wide, "r": ("f32", (96, 1))},
+        ),
+        ("vector bn_stats dst=y data=a", {"y": ("f32", (96, 6))}),
+    ]:
         fast, strict = run(code, inputs, outputs, "trn2"), run(code, inputs, outputs, "trn2", strict=True)
         for name in outputs:
             same_bits(strict[name], fast[name])

@@ -9,13 +9,13 @@
 namespace glia {
 
 enum class ReduceCmd : uint8_t {
-  Idle,         // leave the registers alone. Vector: the hardware may clobber them, so they count as undefined afterwards
-  Reset,        // set them to the identity of the reduction, ignore the data
-  Reduce,       // reduce the data onto them
-  ResetReduce,  // reset, then reduce
-  LoadReduce,   // load them from the slot "reduce_init", then reduce
+  Idle,        // leave the registers alone. Vector: the hardware may clobber them, so they count as undefined afterwards
+  Reset,       // set them to the identity of the reduction, ignore the data
+  Reduce,      // reduce the data onto them
+  ResetReduce, // reset, then reduce
+  LoadReduce,  // load them from the slot "reduce_init", then reduce
 };
-const EnumNames &reduceCmdNames();    // "idle" "reset" "reduce" "reset_reduce" "load_reduce"
+const EnumNames &reduceCmdNames(); // "idle" "reset" "reduce" "reset_reduce" "load_reduce"
 
 // Whether a lane is defined after `cmd`: before = was it so far, data = all inputs of the lane are, init = its "reduce_init" is.
 bool accumulatorDefined(ReduceCmd cmd, Engine engine, bool before, bool data, bool init);

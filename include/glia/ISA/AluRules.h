@@ -7,11 +7,11 @@
 namespace glia {
 
 enum AluPlace : unsigned {
-  kBinary = 1,      // arithmetic on two operands
-  kUnary = 2,       // arithmetic on the first operand only
+  kBinary = 1, // arithmetic on two operands
+  kUnary = 2,  // arithmetic on the first operand only
   kBits = 4,
   kBypass = 8,
-  kReduction = 16,  // of the above, those that are legal as a reduction
+  kReduction = 16, // of the above, those that are legal as a reduction
 };
 
 // rule ALU-OP: the operation is one of `places` and the issuing engine has it. exactIntegers: all operands are i32 or u32,
@@ -28,7 +28,7 @@ void checkBitTypes(Check &c, std::initializer_list<int> slots);
 // rule OPERAND-DTYPE: 64-bit integers are stored and copied, not computed with.
 void checkComputeTypes(Check &c, std::initializer_list<int> slots);
 
-inline bool isWide(DType t) { return t == DType::I32 || t == DType::U32; }   // integers that GpSimd computes exactly
-inline bool exactInteger(AluOp op) { return op <= AluOp::LogicalXor; }       // ... and with which operations
+inline bool isWide(DType t) { return t == DType::I32 || t == DType::U32; } // integers that GpSimd computes exactly
+inline bool exactInteger(AluOp op) { return op <= AluOp::LogicalXor; }     // ... and with which operations
 
 } // namespace glia

@@ -32,7 +32,8 @@ static void execute(Exec &x) {
 }
 
 INSTRUCTION(act_table_load, "Makes an activation function set resident in the Scalar engine.") {
-  def.source("NEFF file format page (sets), device memory page (table loads); one resident set: assumed; cost: DMA introduction figures")
+  def.source("NEFF file format page (sets), device memory page (table loads); one resident set: assumed; cost: DMA "
+             "introduction figures")
       .engines({Engine::Scalar})
       .flow(Flow::None)
       .slot("set", SlotKind::Text, "name of the set, as in the target file");

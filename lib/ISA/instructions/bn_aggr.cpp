@@ -33,7 +33,7 @@ static void execute(Exec &x) {
       spread += in[i + 2] + weighted;
     }
     float *out = x.writeF32(DST, p);
-    out[0] = alu(AluOp::Multiply, mean, 1);              // times one makes every NaN the same NaN
+    out[0] = alu(AluOp::Multiply, mean, 1); // times one makes every NaN the same NaN
     out[1] = alu(AluOp::Multiply, spread / count, 1);
     x.commitF32(DST, p);
   }

@@ -13,8 +13,10 @@ static constexpr int kOutputs = 6;
 
 static void check(Check &c) {
   c.within(DST, "the number of elements per partition", c.operand(DST).elements(), kOutputs, kOutputs);
-  c.within(DATA, "the number of elements per partition", c.operand(DATA).elements(), 1, c.target.integer("limit.bn_stats_free"));
-  c.within(DST, "the number of partitions", c.operand(DST).partitions(), c.operand(DATA).partitions(), c.operand(DATA).partitions());
+  c.within(DATA, "the number of elements per partition", c.operand(DATA).elements(), 1,
+           c.target.integer("limit.bn_stats_free"));
+  c.within(DST, "the number of partitions", c.operand(DST).partitions(), c.operand(DATA).partitions(),
+           c.operand(DATA).partitions());
   checkComputeTypes(c, {DST, DATA});
 }
 
@@ -49,7 +51,8 @@ static void execute(Exec &x) {
   }
 }
 
-INSTRUCTION(bn_stats, "Six numbers per partition: count, mean, variance * count of the even elements, then of the odd ones.") {
+INSTRUCTION(bn_stats,
+            "Six numbers per partition: count, mean, variance * count of the even elements, then of the odd ones.") {
   def.source("nki.isa API reference, bn_stats; cost: the reference of SDK 2.26; order of summation: assumed")
       .engines({Engine::Vector})
       .flow(Flow::Row)

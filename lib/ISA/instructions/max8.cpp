@@ -13,9 +13,11 @@ static constexpr int kCount = 8;
 
 static void check(Check &c) {
   c.within(DST, "the number of elements per partition", c.operand(DST).elements(), kCount, kCount);
-  c.within(SRC, "the number of elements per partition", c.operand(SRC).elements(), kCount, c.target.integer("limit.max8_free"));
+  c.within(SRC, "the number of elements per partition", c.operand(SRC).elements(), kCount,
+           c.target.integer("limit.max8_free"));
   c.within(SRC, "the number of free dimensions", c.operand(SRC).pattern->rank, 0, 3);
-  c.within(DST, "the number of partitions", c.operand(DST).partitions(), c.operand(SRC).partitions(), c.operand(SRC).partitions());
+  c.within(DST, "the number of partitions", c.operand(DST).partitions(), c.operand(SRC).partitions(),
+           c.operand(SRC).partitions());
   checkComputeTypes(c, {DST, SRC});
 }
 
@@ -31,7 +33,7 @@ static void largest(const float *in, int64_t n, float *best) {
       best[at] = best[at - 1];
     best[at] = v;
   }
-  std::fill(best + count, best + kCount, std::numeric_limits<float>::quiet_NaN());   // NaN comes after every number
+  std::fill(best + count, best + kCount, std::numeric_limits<float>::quiet_NaN()); // NaN comes after every number
 }
 
 static void execute(Exec &x) {

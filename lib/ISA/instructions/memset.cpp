@@ -17,12 +17,15 @@ static void check(Check &c) {
   const DType t = c.operand(DST).dtype();
   const float v = c.number(VALUE);
   if (c.integer(BITS) && (isFloat(t) || v != 0))
-    c.fail("MEMSET-VALUE", BITS, isFloat(t) ? format("`bits` is for integer types and the destination is %s", std::string(name(t)).c_str())
-                                            : "both `value` and `bits` are given", format("%d", c.integer(BITS)), "0");
+    c.fail("MEMSET-VALUE", BITS,
+           isFloat(t) ? format("`bits` is for integer types and the destination is %s", std::string(name(t)).c_str())
+                      : "both `value` and `bits` are given",
+           format("%d", c.integer(BITS)), "0");
   if (isFloat(t))
     return;
   const int width = 8 * sizeOf(t);
-  const double lo = info(t).isSigned ? -std::ldexp(1.0, width - 1) : 0, end = std::ldexp(1.0, info(t).isSigned ? width - 1 : width);
+  const double lo = info(t).isSigned ? -std::ldexp(1.0, width - 1) : 0,
+               end = std::ldexp(1.0, info(t).isSigned ? width - 1 : width);
   if (!(std::trunc(v) == v && v >= lo && v < end))
     c.fail("MEMSET-VALUE", VALUE, format("%g is no value of type %s", v, std::string(name(t)).c_str()), format("%g", v),
            format("an integer from %.0f to %.0f", lo, end - 1));
@@ -42,7 +45,7 @@ static void execute(Exec &x) {
     const int64_t bytes = dst.elements * size;
     if (bytes > 0) {
       std::memcpy(out, element, static_cast<size_t>(size));
-      for (int64_t done = size; done < bytes; done *= 2)   // double what is there
+      for (int64_t done = size; done < bytes; done *= 2) // double what is there
         std::memcpy(out + done, out, static_cast<size_t>(std::min(done, bytes - done)));
     }
     x.commitRaw(DST, p);
@@ -54,8 +57,10 @@ INSTRUCTION(memset, "Every element of dst = value.") {
       .engines({Engine::Vector, Engine::GpSimd})
       .flow(Flow::None)
       .slot("dst", SlotKind::Out, "what is filled")
-      .slot("value", SlotKind::Float, "the value, rounded to a float type; an integer for integer types").orElse(0.0f)
-      .slot("bits", SlotKind::Int, "integer types: the value, when fp32 cannot hold it (narrow types keep the low bits)").orElse(0);
+      .slot("value", SlotKind::Float, "the value, rounded to a float type; an integer for integer types")
+      .orElse(0.0f)
+      .slot("bits", SlotKind::Int, "integer types: the value, when fp32 cannot hold it (narrow types keep the low bits)")
+      .orElse(0);
   def.rules({"MEMSET-VALUE"}).check(check).execute(execute).cost([](const CostQuery &q) {
     const DType t = q.dtype(DST);
     const bool half = q.engine == Engine::Vector && (t == DType::BF16 || t == DType::F16) && q.number(VALUE) == 0;

@@ -13,7 +13,8 @@ static void check(Check &c) {
   c.types(DST, {DType::U16, DType::U32});
   c.within(DST, "the number of elements per partition", c.operand(DST).elements(), kCount, kCount);
   c.within(VALS, "the number of elements per partition", c.operand(VALS).elements(), kCount, kCount);
-  c.within(DATA, "the number of elements per partition", c.operand(DATA).elements(), kCount, c.target.integer("limit.max8_free"));
+  c.within(DATA, "the number of elements per partition", c.operand(DATA).elements(), kCount,
+           c.target.integer("limit.max8_free"));
   c.within(DATA, "the number of free dimensions", c.operand(DATA).pattern->rank, 0, 3);
   c.within(DST, "the number of partitions", c.operand(DST).partitions(), partitions, partitions);
   c.within(VALS, "the number of partitions", c.operand(VALS).partitions(), partitions, partitions);

@@ -63,7 +63,8 @@ static void execute(Exec &x) {
 }
 
 INSTRUCTION(nc_match_replace8, "dst = data with the first place of each of eight values replaced by imm.") {
-  def.source("nki.isa API reference, nc_match_replace8; an index of all ones for a value that is not there: assumed, as nc_find_index8; "
+  def.source("nki.isa API reference, nc_match_replace8; an index of all ones for a value that is not there: assumed, as "
+             "nc_find_index8; "
              "cost: the reference of SDK 2.26, reading its min() as max()")
       .engines({Engine::Vector})
       .flow(Flow::Row)

@@ -19,7 +19,7 @@ static void check(Check &c) {
 }
 
 static void execute(Exec &x) {
-  constexpr int64_t kChunk = 1024;      // the first result stays in the cache and apart from operand1, which may be dst
+  constexpr int64_t kChunk = 1024; // the first result stays in the cache and apart from operand1, which may be dst
   float first[kChunk];
   const AluOp op0 = static_cast<AluOp>(x.integer(OP0)), op1 = static_cast<AluOp>(x.integer(OP1));
   const bool reverse0 = x.integer(REVERSE0) && !isUnary(op0), reverse1 = x.integer(REVERSE1);
@@ -44,9 +44,10 @@ static void execute(Exec &x) {
 static Cost cost(const CostQuery &q) {
   const double n = q.elements(DST);
   const bool bf16 = q.dtype(DATA) == DType::BF16 && q.dtype(OPERAND1) == DType::BF16;
-  const bool pair = static_cast<AluOp>(q.integer(OP0)) == AluOp::Subtract && static_cast<AluOp>(q.integer(OP1)) == AluOp::Multiply;
-  const bool mode = q.target.has("vector_perf_modes") && narrowFloats(q, {DST, DATA, OPERAND1}) && q.space(DATA) == Space::Sbuf &&
-                    q.space(OPERAND1) == Space::Sbuf;
+  const bool pair =
+      static_cast<AluOp>(q.integer(OP0)) == AluOp::Subtract && static_cast<AluOp>(q.integer(OP1)) == AluOp::Multiply;
+  const bool mode = q.target.has("vector_perf_modes") && narrowFloats(q, {DST, DATA, OPERAND1}) &&
+                    q.space(DATA) == Space::Sbuf && q.space(OPERAND1) == Space::Sbuf;
   const bool even = static_cast<int64_t>(n) % 2 == 0;
   return streamCost(q, mode || (bf16 && pair && even) ? n : 2 * n, {DST, DATA, OPERAND1});
 }
@@ -61,10 +62,14 @@ INSTRUCTION(scalar_tensor_tensor, "dst = (data op0 operand0) op1 operand1, opera
       .slot("operand0", SlotKind::OptScalar, "a number, or one fp32 element per partition; none for one-operand operations")
       .choice("op1", aluOpNames(), "second operation")
       .slot("operand1", SlotKind::In, "second tensor")
-      .slot("reverse0", SlotKind::Flag, "1: operand0 op0 data").orElse(0)
-      .slot("reverse1", SlotKind::Flag, "1: operand1 op1 (first result)").orElse(0);
+      .slot("reverse0", SlotKind::Flag, "1: operand0 op0 data")
+      .orElse(0)
+      .slot("reverse1", SlotKind::Flag, "1: operand1 op1 (first result)")
+      .orElse(0);
   def.rules({"SAME-SHAPE", "ONE-PSUM-INPUT", "PER-PARTITION-SCALAR", "ALU-OP", "ALU-OPERAND", "OPERAND-DTYPE"})
-      .check(check).execute(execute).cost(cost);
+      .check(check)
+      .execute(execute)
+      .cost(cost);
 }
 
 } // namespace glia

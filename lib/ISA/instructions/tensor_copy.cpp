@@ -33,7 +33,8 @@ static void execute(Exec &x) {
 }
 
 INSTRUCTION(tensor_copy, "dst = src, element by element; bit exact between equal types, through fp32 otherwise.") {
-  def.source("nki.isa API reference, tensor_copy; cost: the reference of SDK 2.26 and the Trainium2 architecture guide; GpSimd assumed")
+  def.source("nki.isa API reference, tensor_copy; cost: the reference of SDK 2.26 and the Trainium2 architecture guide; "
+             "GpSimd assumed")
       .engines({Engine::Vector, Engine::Scalar, Engine::GpSimd})
       .needsOn(Engine::Scalar, "scalar_tensor_copy")
       .flow(Flow::Elementwise)

@@ -20,7 +20,8 @@ static void check(Check &c) {
 }
 
 // `step` 0 repeats one source element. Predicate elements are zero or not.
-template <class T> static void select(const int32_t *predicate, bool reverse, const std::byte *src, int step, std::byte *dst, int64_t n) {
+template <class T>
+static void select(const int32_t *predicate, bool reverse, const std::byte *src, int step, std::byte *dst, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     if ((predicate[i] != 0) != reverse)
       std::memcpy(dst + i * static_cast<int64_t>(sizeof(T)), src + i * step, sizeof(T));
@@ -56,7 +57,8 @@ INSTRUCTION(tensor_copy_predicated, "dst = src where the predicate is not zero; 
       .slot("dst", SlotKind::InOut, "what is changed")
       .slot("src", SlotKind::Scalar, "a tensor of the shape and type of dst, or a number")
       .slot("predicate", SlotKind::In, "u8, u16 or u32")
-      .slot("reverse", SlotKind::Flag, "1: copy where the predicate is zero").orElse(0);
+      .slot("reverse", SlotKind::Flag, "1: copy where the predicate is zero")
+      .orElse(0);
   def.rules({"SAME-SHAPE", "OPERAND-DTYPE", "ONE-PSUM-INPUT"}).check(check).execute(execute).cost([](const CostQuery &q) {
     const double n = q.elements(DST);
     const bool psum = q.space(PREDICATE) == Space::Psum || (q.has(SRC) && q.space(SRC) == Space::Psum);

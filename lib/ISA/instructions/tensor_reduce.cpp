@@ -13,8 +13,8 @@ static void check(Check &c) {
   const OperandInfo &dst = c.operand(DST), &data = c.operand(DATA);
   if (dst.partitions() != data.partitions() || dst.elements() < 1 || data.elements() % dst.elements())
     c.fail("REDUCE-SHAPE", DST,
-           format("%d x %lld elements cannot be reduced to %d x %lld", data.partitions(), (long long)data.elements(), dst.partitions(),
-                  (long long)dst.elements()),
+           format("%d x %lld elements cannot be reduced to %d x %lld", data.partitions(), (long long)data.elements(),
+                  dst.partitions(), (long long)dst.elements()),
            format("%d x %lld", dst.partitions(), (long long)dst.elements()),
            format("%d partitions and a divisor of %lld", data.partitions(), (long long)data.elements()));
   const AluOp op = static_cast<AluOp>(c.integer(OP));
@@ -56,12 +56,17 @@ INSTRUCTION(tensor_reduce, "Each element of dst = the reduction of an adjacent g
       .slot("dst", SlotKind::Out, "results; elements(data) / elements(dst) inputs make one")
       .slot("data", SlotKind::In, "input; its pattern gives the order")
       .choice("op", aluOpNames(), "reduction: add, subtract, multiply, max, min, logical or bitwise and, or, xor")
-      .slot("negate", SlotKind::Flag, "1: multiply the results by -1").orElse(0);
-  def.rules({"REDUCE-SHAPE", "ALU-OP", "BIT-OP-TYPE", "OPERAND-DTYPE"}).check(check).execute(execute).cost([](const CostQuery &q) {
-    const AluOp op = static_cast<AluOp>(q.integer(OP));
-    const bool half = q.dtype(DATA) == DType::BF16 && q.dtype(DST) == DType::BF16 && (op == AluOp::Add || op == AluOp::Max);
-    return atEnd(streamCost(q, half ? q.elements(DATA) / 2 : q.elements(DATA), {DST, DATA}));
-  });
+      .slot("negate", SlotKind::Flag, "1: multiply the results by -1")
+      .orElse(0);
+  def.rules({"REDUCE-SHAPE", "ALU-OP", "BIT-OP-TYPE", "OPERAND-DTYPE"})
+      .check(check)
+      .execute(execute)
+      .cost([](const CostQuery &q) {
+        const AluOp op = static_cast<AluOp>(q.integer(OP));
+        const bool half =
+            q.dtype(DATA) == DType::BF16 && q.dtype(DST) == DType::BF16 && (op == AluOp::Add || op == AluOp::Max);
+        return atEnd(streamCost(q, half ? q.elements(DATA) / 2 : q.elements(DATA), {DST, DATA}));
+      });
 }
 
 } // namespace glia

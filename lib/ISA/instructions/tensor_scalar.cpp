@@ -14,12 +14,13 @@ static void checkPair(Check &c, AluOp op0, AluOp op1) {
   const std::string pair = text(op0) + " then " + text(op1);
   if (op1 != AluOp::Bypass && isBitOp(op0) != isBitOp(op1))
     c.fail("ALU-PAIR", OP1, "op0 and op1 are a bit operation and an arithmetic one: " + pair, pair, "both of one kind");
-  const bool scalarHas = (op0 == AluOp::Multiply && (op1 == AluOp::Add || op1 == AluOp::Bypass)) ||
-                         (op0 == AluOp::Add && op1 == AluOp::Bypass);
+  const bool scalarHas =
+      (op0 == AluOp::Multiply && (op1 == AluOp::Add || op1 == AluOp::Bypass)) || (op0 == AluOp::Add && op1 == AluOp::Bypass);
   if (c.engine == Engine::Scalar && !scalarHas)
     c.fail("ALU-PAIR", OP0, "the scalar engine cannot do " + pair, pair, "multiply then add, multiply, or add");
   if (c.engine == Engine::GpSimd && op0 != AluOp::Rsqrt && op1 != AluOp::Rsqrt)
-    c.fail("ALU-PAIR", OP0, "the gpsimd engine runs tensor_scalar for rsqrt only, not for " + pair, pair, "rsqrt among the two");
+    c.fail("ALU-PAIR", OP0, "the gpsimd engine runs tensor_scalar for rsqrt only, not for " + pair, pair,
+           "rsqrt among the two");
 }
 
 static void check(Check &c) {
@@ -83,14 +84,20 @@ INSTRUCTION(tensor_scalar, "dst = (data op0 operand0) op1 operand1, with operand
       .slot("dst", SlotKind::Out, "result")
       .slot("data", SlotKind::In, "tensor operand")
       .choice("op0", aluOpNames(), "first operation")
-      .slot("operand0", SlotKind::OptScalar, "its scalar: a number, or one fp32 element per partition (bit operations: one integer); none for "
-                                             "one-operand operations")
-      .slot("reverse0", SlotKind::Flag, "1: operand0 op0 data").orElse(0)
-      .choice("op1", aluOpNames(), "second operation").orElse(static_cast<int32_t>(AluOp::Bypass))
+      .slot("operand0", SlotKind::OptScalar,
+            "its scalar: a number, or one fp32 element per partition (bit operations: one integer); none for "
+            "one-operand operations")
+      .slot("reverse0", SlotKind::Flag, "1: operand0 op0 data")
+      .orElse(0)
+      .choice("op1", aluOpNames(), "second operation")
+      .orElse(static_cast<int32_t>(AluOp::Bypass))
       .slot("operand1", SlotKind::OptScalar, "its scalar, as operand0")
-      .slot("reverse1", SlotKind::Flag, "1: operand1 op1 (first result)").orElse(0);
+      .slot("reverse1", SlotKind::Flag, "1: operand1 op1 (first result)")
+      .orElse(0);
   def.rules({"SAME-SHAPE", "PER-PARTITION-SCALAR", "ALU-OP", "ALU-PAIR", "ALU-OPERAND", "BIT-OP-TYPE", "OPERAND-DTYPE"})
-      .check(check).execute(execute).cost(cost);
+      .check(check)
+      .execute(execute)
+      .cost(cost);
 }
 
 } // namespace glia

@@ -13,15 +13,16 @@ static void check(Check &c) {
   checkAluScalar(c, OP0, OPERAND0, DATA);
   const AluOp op = static_cast<AluOp>(c.integer(REDUCE_OP));
   if (op != AluOp::Add && op != AluOp::Multiply && op != AluOp::Max && op != AluOp::Min)
-    c.fail("ALU-OP", REDUCE_OP, "reduce_op of tensor_scalar_reduce cannot be " + std::string(aluOpNames().names[static_cast<size_t>(op)]),
+    c.fail("ALU-OP", REDUCE_OP,
+           "reduce_op of tensor_scalar_reduce cannot be " + std::string(aluOpNames().names[static_cast<size_t>(op)]),
            std::string(aluOpNames().names[static_cast<size_t>(op)]), "add, multiply, max, min");
   const auto cmd = static_cast<ReduceCmd>(c.integer(REDUCE_CMD));
   if (cmd == ReduceCmd::Idle || cmd == ReduceCmd::Reset)
-    c.fail("REDUCE-CMD", REDUCE_CMD, "tensor_scalar_reduce always reduces", std::string(reduceCmdNames().names[static_cast<size_t>(cmd)]),
-           "reduce, reset_reduce, load_reduce");
+    c.fail("REDUCE-CMD", REDUCE_CMD, "tensor_scalar_reduce always reduces",
+           std::string(reduceCmdNames().names[static_cast<size_t>(cmd)]), "reduce, reset_reduce, load_reduce");
   if (c.has(REDUCE_INIT) != (cmd == ReduceCmd::LoadReduce))
-    c.fail("REDUCE-CMD", REDUCE_INIT, c.has(REDUCE_INIT) ? "reduce_init is given and reduce_cmd does not load it"
-                                                         : "load_reduce needs reduce_init",
+    c.fail("REDUCE-CMD", REDUCE_INIT,
+           c.has(REDUCE_INIT) ? "reduce_init is given and reduce_cmd does not load it" : "load_reduce needs reduce_init",
            c.has(REDUCE_INIT) ? "given" : "none", c.has(REDUCE_INIT) ? "none" : "a number or a tensor");
   c.perPartition(REDUCE_INIT, DATA);
   c.perPartition(REDUCE_RES, DATA, true);
@@ -37,7 +38,7 @@ static void execute(Exec &x) {
     const float *in = x.readF32(DATA, p);
     float *out = x.writeF32(DST, p);
     aluRowScalar(op0, in, s, false, out, dst.elements);
-    const float value = accumulate(x, cmd, reduceOp, data, p, out, dst.elements, init);   // fp32, before dst is rounded
+    const float value = accumulate(x, cmd, reduceOp, data, p, out, dst.elements, init); // fp32, before dst is rounded
     x.commitF32(DST, p);
     if (x.has(REDUCE_RES)) {
       *x.writeF32(REDUCE_RES, p) = x.integer(NEGATE) ? alu(AluOp::Multiply, value, -1) : value;
@@ -46,7 +47,8 @@ static void execute(Exec &x) {
   }
 }
 
-INSTRUCTION(tensor_scalar_reduce, "dst = data op0 operand0, and the reduction of each partition of dst in the accumulator registers.") {
+INSTRUCTION(tensor_scalar_reduce,
+            "dst = data op0 operand0, and the reduction of each partition of dst in the accumulator registers.") {
   def.source("nki.isa API reference, tensor_scalar_reduce; cost: the reference of SDK 2.26")
       .engines({Engine::Vector})
       .flow(Flow::Elementwise)
@@ -60,11 +62,14 @@ INSTRUCTION(tensor_scalar_reduce, "dst = data op0 operand0, and the reduction of
       .orElse(static_cast<int32_t>(ReduceCmd::ResetReduce))
       .slot("reduce_init", SlotKind::OptScalar, "load_reduce: what the registers start from")
       .slot("reduce_res", SlotKind::OptOut, "one element per partition: the registers afterwards")
-      .slot("reduce_res_negate", SlotKind::Flag, "1: reduce_res times -1; the registers keep their sign").orElse(0);
+      .slot("reduce_res_negate", SlotKind::Flag, "1: reduce_res times -1; the registers keep their sign")
+      .orElse(0);
   def.rules({"SAME-SHAPE", "PER-PARTITION-SCALAR", "ALU-OP", "ALU-OPERAND", "REDUCE-CMD", "OPERAND-DTYPE"})
-      .check(check).execute(execute).cost([](const CostQuery &q) {
+      .check(check)
+      .execute(execute)
+      .cost([](const CostQuery &q) {
         Cost c = streamCost(q, q.elements(DST), {DST, DATA});
-        const double extra = q.param("cost.issue_floor") / q.clock();    // published whether or not the result is read out
+        const double extra = q.param("cost.issue_floor") / q.clock(); // published whether or not the result is read out
         return Cost{c.busy + extra, c.latency + extra};
       });
 }

@@ -22,7 +22,8 @@ static void execute(Exec &x) {
   const Region &dst = x.region(DST);
   const DType a = x.region(A).dtype, b = x.region(B).dtype;
   const bool exact = x.engine == Engine::GpSimd && isWide(a) && isWide(b) && isWide(dst.dtype) && exactInteger(op);
-  const bool isUnsigned = a == DType::U32 && b == DType::U32;   // for comparisons; one signed operand makes them signed (assumed)
+  const bool isUnsigned =
+      a == DType::U32 && b == DType::U32; // for comparisons; one signed operand makes them signed (assumed)
   for (int p = 0; p < dst.partitions; ++p) {
     if (exact || isBitOp(op)) {
       const int32_t *u = x.readBits(A, p), *v = x.readBits(B, p);
@@ -45,8 +46,9 @@ static Cost cost(const CostQuery &q) {
   bool single = psumA != psumB;
   if (q.engine == Engine::Vector && !psumA && !psumB) {
     const bool bf16 = q.dtype(DST) == DType::BF16 && q.dtype(A) == DType::BF16 && q.dtype(B) == DType::BF16;
-    single = q.target.has("vector_perf_modes") ? narrowFloats(q, {DST, A, B})
-                                               : bf16 && op <= AluOp::Multiply && q.pattern(A).contiguous() && q.pattern(B).contiguous();
+    single = q.target.has("vector_perf_modes")
+                 ? narrowFloats(q, {DST, A, B})
+                 : bf16 && op <= AluOp::Multiply && q.pattern(A).contiguous() && q.pattern(B).contiguous();
   }
   return streamCost(q, single ? n : 2 * n, {DST, A, B});
 }
@@ -59,7 +61,10 @@ INSTRUCTION(tensor_tensor, "dst = a op b, element by element.") {
       .slot("a", SlotKind::In, "first operand")
       .slot("b", SlotKind::In, "second operand")
       .choice("op", aluOpNames(), "operation");
-  def.rules({"SAME-SHAPE", "ONE-PSUM-INPUT", "ALU-OP", "BIT-OP-TYPE", "OPERAND-DTYPE"}).check(check).execute(execute).cost(cost);
+  def.rules({"SAME-SHAPE", "ONE-PSUM-INPUT", "ALU-OP", "BIT-OP-TYPE", "OPERAND-DTYPE"})
+      .check(check)
+      .execute(execute)
+      .cost(cost);
 }
 
 } // namespace glia

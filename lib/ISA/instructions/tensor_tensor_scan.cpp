@@ -47,7 +47,8 @@ static void execute(Exec &x) {
   }
 }
 
-INSTRUCTION(tensor_tensor_scan, "dst[i] = (data0[i] op0 dst[i-1]) op1 data1[i] along each partition, starting from initial.") {
+INSTRUCTION(tensor_tensor_scan,
+            "dst[i] = (data0[i] op0 dst[i-1]) op1 data1[i] along each partition, starting from initial.") {
   def.source("nki.isa API reference, tensor_tensor_scan; cost: the reference of SDK 2.26; the state is fp32: assumed")
       .engines({Engine::Vector})
       .flow(Flow::Scan)
@@ -57,10 +58,14 @@ INSTRUCTION(tensor_tensor_scan, "dst[i] = (data0[i] op0 dst[i-1]) op1 data1[i] a
       .slot("initial", SlotKind::Scalar, "a number, or one element per partition: the value before the first")
       .choice("op0", aluOpNames(), "first operation")
       .choice("op1", aluOpNames(), "second operation")
-      .slot("reverse0", SlotKind::Flag, "1: dst[i-1] op0 data0[i]").orElse(0)
-      .slot("reverse1", SlotKind::Flag, "1: data1[i] op1 (first result)").orElse(0);
+      .slot("reverse0", SlotKind::Flag, "1: dst[i-1] op0 data0[i]")
+      .orElse(0)
+      .slot("reverse1", SlotKind::Flag, "1: data1[i] op1 (first result)")
+      .orElse(0);
   def.rules({"SAME-SHAPE", "ONE-PSUM-INPUT", "PER-PARTITION-SCALAR", "ALU-OP", "OPERAND-DTYPE"})
-      .check(check).execute(execute).cost([](const CostQuery &q) { return streamCost(q, 2 * q.elements(DST), {DST, DATA0, DATA1}); });
+      .check(check)
+      .execute(execute)
+      .cost([](const CostQuery &q) { return streamCost(q, 2 * q.elements(DST), {DST, DATA0, DATA1}); });
 }
 
 } // namespace glia
