@@ -2,6 +2,7 @@
 #include "Bindings.h"
 #include "glia/Program/Builder.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Support/RefusedTypes.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -22,6 +23,8 @@ static Engine engineOf(std::string_view text) {
 static DType typeOf(std::string_view text) {
   if (std::optional<DType> t = parseDType(text))
     return *t;
+  if (const std::string_view why = refusedDType(text); !why.empty())
+    throw Error("ISA-REFUSED", format("the type `%s` is not implemented: %s", std::string(text).c_str(), std::string(why).c_str()));
   throw Error("BUILD-DTYPE", format("there is no data type `%s`", std::string(text).c_str()));
 }
 

@@ -1,5 +1,6 @@
 #include "AsmInstruction.h"
 #include "glia/Support/Text.h"
+#include "glia/Support/RefusedTypes.h"
 
 #include <climits>
 
@@ -155,6 +156,8 @@ Access AsmInstruction::parseAccess(AsmCursor &c, int core) {
     const size_t typeAt = c.place();
     const std::string w = str(c.word());
     auto parsed = parseDType(w);
+    if (const std::string_view why = refusedDType(w); !why.empty())
+      c.fail("ISA-REFUSED", "the type `" + w + "` is not implemented: " + str(why), "", typeAt);
     if (!parsed)
       c.fail("ASM-OPERAND", "`" + printable(w) + "` is no element type", "", typeAt);
     t = *parsed;

@@ -3,6 +3,7 @@
 #include "AsmConstant.h"
 #include "AsmInstruction.h"
 #include "glia/Support/Text.h"
+#include "glia/Support/RefusedTypes.h"
 
 #include <algorithm>
 #include <climits>
@@ -101,6 +102,8 @@ void Assembler::typeAndShape(AsmCursor &c, DType &t, std::vector<int64_t> &shape
   const size_t at = c.place();
   const std::string type(c.word());
   const auto parsed = parseDType(type);
+  if (const std::string_view why = refusedDType(type); !why.empty())
+    c.fail("ISA-REFUSED", "the type `" + type + "` is not implemented: " + std::string(why), "", at);
   if (!parsed) {
     std::vector<std::string_view> known;
     std::string all;

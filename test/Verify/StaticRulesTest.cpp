@@ -106,6 +106,18 @@ TEST(Operands, PlainMovesTakeAnyType) {
   EXPECT_EQ(codes(format(text, "f8e4m3fn", "f32"), "trn3"), Codes{});
 }
 
+TEST(Operands, TypesThatAreRefusedByName) {
+  for (const char *text : {"sbuf t : float32r[128, 4] @ 0", "sbuf t : f32[128, 4] @ 0\nvector memset dst=t:f8e5m2_x4{0+128 | 0 | 1x4} value=0.0"}) {
+    try {
+      assemble(text, "test.gasm", loadTarget("trn3"));
+      ADD_FAILURE() << text;
+    } catch (const Error &e) {
+      ASSERT_EQ(e.diagnostics().size(), 1u);
+      EXPECT_EQ(e.diagnostics()[0].code, "ISA-REFUSED");
+    }
+  }
+}
+
 // ---- reports -------------------------------------------------------------------------------------------------------------
 
 TEST(Reports, PlaceContextAndAdvice) {
