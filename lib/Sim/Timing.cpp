@@ -53,6 +53,7 @@ Machine::Machine(const Program &p, const TimingOptions &options)
     e.syncs = p.stream(e.core, e.engine).syncs.data();
     e.coldLeft = e.engine == Engine::Tensor ? rampTime : 0;
     e.knownRegisters = ~uint64_t{0};
+    e.fetched = -fetchEach.time;                   // the first instruction is there when the program starts
     if (options.stalls && e.size) {
       auto *memory = static_cast<StallSum *>(std::calloc(e.size, sizeof(StallSum)));   // zero pages: only stalls cost memory
       if (!memory)

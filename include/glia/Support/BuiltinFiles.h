@@ -13,5 +13,6 @@ struct BuiltinFile {
 std::span<const BuiltinFile> builtinTargetFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
 std::span<const BuiltinFile> builtinStatementFiles();
+std::span<const BuiltinFile> builtinPageFiles();       // lib/Runtime/page/*.html
 
 } // namespace glia

@@ -1,0 +1,81 @@
+#include "glia/Runtime/Profile.h"
+
+#include "glia/ISA/Instruction.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <nlohmann/json.hpp>
+
+namespace glia {
+
+std::string describeInstruction(const Program &p, int core, Engine e, uint32_t index) {
+  const Instr &in = p.stream(core, e).instrs[index];
+  const InstrOrigin &o = p.origins[in.origin];
+  std::string s = format("core %d %s #%u %s", core, std::string(name(e)).c_str(), index, std::string(p.opcodes[in.opcode]->name).c_str());
+  const std::string &kernel = p.strings[o.kernel], &file = p.strings[o.file];
+  std::string from = kernel;
+  if (!file.empty())
+    from += (from.empty() ? "" : ", ") + file + (o.line ? ":" + std::to_string(o.line) : "");
+  return from.empty() ? s : s + " (" + from + ")";
+}
+
+static std::string time(double ns) {
+  return ns < 1e3 ? format("%.0f ns", ns) : ns < 1e6 ? format("%.2f us", ns / 1e3) : ns < 1e9 ? format("%.3f ms", ns / 1e6) : format("%.3f s", ns / 1e9);
+}
+
+static std::string size(double bytes) {
+  return bytes < 1e3 ? format("%.0f B", bytes) : bytes < 1e6 ? format("%.1f kB", bytes / 1e3) : bytes < 1e9 ? format("%.2f MB", bytes / 1e6) : format("%.3f GB", bytes / 1e9);
+}
+
+std::string profileText(const Program &p, const TimingResult &r) {
+  const double total = r.total > 0 ? r.total : 1;
+  std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(), p.target->name.c_str(),
+                         (unsigned long long)r.instructions, time(r.launch).c_str());
+  s += "\nengine or queue                       busy     share  instructions       bytes\n";
+  for (const LaneUse &l : r.lanes)
+    if (l.instructions)
+      s += format("  %-28s %12s  %6.1f %%  %12llu  %10s\n", l.name.c_str(), time(l.busy).c_str(), 100 * l.busy / total,
+                  (unsigned long long)l.instructions, l.bytes ? size(static_cast<double>(l.bytes)).c_str() : "");
+  double dma = 0;
+  for (const LaneUse &l : r.lanes)
+    dma += static_cast<double>(l.bytes);
+  const double hbm = static_cast<double>(r.hbmBytesRead + r.hbmBytesWritten);
+  s += format("\nDMA  %s, %.1f GB/s on average\nHBM  %s read, %s written, %.1f GB/s on average (of %.0f)\n", size(dma).c_str(), dma / total,
+              size(static_cast<double>(r.hbmBytesRead)).c_str(), size(static_cast<double>(r.hbmBytesWritten)).c_str(), hbm / total,
+              p.target->number("hbm.bytes_per_ns"));
+  if (!r.longestStalls.empty()) {
+    s += "\nlongest stalls\n";
+    for (size_t i = 0; i < r.longestStalls.size() && i < 10; ++i) {
+      const Stall &x = r.longestStalls[i];
+      s += format("  %10s%s  %s\n              waited for %s\n", time(x.length).c_str(),
+                  x.count > 1 ? format(" in %llu times", (unsigned long long)x.count).c_str() : "",
+                  describeInstruction(p, x.core, x.engine, x.index).c_str(), x.reason.c_str());
+    }
+  }
+  s += format("\nThe time rests on documented parameters for %.0f %%, on figures read from published profiles for %.0f %%, on assumptions for %.0f %%",
+              100 * r.documented, 100 * r.derived, 100 * r.assumed);
+  for (size_t i = 0; i < r.assumedParameters.size(); ++i)
+    s += (i ? ", " : ": ") + r.assumedParameters[i];
+  return s + ".\n";
+}
+
+std::string profileJson(const Program &p, const TimingResult &r) {
+  nlohmann::ordered_json j;
+  j["target"] = p.target->name;
+  j["total_ns"] = r.total;
+  j["launch_ns"] = r.launch;
+  j["instructions"] = r.instructions;
+  j["hbm_bytes_read"] = r.hbmBytesRead;
+  j["hbm_bytes_written"] = r.hbmBytesWritten;
+  j["origins"] = {{"documented", r.documented}, {"derived", r.derived}, {"assumed", r.assumed}};
+  j["assumed_parameters"] = r.assumedParameters;
+  j["lanes"] = nlohmann::ordered_json::array();
+  for (const LaneUse &l : r.lanes)
+    j["lanes"].push_back({{"name", l.name}, {"busy_ns", l.busy}, {"instructions", l.instructions}, {"bytes", l.bytes}});
+  j["stalls"] = nlohmann::ordered_json::array();
+  for (const Stall &x : r.longestStalls)
+    j["stalls"].push_back({{"instruction", describeInstruction(p, x.core, x.engine, x.index)}, {"start_ns", x.start}, {"length_ns", x.length},
+                           {"count", x.count}, {"reason", x.reason}});
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+} // namespace glia

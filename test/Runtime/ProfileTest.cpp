@@ -1,0 +1,159 @@
+// Profiles: text, JSON, the Perfetto trace decoded again, and the page loaded in a browser.
+#include "Kernels.h"
+
+#include "glia/Program/Builder.h"
+#include "glia/Runtime/Profile.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <unistd.h>
+
+using namespace glia;
+
+namespace {
+
+struct Sample {
+  Program program = validation::mambaV1();
+  TimingResult result;
+  Sample() {
+    TimingOptions o;
+    o.timeline = true;
+    result = simulateTime(program, o);
+  }
+};
+const Sample &sample() {
+  static const Sample s;
+  return s;
+}
+
+// A reader of protocol buffers that knows nothing of the writer: field number -> values in order.
+struct Fields {
+  std::multimap<int, uint64_t> numbers;
+  std::multimap<int, std::string> texts;
+  explicit Fields(std::string_view b) {
+    size_t i = 0;
+    auto varint = [&] {
+      uint64_t v = 0;
+      for (int shift = 0;; shift += 7) {
+        const uint8_t c = static_cast<uint8_t>(b.at(i++));
+        v |= static_cast<uint64_t>(c & 0x7F) << shift;
+        if (c < 0x80)
+          return v;
+      }
+    };
+    while (i < b.size()) {
+      const uint64_t key = varint();
+      if ((key & 7) == 0) {
+        numbers.emplace(static_cast<int>(key >> 3), varint());
+      } else {
+        EXPECT_EQ(key & 7, 2u);
+        const uint64_t n = varint();
+        texts.emplace(static_cast<int>(key >> 3), b.substr(i, n));
+        i += n;
+      }
+    }
+  }
+};
+
+std::string output(const std::string &command) {
+  std::string out;
+  std::unique_ptr<FILE, int (*)(FILE *)> pipe(popen(command.c_str(), "r"), pclose);
+  std::array<char, 65536> buffer;
+  for (size_t n; pipe && (n = fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;)
+    out.append(buffer.data(), n);
+  return out;
+}
+
+std::string attribute(const std::string &dom, const std::string &name) {
+  const size_t at = dom.find(name + "=\"");
+  return at == std::string::npos ? "" : dom.substr(at + name.size() + 2, dom.find('"', at + name.size() + 2) - at - name.size() - 2);
+}
+
+} // namespace
+
+TEST(Profile, TextSaysWhatMatters) {
+  const std::string text = profileText(sample().program, sample().result);
+  for (const char *part : {"us on trn1", "core 0 vector", "core 0 queue load0", "HBM", "longest stalls", "waited for semaphore", "documented"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(Profile, JsonHasTheTotals) {
+  const auto j = nlohmann::json::parse(profileJson(sample().program, sample().result));
+  EXPECT_EQ(j["total_ns"], sample().result.total);
+  EXPECT_EQ(j["lanes"].size(), sample().result.lanes.size());
+  EXPECT_FALSE(j["stalls"].empty());
+}
+
+TEST(Profile, TraceHoldsEverySlice) {
+  const Fields trace(profilePerfetto(sample().program, sample().result));
+  size_t begins = 0, ends = 0;
+  uint64_t last = 0;
+  std::map<uint64_t, int> open;
+  std::map<uint64_t, std::string> tracks;
+  for (auto [it, stop] = trace.texts.equal_range(1); it != stop; ++it) {
+    const Fields packet(it->second);
+    if (auto d = packet.texts.find(60); d != packet.texts.end()) {
+      const Fields track(d->second);
+      tracks[track.numbers.find(1)->second] = track.texts.find(2)->second;
+    }
+    auto e = packet.texts.find(11);
+    if (e == packet.texts.end())
+      continue;
+    const Fields event(e->second);
+    const uint64_t at = packet.numbers.find(8)->second, track = event.numbers.find(11)->second;
+    EXPECT_GE(at, last);
+    last = at;
+    EXPECT_TRUE(tracks.count(track));
+    if (event.numbers.find(9)->second == 1)
+      ++begins, ++open[track];
+    else
+      ++ends, --open[track];
+    EXPECT_TRUE(open[track] == 0 || open[track] == 1);
+  }
+  EXPECT_EQ(begins, sample().result.timeline.size());
+  EXPECT_EQ(ends, begins);
+}
+
+TEST(Profile, PageDrawsInABrowser) {
+  std::string browser;
+  for (const char *name : {"chromium", "chromium-browser", "google-chrome"})
+    if (browser.empty())
+      browser = output(std::string("command -v ") + name + " 2>/dev/null");
+  if (browser.empty())
+    GTEST_SKIP() << "no chromium here: the page was not loaded (apt-get install chromium)";
+  browser.pop_back();
+  const auto folder = std::filesystem::temp_directory_path() / ("glia-profile-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto page = folder / "page.html";
+  std::ofstream(page, std::ios::binary) << profileHtml(sample().program, sample().result);
+  const std::string dom = output("HOME='" + folder.string() + "' '" + browser +
+                                 "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,800 "
+                                 "--virtual-time-budget=10000 --dump-dom 'file://" + page.string() + "' 2>/dev/null");
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(attribute(dom, "data-error"), "");
+  EXPECT_EQ(attribute(dom, "data-ready"), "1");
+  size_t lanes = 0;
+  for (const LaneUse &l : sample().result.lanes)
+    lanes += l.instructions > 0;
+  EXPECT_EQ(attribute(dom, "data-lanes"), std::to_string(lanes));
+  EXPECT_EQ(attribute(dom, "data-events"), std::to_string(sample().result.timeline.size()));
+  EXPECT_GT(std::atoi(attribute(dom, "data-bars").c_str()), 50);
+}
+
+TEST(Profile, PageKeepsHostileTextInside) {
+  Builder b(loadTarget("trn2"));
+  b.origin("</script><script>document.body.dataset.error='ran'</script>", "a\"b\\", "<b>.py", 3);
+  b.emit(Engine::Sync, "nop");
+  const Program p = b.finish();
+  TimingOptions o;
+  o.timeline = true;
+  const std::string page = profileHtml(p, simulateTime(p, o));
+  EXPECT_EQ(page.find("</script><script>document.body.dataset.error"), std::string::npos);
+}
