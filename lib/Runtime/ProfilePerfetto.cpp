@@ -81,15 +81,13 @@ std::string profilePerfetto(const Program &p, const TimingResult &r) {
   std::vector<Edge> edges;
   edges.reserve(2 * r.timeline.size());
   for (uint32_t i = 0; i < r.timeline.size(); ++i) {
+    if (r.timeline[i].end <= r.timeline[i].start)
+      continue;                                    // a target may make an instruction free: nothing to see
     edges.push_back({r.timeline[i].start, true, i});
     edges.push_back({r.timeline[i].end, false, i});
   }
   std::sort(edges.begin(), edges.end(), [&](const Edge &a, const Edge &b) {
-    if (a.time != b.time)
-      return a.time < b.time;
-    if (a.event == b.event || a.begin != b.begin)
-      return a.event == b.event ? a.begin && !b.begin : !a.begin;
-    return a.event < b.event;
+    return a.time != b.time ? a.time < b.time : a.begin != b.begin ? b.begin : a.event < b.event;
   });
   for (const Edge &edge : edges) {
     const TimelineEvent &e = r.timeline[edge.event];
