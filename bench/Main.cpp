@@ -15,6 +15,7 @@
 #include <functional>
 #include <string_view>
 #include <sys/resource.h>
+#include <unistd.h>
 
 using namespace glia;
 
@@ -70,8 +71,8 @@ static int verifyOnce(const Program &p) {
 
 static int container(const Program &p) {
   const std::string path = (std::filesystem::temp_directory_path() / ("glia-bench-" + std::to_string(getpid()) + ".glia")).string();
-  saveProgram(p, path);
-  const double s = medianOf(5, [&] { loadProgram(path); });
+  save(p, path);
+  const double s = medianOf(5, [&] { load(path); });
   const double bytes = static_cast<double>(std::filesystem::file_size(path));
   std::filesystem::remove(path);
   std::printf("{\"instructions\": %llu, \"bytes_per_instruction\": %.2f, \"seconds\": %.6f}\n", (unsigned long long)p.instructionCount(),

@@ -2,6 +2,7 @@
 // shapes are checked in glia/program.py, everything else here or below.
 #include "Bindings.h"
 #include "glia/Program/Assembler.h"
+#include "glia/Program/Container.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
@@ -75,7 +76,8 @@ static void requireVerified(const Program &p) {
     throw Error(std::move(r.diagnostics));
 }
 
-static nb::dict runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
+// Outputs as bytes, and what strict mode needed.
+static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
   options.strict = strict;
@@ -94,7 +96,7 @@ static nb::dict runProgram(const Program &p, nb::dict inputs, bool strict, uint6
   nb::dict out;
   for (const auto &[name, data] : r.outputs)
     out[name.c_str()] = nb::bytes(data.data(), data.size());
-  return out;
+  return nb::make_tuple(out, r.instructions, r.bytesTouched, r.shadowBytes);
 }
 
 void bindPrograms(nb::module_ &m) {
@@ -109,6 +111,7 @@ void bindPrograms(nb::module_ &m) {
                        out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
                      return out;
                    })
+      .def("save", [](const Program &p, const std::string &path) { save(p, path); })
       .def("disassemble", [](const Program &p) { return disassemble(p); })
       .def("verify", &verifyProgram)
       .def("require_verified", &requireVerified)
@@ -117,6 +120,7 @@ void bindPrograms(nb::module_ &m) {
   m.def("make_error", [](std::string code, std::string message, std::string advice) {
     return raisable("Error", diagnosticList(Error(std::move(code), std::move(message), std::move(advice)).diagnostics()));
   });
+  m.def("load", [](const std::string &path) { return std::make_shared<Program>(load(path)); });
   m.def("assemble", [](std::string_view text, std::string_view target, std::string_view file) {
     return std::make_shared<Program>(assemble(text, file, target.empty() ? nullptr : loadTarget(target)));
   });

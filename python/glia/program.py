@@ -110,7 +110,7 @@ class Program:
         """
         if verify:
             self._handle.require_verified()
-        outputs = self._handle.run(self._bytes_of(inputs or {}), strict, seed)
+        outputs, *_ = self._handle.run(self._bytes_of(inputs or {}), strict, seed)
         result = {}
         for t in self.tensors:
             if t.kind == "output":
