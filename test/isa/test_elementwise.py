@@ -71,6 +71,34 @@ def test_tensor_tensor_views(a_type, b_type, to):
     same_bits(got, vy.put(y, narrow(BINARY["max"](widen(va.take(a)), widen(vb.take(b))), to)))
 
 
+@pytest.mark.parametrize("target", targets_with("f8e4m3fn"))
+def test_ocp_fp8(target):
+    rng = rng_for("ocp")
+    a, b = values(rng, "f8e4m3fn", (128, 40)), values(rng, "f8e4m3fn", (128, 40))
+    got = run("vector tensor_tensor dst=y a=a b=b op=multiply", {"a": a, "b": b}, {"y": ("f8e4m3fn", a.shape)}, target)[
+        "y"
+    ]
+    same_bits(got, narrow(widen(a) * widen(b), "f8e4m3fn"))
+
+
+def test_tf32_results_are_rounded():
+    rng = rng_for("tf32")
+    a = values(rng, "f32", (128, 60), edges=False)
+    got = run(
+        "vector tensor_scalar dst=y data=a op0=multiply operand0=1.5",
+        {"a": a},
+        {"y": ("f32", a.shape)},
+        "trn2",
+        types={"y": "tf32"},
+    )["y"]
+    assert (got.view(np.uint32) & 0x1FFF == 0).all()
+    want = (a * F32(1.5)).view(np.uint32).astype(np.uint64)
+    want = (
+        ((want + 0xFFF + (want >> 13 & 1)) & ~np.uint64(0x1FFF)).astype(np.uint32).view(F32)
+    )  # nearest even at bit 13
+    same_bits(got, want)
+
+
 def test_tensor_tensor_in_place():
     rng = rng_for("place")
     a, b = values(rng, "f32", (128, 70)), values(rng, "f32", (128, 70))
@@ -224,11 +252,12 @@ def test_tensor_scalar_shapes(target, shape):
     same_bits(got, widen(a) * F32(2.5) - s)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("op", [*UNARY, *UNARY_NEWER])
+ONE_OPERAND = [(t, op) for t in TARGETS for op in UNARY]
+ONE_OPERAND += [(t, op) for t in targets_with("tensor_scalar_square_relu") for op in UNARY_NEWER]
+
+
+@pytest.mark.parametrize("target,op", ONE_OPERAND)
 def test_tensor_scalar_on_one_operand(target, op):
-    if op in UNARY_NEWER and target not in targets_with("tensor_scalar_square_relu"):
-        pytest.skip("the target lacks it: test_operations_that_are_not_there")
     a = values(rng_for(op), "f32", (128, 64))
     f = {**UNARY, **UNARY_NEWER}[op]
     same_bits(run(f"vector tensor_scalar dst=y data=a op0={op}", {"a": a}, {"y": ("f32", a.shape)}, target)["y"], f(a))

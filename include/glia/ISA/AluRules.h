@@ -19,7 +19,8 @@ enum AluPlace : unsigned {
 bool checkAluOp(Check &c, int slot, unsigned places, bool exactIntegers = false);
 
 // rule ALU-OPERAND: a two-operand operation has its scalar operand; a one-operand operation has none (or an immediate 0).
-// `fp32`: a tensor operand must be fp32 (else any integer type), one element per partition.
+// A tensor has one element per partition of `like`: fp32 for arithmetic, an integer for bits. A bit operation's immediate is an
+// integer.
 void checkAluScalar(Check &c, int opSlot, int operandSlot, int like);
 
 // rule BIT-OP-TYPE: operands of a bit operation are integers of one size.
