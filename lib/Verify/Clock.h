@@ -14,11 +14,14 @@ struct Snapshot {
   std::shared_ptr<const Clock> base;
   uint32_t comp[2] = {UINT32_MAX, UINT32_MAX};
   uint32_t seq[2] = {0, 0};
-  bool knows(uint32_t component, uint32_t n) const {
-    if ((*base)[component] >= n)
-      return true;
-    return (comp[0] == component && seq[0] >= n) || (comp[1] == component && seq[1] >= n);
+  uint32_t known(uint32_t component) const {
+    uint32_t n = (*base)[component];
+    for (int i = 0; i < 2; ++i)
+      if (comp[i] == component && seq[i] > n)
+        n = seq[i];
+    return n;
   }
+  bool knows(uint32_t component, uint32_t n) const { return known(component) >= n; }
 };
 
 class Knowledge {

@@ -2,6 +2,7 @@
 #pragma once
 #include "Clock.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace glia::flow {
@@ -31,6 +32,8 @@ public:
   bool ambiguous(int64_t wanted) const { return !single && wanted + consumed > initial && value() != wanted; }
 
   void pass(int64_t wanted, bool consume, uint32_t comp, uint32_t seq, uint32_t who, Knowledge &k) {
+    if (consume)
+      consumer = comp;
     const int64_t needed = wanted + consumed - initial;
     if (needed > 0) {
       if (single) {
@@ -51,6 +54,7 @@ public:
     if (!consume)
       return;
     consumed += wanted;
+    consumptions.push_back({seq, consumed});
     while (!history.empty() && history.front().total <= consumed - initial)
       history.pop_front();
   }
@@ -72,8 +76,31 @@ public:
     return nullptr;
   }
 
-  std::shared_ptr<const Clock> merged() const { return all.share(); }
-  void forget(std::shared_ptr<const Clock> before) { all.replace(before); }
+  // The largest value the semaphore can have when an addition made with this knowledge happens: what the adder does not
+  // know to be consumed may still be there.
+  int64_t highest(const Snapshot &s) const {
+    int64_t gone = 0;
+    if (!consumptions.empty()) {
+      const uint32_t known = s.known(consumer);
+      auto it = std::partition_point(consumptions.begin(), consumptions.end(), [known](const auto &c) { return c.first <= known; });
+      gone = it == consumptions.begin() ? 0 : std::prev(it)->second;
+    }
+    return initial + produced - gone;
+  }
+
+  // Leaving a loop that may not have run: what its additions stood for is not certain.
+  struct Before {
+    std::shared_ptr<const Clock> all;
+    int64_t produced = 0;
+  };
+  Before before() const { return {all.share(), produced}; }
+  void forget(const Before &b) {
+    all.replace(b.all);
+    const auto nothing = std::make_shared<const Clock>(b.all->size(), 0);
+    for (Update &u : history)
+      if (u.total > b.produced)
+        u.snapshot = Snapshot{nothing, {UINT32_MAX, UINT32_MAX}, {0, 0}};
+  }
 
 private:
   struct Update {
@@ -85,6 +112,8 @@ private:
   std::deque<Update> history;           // S4: totals ascending
   Knowledge all;                        // S5: what all additions so far stand for
   std::vector<Guard> guards;
+  uint32_t consumer = 0;                                 // component of the one engine that consumes (S3)
+  std::vector<std::pair<uint32_t, int64_t>> consumptions;   // its instruction, total consumed by then
 };
 
 } // namespace glia::flow

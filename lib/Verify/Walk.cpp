@@ -209,11 +209,11 @@ void Walk::fireUpdates(EngineWalk &e, const Decoded &d, const Snapshot &snap) {
            {}, {}, {"the wait: " + reporter.describe(ref(g->who))});
     for (LoopFrame &f : e.loops)
       if (f.run->summarised)
-        f.run->semaphoresBefore.emplace(op.semaphore, s.merged());
+        f.run->semaphoresBefore.emplace(op.semaphore, s.before());
     s.add(op.value, snap);
-    if (s.value() > program.target->semaphoreMax)
-      fail("SYNC-RANGE", who(d), -1, format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)s.value()),
-           std::to_string(s.value()), std::to_string(program.target->semaphoreMax));
+    if (const int64_t top = s.highest(snap); top > program.target->semaphoreMax)
+      fail("SYNC-RANGE", who(d), -1, format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)top),
+           std::to_string(top), std::to_string(program.target->semaphoreMax));
     for (LoopFrame &f : e.loops)
       if (f.run->summarised) {
         f.run->net[op.semaphore] += op.value;

@@ -49,7 +49,7 @@ struct LoopAccess {
   Motion byteMotion, partitionMotion;
   int64_t lo = 0, hi = 0;          // hull in the last walked iteration
   uint32_t earlySeq = 0;           // number of this access in iteration 1
-  Snapshot lateKnowledge;          // what its issuer knew in the last walked iteration
+  Snapshot lateKnowledge;          // what its issuer knew when it first did this in the last walked iteration
 };
 
 struct LoggedWrite {               // undone when a loop that may not run is left
@@ -72,7 +72,7 @@ struct LoopRun {
   std::map<uint32_t, bool> plainWaits, produced;       // semaphores waited on without consuming / added to, in the loop
   std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses;   // by who, slot, component
   std::vector<LoggedWrite> writes;
-  std::map<uint32_t, std::shared_ptr<const Clock>> semaphoresBefore;
+  std::map<uint32_t, SemaphoreState::Before> semaphoresBefore;
 };
 
 struct LoopFrame {
@@ -193,6 +193,7 @@ private:
   void checkLoopOrder(LoopRun &run);
   void startIteration(EngineWalk &e, LoopFrame &f);
   void branch(EngineWalk &e, const Decoded &d);
+  std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 };
 

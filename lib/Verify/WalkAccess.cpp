@@ -357,14 +357,19 @@ void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write
     a.who = by.who;
     a.slot = p.slot;
     a.write |= write;
-    a.byteMotion = p.start.motion[f.run->depth];
-    a.partitionMotion = p.partition.motion[f.run->depth];
+    const Motion bytes = p.start.motion[f.run->depth], partitions = p.partition.motion[f.run->depth];
+    const bool fresh = !a.earlySeq && !a.lateKnowledge.base;
+    if (!fresh && (bytes != a.byteMotion || partitions != a.partitionMotion))
+      a.byteMotion.kind = a.partitionMotion.kind = Motion::Unknown;
+    else
+      a.byteMotion = bytes, a.partitionMotion = partitions;
     if (f.iteration == 1)
       a.earlySeq = by.seq;
-    if (f.iteration == f.run->walked - 1) {
-      a.lo = p.runs.empty() ? 0 : p.runs.front().lo;
-      a.hi = p.runs.empty() ? 0 : p.runs.back().hi;
-      a.lateKnowledge = snapshot(e);
+    if (f.iteration == f.run->walked - 1 && !p.runs.empty()) {
+      a.lo = a.lateKnowledge.base ? std::min(a.lo, p.runs.front().lo) : p.runs.front().lo;
+      a.hi = a.lateKnowledge.base ? std::max(a.hi, p.runs.back().hi) : p.runs.back().hi;
+      if (!a.lateKnowledge.base)
+        a.lateKnowledge = snapshot(e);
     }
   }
 }

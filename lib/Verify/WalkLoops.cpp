@@ -17,6 +17,22 @@ bool Walk::bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) co
   return false;
 }
 
+std::vector<int> Walk::registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const {
+  std::set<int> regs;
+  const Stream &s = program.stream(core, e);
+  Decoded d;
+  for (uint32_t i = begin; i < end; ++i) {
+    const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
+    if (def.unit != Unit::Register && def.unit != Unit::Control)
+      continue;
+    decode(program, core, e, i, d);
+    for (size_t k = 0; k < def.slots.size(); ++k)
+      if (def.slots[k].kind == SlotKind::RegOut)
+        regs.insert(d.values[k].integer);
+  }
+  return {regs.begin(), regs.end()};
+}
+
 static bool sameCount(const RegisterValue &a, const RegisterValue &b) {
   return (a.isConstant() && b.isConstant() && a.lo == b.lo) || (a.source && a.source == b.source);
 }
@@ -87,21 +103,18 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
   if (f.generic) {
     const int64_t last = f.run->count.hi - 1;
     iv = RegisterValue::range(std::min(f.run->walked, last), last);
-    // Registers that the body changes hold what an earlier iteration left: anything.
-    const Stream &s = program.stream(e.core, e.engine);
-    Decoded d;
-    for (uint32_t i = f.begin + 1; i < f.end; ++i) {
-      const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
-      for (size_t k = 0; k < def.slots.size(); ++k)
-        if (def.slots[k].kind == SlotKind::RegOut) {
-          decode(program, e.core, e.engine, i, d);
-          RegisterValue &r = e.regs[d.values[k].integer];
-          const bool undefined = r.undefined;
-          r = RegisterValue::any();
-          r.undefined = undefined;
-        }
-    }
   }
+  if (f.generic || f.run->summarised)
+    for (int reg : registersWritten(e.core, e.engine, f.begin + 1, f.end)) {
+      RegisterValue &r = e.regs[reg];              // holds what an earlier iteration left
+      if (f.generic) {
+        const bool undefined = r.undefined;
+        r = RegisterValue::any();
+        r.undefined = undefined;
+      }
+      for (Motion &m : r.motion)
+        m.kind = Motion::Unknown;
+    }
   if (f.run->summarised)
     iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
   e.regs[f.iv] = iv;
@@ -153,19 +166,12 @@ void Walk::leaveLoop(EngineWalk &e) {
     e.knows.replace(f.knowledgeBefore);              // the loop may not have run: what it taught is not certain
   const bool walkedAll = !f.run->summarised && !generic(e);
   if (!walkedAll) {
-    Decoded d;
-    const Stream &s = program.stream(e.core, e.engine);
-    for (uint32_t i = f.begin; i < f.end; ++i) {
-      const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
-      for (size_t k = 0; k < def.slots.size(); ++k)
-        if (def.slots[k].kind == SlotKind::RegOut) {
-          decode(program, e.core, e.engine, i, d);
-          RegisterValue &r = e.regs[d.values[k].integer];
-          r = RegisterValue::any();
-          r.undefined = f.run->count.lo < 1;
-          for (Motion &m : r.motion)
-            m.kind = Motion::Unknown;
-        }
+    for (int reg : registersWritten(e.core, e.engine, f.begin, f.end)) {
+      RegisterValue &r = e.regs[reg];
+      r = RegisterValue::any();
+      r.undefined = f.run->count.lo < 1;
+      for (Motion &m : r.motion)
+        m.kind = Motion::Unknown;
     }
     if (f.run->count.lo < f.run->walked)
       e.residentSet = e.engine == Engine::Scalar ? -2 : e.residentSet;
@@ -270,6 +276,8 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   }
   if (cond != "always" && (a.undefined || b.undefined))
     fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
+  if (e.maybeUntil)
+    fail("CONTROL-FORM", who(d), -1, "it is inside what another branch may skip");
   if (cond == "always") {
     e.pc = target;
     return;
