@@ -65,10 +65,10 @@ OPERATION(BitAnd) { return hn::And(a, b); } };
 OPERATION(BitOr) { return hn::Or(a, b); } };
 OPERATION(BitXor) { return hn::Xor(a, b); } };
 
-// --- integers
-OPERATION(AddInt) { return hn::Add(a, b); } };
+// --- integers, and fp32 within reductions
+OPERATION(RawAdd) { return hn::Add(a, b); } };
 OPERATION(SubtractInt) { return hn::Sub(a, b); } };
-OPERATION(MultiplyInt) { return hn::Mul(a, b); } };
+OPERATION(RawMultiply) { return hn::Mul(a, b); } };
 OPERATION(MaxInt) { return hn::Max(a, b); } };
 OPERATION(MinInt) { return hn::Min(a, b); } };
 OPERATION(BitNot) { return hn::Not(a); } };
@@ -141,7 +141,9 @@ template <class Op, class T> T reduce(const T *a, int64_t n) {
 }
 
 template <class Op, class T> constexpr AluKernel<T> kernel() { return {row<Op, T>, rowScalar<Op, T>, nullptr}; }
-template <class Op, class T> constexpr AluKernel<T> reducible() { return {row<Op, T>, rowScalar<Op, T>, reduce<Op, T>}; }
+template <class Op, class T, class ReduceOp = Op> constexpr AluKernel<T> reducible() {
+  return {row<Op, T>, rowScalar<Op, T>, reduce<ReduceOp, T>};
+}
 
 template <class T> AluKernel<T> shared(AluOp op) {
   switch (op) {
@@ -160,9 +162,9 @@ template <class T> AluKernel<T> shared(AluOp op) {
 }
 template <class T> AluKernel<T> integer(AluOp op) {
   switch (op) {
-  case AluOp::Add: return reducible<AddInt, T>();
+  case AluOp::Add: return reducible<RawAdd, T>();
   case AluOp::Subtract: return kernel<SubtractInt, T>();
-  case AluOp::Multiply: return reducible<MultiplyInt, T>();
+  case AluOp::Multiply: return reducible<RawMultiply, T>();
   case AluOp::Max: return reducible<MaxInt, T>();
   case AluOp::Min: return reducible<MinInt, T>();
   case AluOp::BitAnd: return reducible<BitAnd, T>();
@@ -179,9 +181,10 @@ template <class T> AluKernel<T> integer(AluOp op) {
 
 AluKernel<float> floatKernel(AluOp op) {
   switch (op) {
-  case AluOp::Add: return reducible<Add, float>();
+  // Within a sum or product any NaN will do; reduceRow() makes it the one NaN at the end.
+  case AluOp::Add: return reducible<Add, float, RawAdd>();
   case AluOp::Subtract: return kernel<Subtract, float>();
-  case AluOp::Multiply: return reducible<Multiply, float>();
+  case AluOp::Multiply: return reducible<Multiply, float, RawMultiply>();
   case AluOp::Max: return reducible<Max, float>();
   case AluOp::Min: return reducible<Min, float>();
   case AluOp::AbsMax: return reducible<AbsMax, float>();
