@@ -107,37 +107,55 @@ template <class Op, class T> HWY_NOINLINE void combine(T *a, const T *b, int64_t
   }
 }
 
-// Lane j takes elements j, j + 64, ... in order; then lane j takes lane j + 32, then j + 16, ... down to j + 1. A lane that
-// has no partner (rows shorter than 64) stays as it is.
+// Lane j takes lane j + half, until one is left.
+template <class Op, class D> HWY_INLINE hn::TFromD<D> fold(D, hn::Vec<D> v) {
+  if constexpr (kLanes<D> == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> dh;
+    return fold<Op>(dh, Op()(dh, hn::LowerHalf(dh, v), hn::UpperHalf(dh, v)));
+  }
+}
+
+// The same in memory, for fewer than 64 elements: a lane that has no partner stays as it is.
+template <class Op, class T> HWY_NOINLINE T reduceShort(const T *a, int64_t n) {
+  HWY_ALIGN T lane[128] = {};
+  std::memcpy(lane, a, static_cast<size_t>(n) * sizeof(T));
+  for (int64_t half = 32; half; half /= 2)
+    if (n > half) {
+      combine<Op>(lane, lane + half, n - half < half ? n - half : half);
+      n = half;
+    }
+  return lane[0];
+}
+
+// Lane j takes elements j, j + 64, ... in order; then lane j takes lane j + 32, then j + 16, ... down to j + 1.
 template <class Op, class T> T reduce(const T *a, int64_t n) {
+  if (n < 64)
+    return reduceShort<Op>(a, n);
   const Tag<T> d;
   constexpr int64_t lanes = static_cast<int64_t>(kLanes<Tag<T>>);
   constexpr int kVectors = static_cast<int>(64 / lanes);
-  HWY_ALIGN T lane[128] = {};
-  int64_t width = n < 64 ? n : 64, i = width;
-  if (n < 128) {
-    std::memcpy(lane, a, static_cast<size_t>(width) * sizeof(T));
-  } else {
-    hn::Vec<Tag<T>> sum[kVectors];
+  hn::Vec<Tag<T>> sum[kVectors];
+  for (int v = 0; v < kVectors; ++v)
+    sum[v] = hn::LoadU(d, a + v * lanes);
+  int64_t i = 64;
+  for (; i + 64 <= n; i += 64)
     for (int v = 0; v < kVectors; ++v)
-      sum[v] = hn::LoadU(d, a + v * lanes);
-    for (; i + 64 <= n; i += 64)
-      for (int v = 0; v < kVectors; ++v)
-        sum[v] = Op()(d, sum[v], hn::LoadU(d, a + i + v * lanes));
+      sum[v] = Op()(d, sum[v], hn::LoadU(d, a + i + v * lanes));
+  if (i < n) {   // only the first lanes get one more
+    HWY_ALIGN T lane[64], last[128] = {};
     for (int v = 0; v < kVectors; ++v)
       hn::Store(sum[v], d, lane + v * lanes);
-  }
-  if (i < n) {
-    HWY_ALIGN T last[128] = {};
     std::memcpy(last, a + i, static_cast<size_t>(n - i) * sizeof(T));
     combine<Op>(lane, last, n - i);
+    for (int v = 0; v < kVectors; ++v)
+      sum[v] = hn::Load(d, lane + v * lanes);
   }
-  for (int64_t half = 32; half; half /= 2)
-    if (width > half) {
-      combine<Op>(lane, lane + half, width - half < half ? width - half : half);
-      width = half;
-    }
-  return lane[0];
+  for (int half = kVectors / 2; half; half /= 2)
+    for (int v = 0; v < half; ++v)
+      sum[v] = Op()(d, sum[v], sum[v + half]);
+  return fold<Op>(d, sum[0]);
 }
 
 template <class Op, class T> constexpr AluKernel<T> kernel() { return {row<Op, T>, rowScalar<Op, T>, nullptr}; }
