@@ -26,7 +26,7 @@ private:
 
 // Definedness of one engine's registers.
 struct EngineDefined {
-  uint64_t regs = ~uint64_t{0};                  // registers start as 0
+  uint64_t regs = 0;                             // a register is undefined until it is written
   std::array<bool, kLanes> accumulator{};        // undefined until a reset or a load
 };
 

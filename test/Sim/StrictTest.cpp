@@ -82,6 +82,7 @@ TEST(Strict, HoldReplaysTheOtherOrder) {
 TEST(Strict, OutputMustBeWritten) {
   Builder b(loadTarget("trn2"));
   const ObjectRef out = b.output("out", DType::I32, {2});
+  b.emit(Engine::Sync, "reg_move").reg("dst", 0).set("src", 1);
   b.emit(Engine::Sync, "reg_store").set("dst", b.view(out, {{0, 1}})).reg("src", 0);
   const RunResult r = strict(b.finish(), {});
   ASSERT_EQ(code(r), "UNDEFINED-OUTPUT") << text(r);
@@ -104,6 +105,13 @@ TEST(Strict, UndefinedBytesFollowTheData) {
     if (reachOutput)
       EXPECT_NE(text(r).find("element 3 of output `z`"), std::string::npos) << text(r);
   }
+}
+
+TEST(Strict, RegisterThatNobodyWroteIsUndefined) {
+  Builder b(loadTarget("trn2"));
+  const ObjectRef out = b.output("out", DType::I32, {1});
+  b.emit(Engine::Sync, "reg_store").set("dst", out).reg("src", 9);
+  EXPECT_EQ(code(strict(b.finish(), {})), "UNDEFINED");
 }
 
 TEST(Strict, UndefinedRegisterAsAddress) {
