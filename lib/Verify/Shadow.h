@@ -20,7 +20,18 @@ struct Cell {
   bool written = false, defined = false, matmul = false;
   Touch write;
   std::vector<Touch> reads;       // at most one per component
+  std::vector<Touch> olderWrites; // writes that are the last one if a loop between did not run; one per component
 };
+
+inline void keepLatest(std::vector<Touch> &list, const Touch &t) {
+  for (Touch &known : list)
+    if (known.comp == t.comp) {
+      if (known.seq <= t.seq)
+        known = t;
+      return;
+    }
+  list.push_back(t);
+}
 
 class ByteMap {
 public:
@@ -90,6 +101,7 @@ private:
     c.owner = value.owner, c.content = value.content, c.written = value.written, c.defined = value.defined;
     c.matmul = value.matmul, c.write = value.write;
     c.reads.clear();
+    c.olderWrites.clear();
     c.mask = mask;
   }
 

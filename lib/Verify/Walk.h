@@ -82,6 +82,7 @@ struct LoopFrame {
   bool generic = false;            // the iteration that stands for all that are not walked
   std::shared_ptr<LoopRun> run;
   std::shared_ptr<const Clock> knowledgeBefore;
+  std::bitset<kLanes> accumulatorBefore;
 };
 
 struct EngineWalk {

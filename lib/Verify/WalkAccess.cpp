@@ -202,15 +202,13 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
         race(p, by, c.write, "reads", "writing");
+      for (const Touch &t : c.olderWrites)
+        if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
+          race(p, by, t, "reads", "writing");
       undefined |= !c.defined || (p.space != Space::Hbm && c.owner != owner);
       common = first || common == c.content ? c.content : 0;
       first = false;
-      for (Touch &t : c.reads)
-        if (t.comp == me.comp) {
-          t = me;
-          return;
-        }
-      c.reads.push_back(me);
+      keepLatest(c.reads, me);
     });
   });
   if (content)
@@ -241,23 +239,32 @@ void Walk::write(EngineWalk &e, const Place &p, const Issuer &by, bool defined, 
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
         race(p, by, c.write, "writes", "writing");
+      for (const Touch &t : c.olderWrites)
+        if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
+          race(p, by, t, "writes", "writing");
       for (const Touch &t : c.reads)
         if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
           race(p, by, t, "writes", "reading");
       const bool keep = c.defined && c.owner == value.owner;
       allKept &= keep;
       allMatmul &= c.matmul;
-      if (maybe) {
-        c.defined = keep && defined;
-        c.matmul = c.matmul && matmul;
-        c.content = 0;
-        c.owner = value.owner;
-        c.written = true;
-        c.write = value.write;
+      if (!maybe && !undo)
+        return;
+      if (undo) {                              // if the loop does not run, the accesses before it are the last ones
+        if (c.written)
+          keepLatest(c.olderWrites, c.write);
+      } else {
         c.reads.clear();
+        c.olderWrites.clear();
       }
+      c.defined = defined && (keep || !maybe);
+      c.matmul = matmul && (c.matmul || !maybe);
+      c.content = value.content;
+      c.owner = value.owner;
+      c.written = true;
+      c.write = value.write;
     });
-    if (!maybe)
+    if (!maybe && !undo)
       map.assign(lo, hi, mask, value);
     if (undo)
       undo->writes.push_back({&map, lo, hi, mask, !allKept, !allMatmul});

@@ -54,6 +54,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   f.end = end;
   f.iv = d.values[d.def->slot("iv")].integer;
   f.knowledgeBefore = e.knows.share();
+  f.accumulatorBefore = e.accumulator;
   const bool walkAll = count.isConstant() && count.lo <= largestWalkedCount;
   if (!group.empty() && !skip) {
     const uint32_t n = e.loopEntries[group]++;
@@ -162,8 +163,10 @@ void Walk::leaveLoop(EngineWalk &e) {
   LoopFrame f = std::move(e.loops.back());
   e.loops.pop_back();
   e.arrived = false;
-  if (f.run->summarised && f.run->count.lo < f.run->walked)
+  if (f.run->summarised && f.run->count.lo < f.run->walked) {
     e.knows.replace(f.knowledgeBefore);              // the loop may not have run: what it taught is not certain
+    e.accumulator &= f.accumulatorBefore;
+  }
   const bool walkedAll = !f.run->summarised && !generic(e);
   if (!walkedAll) {
     for (int reg : registersWritten(e.core, e.engine, f.begin, f.end)) {
