@@ -128,8 +128,10 @@ std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::
   if (d.def->name == "iota") {
     c = iota(p, d);
   } else if (d.def->name == "memset") {
-    const Value *v = slotOf(d, "value");
-    if (v && v->kind == Value::Float && v->number == std::floor(v->number) && std::fabs(v->number) <= kExact)
+    const Value *v = slotOf(d, "value"), *bits = slotOf(d, "bits");
+    if (bits && bits->integer)
+      c = Content{bits->integer, bits->integer, false};      // narrow types keep the low bits: then it does not fit, below
+    else if (v && v->kind == Value::Float && v->number == std::floor(v->number) && std::fabs(v->number) <= kExact)
       c = Content{static_cast<int64_t>(v->number), static_cast<int64_t>(v->number), false};
   } else if (d.def->name == "tensor_scalar") {
     c = tensorScalar(p, d, source);

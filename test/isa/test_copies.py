@@ -1,5 +1,6 @@
 """tensor_copy, tensor_copy_predicated, memset, nc_stream_shuffle: against NumPy over types, shapes, views and engines."""
 
+import glia
 import numpy as np
 import pytest
 from glia.dtypes import numpy_dtype
@@ -227,3 +228,27 @@ def test_strict_mode_agrees():
     ]:
         fast = run(code, inputs, {"y": ("bf16", a.shape)}, "trn2")["y"]
         same_bits(run(code, inputs, {"y": ("bf16", a.shape)}, "trn2", strict=True)["y"], fast)
+
+
+def test_the_verifier_follows_the_bits():
+    """An index that memset wrote as bits is known, and is not taken for the value that was left out."""
+    text = """
+input x : f32[64, 8]
+output y : f32[32, 8]
+sbuf i : u32[32, 1] @ 0
+sbuf t : f32[32, 8] @ 32
+queue q
+semaphore gathered
+gpsimd memset dst=i {fill}
+gpsimd dma_copy dst=t src=x{{ | 0 | 8x32, 1x8}} src_index=i index_stride=8 dge=swdge queue=q then gathered += 16
+gpsimd dma_copy dst=y src=t queue=q when gathered >= 16
+"""
+    for fill, ok in [
+        ("value=63", True),
+        ("bits=63", True),
+        ("bits=64", False),
+        ("bits=-1", False),
+        ("value=64", False),
+    ]:
+        verdict = glia.assemble(text.format(fill=fill), target="trn2").verify(require_proved=True)
+        assert verdict.ok == ok, f"{fill}: {verdict}"
