@@ -109,10 +109,12 @@ void Walk::chooseWalkedLoops() {
       }
     return sum;
   };
-  largestWalkedCount = INT64_MAX;
-  if (total(INT64_MAX) <= kBound)
+  largestWalkedCount = 8;                           // counts from registers are taken as this, whatever they are
+  if (total(INT64_MAX) <= kBound) {
+    if (!counts.empty())
+      largestWalkedCount = std::max(largestWalkedCount, *counts.rbegin());
     return;
-  largestWalkedCount = 8;
+  }
   const std::set<int64_t> candidates = counts;
   for (int64_t n : candidates)
     if (n > largestWalkedCount && total(n) <= kBound)
@@ -127,6 +129,8 @@ void Walk::run() {
     return;
   chooseWalkedLoops();
   bool progress = true;
+  constexpr uint64_t kMostSteps = 20'000'000;       // nested counts from registers can be worse than the estimate
+  uint64_t steps = 0;
   while (progress && !reporter.full()) {
     progress = false;
     for (EngineWalk &e : engines)
@@ -134,6 +138,11 @@ void Walk::run() {
         progress = true;
         if (reporter.full())
           return;
+        const size_t size = program.stream(e.core, e.engine).instrs.size();
+        if (++steps > kMostSteps && e.pc < size)
+          return reporter.fail("LOOP-FORM", {e.core, e.engine, static_cast<uint32_t>(e.pc)}, -1,
+                               format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
+                               std::to_string(steps), std::to_string(kMostSteps));
       }
   }
   const bool ended = std::all_of(engines.begin(), engines.end(), [this](const EngineWalk &e) {
