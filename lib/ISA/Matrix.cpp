@@ -20,7 +20,7 @@ GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always)
     values.resize(need);
   for (int p = 0; p < r.partitions; ++p) {
     float *row = values.data() + p * r.elements;
-    if (r.contiguous && !x.recorder)                       // straight into place
+    if (r.contiguous && !x.recorder) // straight into place
       loadF32(r.dtype, r.row(p), sizeOf(r.dtype), row, r.elements);
     else
       std::memcpy(row, x.readF32(slot, p), r.elements * 4);
@@ -31,7 +31,8 @@ GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always)
   return {values.data(), r.elements};
 }
 
-void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N, bool accumulate) {
+void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,
+                  bool accumulate) {
   const Region &d = x.region(dst);
   if (accumulate && x.recorder)
     for (int m = 0; m < M; ++m)
@@ -59,7 +60,7 @@ void transposeRows(Exec &x, int dst, int src, const std::vector<int> &from) {
   const Region &s = x.region(src), &d = x.region(dst);
   const int in = sizeOf(s.dtype), out = sizeOf(d.dtype);
   const int64_t M = s.elements;
-  std::vector<std::byte> all(s.partitions * M * in);       // read everything first: dst may be src itself
+  std::vector<std::byte> all(s.partitions * M * in); // read everything first: dst may be src itself
   for (int k = 0; k < s.partitions; ++k)
     std::memcpy(all.data() + k * M * in, x.readRaw(src, k), M * in);
   for (int m = 0; m < M; ++m) {
@@ -81,14 +82,17 @@ void checkOneBank(Check &c, int slot) {
   const int64_t bank = c.target.psumBankBytes, size = sizeOf(o.dtype());
   if (o.space != Space::Psum || c.target.integer("limit.moving_free_fp32") * 4 > bank)
     return;
-  double low = static_cast<double>(o.byteOffset), high = low + static_cast<double>(size) - 1;   // exact as far as it matters
+  double low = static_cast<double>(o.byteOffset), high = low + static_cast<double>(size) - 1; // exact as far as it matters
   for (int d = 0; d < o.pattern->rank; ++d)
-    (o.pattern->dims[d].stride < 0 ? low : high) +=
-        static_cast<double>(o.pattern->dims[d].stride) * (static_cast<double>(o.pattern->dims[d].count) - 1) * static_cast<double>(size);
-  const double lowBank = std::floor(low / static_cast<double>(bank)), highBank = std::floor(high / static_cast<double>(bank));
+    (o.pattern->dims[d].stride < 0 ? low : high) += static_cast<double>(o.pattern->dims[d].stride) *
+                                                    (static_cast<double>(o.pattern->dims[d].count) - 1) *
+                                                    static_cast<double>(size);
+  const double lowBank = std::floor(low / static_cast<double>(bank)),
+               highBank = std::floor(high / static_cast<double>(bank));
   if (lowBank != highBank)
-    c.fail("PSUM-ONE-BANK", slot, format("`%s` covers bytes %.0f to %.0f, banks %.0f to %.0f", std::string(o.objectName).c_str(), low, high,
-                                         lowBank, highBank),
+    c.fail("PSUM-ONE-BANK", slot,
+           format("`%s` covers bytes %.0f to %.0f, banks %.0f to %.0f", std::string(o.objectName).c_str(), low, high,
+                  lowBank, highBank),
            format("%.0f to %.0f", low, high), format("one bank of %lld bytes", (long long)bank));
 }
 

@@ -83,7 +83,7 @@ void noteRun(Exec &x, int slot, const Region &r, const RunCursor &c, int64_t n, 
   if (!x.recorder)
     return;
   const int size = sizeOf(r.dtype);
-  const int64_t shift = r.start - x.region(slot).start;       // an indexed row is not where its operand starts
+  const int64_t shift = r.start - x.region(slot).start; // an indexed row is not where its operand starts
   if (c.stride() == size || n == 1)
     return x.note(slot, c.partition, shift + c.offset, n * size, write);
   for (int64_t i = 0; i < n; ++i)
@@ -92,8 +92,8 @@ void noteRun(Exec &x, int slot, const Region &r, const RunCursor &c, int64_t n, 
 
 } // namespace
 
-void copyElements(Exec &x, int dstSlot, const Region &dst, int64_t dstFirst, int srcSlot, const Region &src, int64_t srcFirst,
-                  int64_t n) {
+void copyElements(Exec &x, int dstSlot, const Region &dst, int64_t dstFirst, int srcSlot, const Region &src,
+                  int64_t srcFirst, int64_t n) {
   if (n <= 0)
     return;
   RunCursor d(dst, dstFirst), s(src, srcFirst);
@@ -184,9 +184,10 @@ bool placeRow(Exec &x, IndexedRegion &r, const Region &origin, int slot, int64_t
   if (first < 0 || last > origin.objectBytes) {
     if (mode == OutOfRange::Skip)
       return false;
-    x.trap("DGE-OOB", format("index %lld of `%s` (%s) addresses bytes %lld to %lld of a tensor of %lld bytes", (long long)index,
-                             std::string(x.def->name).c_str(), std::string(x.def->slots[slot].name).c_str(), (long long)first,
-                             (long long)last, (long long)origin.objectBytes));
+    x.trap("DGE-OOB",
+           format("index %lld of `%s` (%s) addresses bytes %lld to %lld of a tensor of %lld bytes", (long long)index,
+                  std::string(x.def->name).c_str(), std::string(x.def->slots[slot].name).c_str(), (long long)first,
+                  (long long)last, (long long)origin.objectBytes));
   }
   const int64_t shift = static_cast<int64_t>(to);
   r.row.base = origin.base + shift;
@@ -239,18 +240,22 @@ void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride, i
   c.types(indexSlot, {DType::I32, DType::U32});
   const std::string dataName(data.objectName);
   if (data.onChip())
-    return c.fail("DMA-INDEX", indexedSlot, format("`%s` is indexed and is in %s", dataName.c_str(), std::string(name(data.space)).c_str()),
+    return c.fail("DMA-INDEX", indexedSlot,
+                  format("`%s` is indexed and is in %s", dataName.c_str(), std::string(name(data.space)).c_str()),
                   std::string(name(data.space)), "hbm");
   if (!index.onChip())
     return;
   if (wanted == 0 && index.elements() != 1)
-    return c.fail("DMA-INDEX", indexSlot, format("`%s` has %lld indices per partition", std::string(index.objectName).c_str(),
-                                                 (long long)index.elements()), format("%lld", (long long)index.elements()), "1");
+    return c.fail(
+        "DMA-INDEX", indexSlot,
+        format("`%s` has %lld indices per partition", std::string(index.objectName).c_str(), (long long)index.elements()),
+        format("%lld", (long long)index.elements()), "1");
   const int64_t count = wanted ? wanted : index.partitions();
   const IndexedRows rows = indexedRows(*data.pattern, count, indexStride);
   if (!rows.ok)
-    c.fail("DMA-INDEX", indexSlot, format("there are %lld indices and the leading dimension of `%s` has %u rows", (long long)count,
-                                          dataName.c_str(), data.pattern->rank ? data.pattern->dims[0].count : 0),
+    c.fail("DMA-INDEX", indexSlot,
+           format("there are %lld indices and the leading dimension of `%s` has %u rows", (long long)count, dataName.c_str(),
+                  data.pattern->rank ? data.pattern->dims[0].count : 0),
            format("%lld", (long long)count), "a divisor of the leading dimension");
   else if (rows.stride == 0)
     c.fail("DMA-INDEX", indexedSlot, format("the rows of `%s` are 0 elements apart", dataName.c_str()), "0", "1 or more");
@@ -259,7 +264,8 @@ void checkIndex(Check &c, int indexedSlot, int indexSlot, int64_t indexStride, i
 void checkElements(Check &c, int dstSlot, int srcSlot) {
   const int64_t have = c.operand(srcSlot).pattern->elements(), want = c.operand(dstSlot).pattern->elements();
   if (have != want)
-    c.fail("DMA-ELEMENTS", srcSlot, format("the source has %lld elements and the destination %lld", (long long)have, (long long)want),
+    c.fail("DMA-ELEMENTS", srcSlot,
+           format("the source has %lld elements and the destination %lld", (long long)have, (long long)want),
            format("%lld", (long long)have), format("%lld", (long long)want));
 }
 

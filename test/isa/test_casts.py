@@ -1,19 +1,35 @@
 """Casts of a DMA: fp32 to each type over every value of that type, each midpoint and its neighbours, and specials; and back."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
+from glia.dtypes import numpy_dtype
 from harness import TARGETS, has_feature, same_bits
 from reference import narrow
-
-import glia
-from glia.dtypes import numpy_dtype
 
 FLOATS = ["bf16", "f16", "f8e4m3", "f8e5m2", "f8e3m4"]
 INTEGERS = ["i8", "u8", "i16", "u16"]
 WIDE = ["i32", "u32"]
-SPECIALS = np.array([0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 1,
-                     0x80000001, 0x007FFFFF, 0x00800000], np.uint32).view(np.float32)
+SPECIALS = np.array(
+    [
+        0,
+        0x80000000,
+        0x7F800000,
+        0xFF800000,
+        0x7FC00000,
+        0xFFC00000,
+        0x7F800001,
+        0x7FFFFFFF,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+        1,
+        0x80000001,
+        0x007FFFFF,
+        0x00800000,
+    ],
+    np.uint32,
+).view(np.float32)
 
 
 def cast(values, to, target, source="f32", strict=False):
@@ -64,7 +80,9 @@ def hard_values(name):
         own = np.unique(own[np.isfinite(own)])
         edge = np.array([own[-1] + (own[-1] - own[-2]) / 2, own[-1] * 2, own[0] - (own[-1] - own[-2]) / 2, own[0] * 2])
     with np.errstate(all="ignore"):
-        return padded(np.concatenate([neighbours(own), neighbours((own[1:] + own[:-1]) / 2), neighbours(edge), SPECIALS]))
+        return padded(
+            np.concatenate([neighbours(own), neighbours((own[1:] + own[:-1]) / 2), neighbours(edge), SPECIALS])
+        )
 
 
 @pytest.mark.parametrize("name", FLOATS + INTEGERS)
@@ -86,8 +104,13 @@ def test_wide_integers_from_fp32(target, name):
     """Not every value: powers of two and their neighbours, halves, the ends of the range, random bit patterns."""
     rng = np.random.default_rng(0)
     powers = 2.0 ** np.arange(-3, 34)
-    values = np.concatenate([neighbours(np.concatenate([powers, -powers, powers * 1.5, np.arange(-64, 64) + 0.5, np.arange(-64, 64)])),
-                             SPECIALS, rng.integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32)])
+    values = np.concatenate(
+        [
+            neighbours(np.concatenate([powers, -powers, powers * 1.5, np.arange(-64, 64) + 0.5, np.arange(-64, 64)])),
+            SPECIALS,
+            rng.integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32),
+        ]
+    )
     values = padded(values)
     same_bits(cast(values, name, target), narrow(values, name))
 

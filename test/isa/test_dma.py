@@ -1,12 +1,11 @@
 """dma_copy (views, shapes, registers in addresses, indices) and dma_compute."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import TARGETS, targets_with
-
-import glia
 from glia.dtypes import machine_dtype
+from harness import TARGETS, targets_with
 
 
 def execute(text, target, strict=False, seed=0, **inputs):
@@ -43,9 +42,17 @@ def test_through_sbuf(target, dtype, strict):
     np.testing.assert_array_equal(raw(execute(text, target, strict, x=x)["y"]), raw(x))
 
 
-SHAPES = [("x[0:64]", lambda x: x[0:64]), ("x[3:120:2, 5:25]", lambda x: x[3:120:2, 5:25]), ("x[:, 0:40:3]", lambda x: x[:, 0:40:3]),
-          ("x{ | 16 | 1x7, 40x9, 3x2}", lambda x: x.reshape(-1)[4 + np.arange(7)[:, None, None] + 40 * np.arange(9)[:, None] + 3 * np.arange(2)]),
-          ("x{ | 156 | -1x40}", lambda x: x.reshape(-1)[39 - np.arange(40)]), ("x{ | 8 | 0x5, 1x3}", lambda x: np.tile(x[0, 2:5], 5))]
+SHAPES = [
+    ("x[0:64]", lambda x: x[0:64]),
+    ("x[3:120:2, 5:25]", lambda x: x[3:120:2, 5:25]),
+    ("x[:, 0:40:3]", lambda x: x[:, 0:40:3]),
+    (
+        "x{ | 16 | 1x7, 40x9, 3x2}",
+        lambda x: x.reshape(-1)[4 + np.arange(7)[:, None, None] + 40 * np.arange(9)[:, None] + 3 * np.arange(2)],
+    ),
+    ("x{ | 156 | -1x40}", lambda x: x.reshape(-1)[39 - np.arange(40)]),
+    ("x{ | 8 | 0x5, 1x3}", lambda x: np.tile(x[0, 2:5], 5)),
+]
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -207,7 +214,9 @@ def test_scatter(target, rows, strict):
     i[0] = 240
     want = np.full((200, 24), -1, np.float32)
     want[i[1:, 0]] = x[1:]
-    np.testing.assert_array_equal(raw(execute(SCATTER.format(p=rows, more="oob=skip"), target, strict, x=x, i=i)["y"]), raw(want))
+    np.testing.assert_array_equal(
+        raw(execute(SCATTER.format(p=rows, more="oob=skip"), target, strict, x=x, i=i)["y"]), raw(want)
+    )
     with pytest.raises(glia.Trap, match="DGE-OOB"):
         execute(text, target, strict, x=x, i=i)
 
@@ -237,11 +246,20 @@ def test_refusals():
 @pytest.mark.parametrize("target", TARGETS)
 def test_sum(target, sources, strict):
     rng = np.random.default_rng(4)
-    arrays = [rng.standard_normal((40, 30)).astype([np.float32, ml_dtypes.bfloat16, np.float16][i % 3]) for i in range(sources)]
+    arrays = [
+        rng.standard_normal((40, 30)).astype([np.float32, ml_dtypes.bfloat16, np.float16][i % 3])
+        for i in range(sources)
+    ]
     lines = [f"input x{i} : {machine_dtype(a.dtype)}[40, 30]" for i, a in enumerate(arrays)]
     terms = " ".join(f"src{i}=x{i}" for i in range(sources))
-    lines += ["output y : bf16[40, 30]", "sbuf t : bf16[40, 30] @ 0", "semaphore s", "queue q",
-              f"sync dma_compute dst=t {terms} queue=q then s += 16", "sync dma_copy dst=y src=t queue=q when s >= 16"]
+    lines += [
+        "output y : bf16[40, 30]",
+        "sbuf t : bf16[40, 30] @ 0",
+        "semaphore s",
+        "queue q",
+        f"sync dma_compute dst=t {terms} queue=q then s += 16",
+        "sync dma_copy dst=y src=t queue=q when s >= 16",
+    ]
     want = arrays[0].astype(np.float32)
     for a in arrays[1:]:
         want = want + a.astype(np.float32)
@@ -253,7 +271,11 @@ def test_sum(target, sources, strict):
 @pytest.mark.parametrize("target", targets_with("swdge_indirect"))
 def test_gather_adds(target, strict):
     rng = np.random.default_rng(5)
-    x, z, i = rng.standard_normal((90, 12)).astype(np.float32), rng.standard_normal((32, 12)).astype(np.float32), rng.integers(0, 90, (32, 1)).astype(np.int32)
+    x, z, i = (
+        rng.standard_normal((90, 12)).astype(np.float32),
+        rng.standard_normal((32, 12)).astype(np.float32),
+        rng.integers(0, 90, (32, 1)).astype(np.int32),
+    )
     text = """
     input x : f32[90, 12]
     input z : f32[32, 12]
@@ -303,4 +325,6 @@ def test_compute_refusals():
     assert rules(base + "sync dma_compute dst=t src0=x src1=z[0:31] queue=q") == {"DMA-ELEMENTS"}
     assert rules(base + "gpsimd dma_compute dst=t src0=x src1=z queue=q dge=swdge") == {"DMA-COMPUTE"}
     assert "DMA-COMPUTE" in rules(base + "sync dma_compute dst=t src0=x src1=z queue=q accumulate=1")
-    assert "DMA-COMPUTE" in rules(base + "sync reg_move dst=r0 src=0\nsync dma_compute dst=t src0=x src1=z + r0*64 queue=q")
+    assert "DMA-COMPUTE" in rules(
+        base + "sync reg_move dst=r0 src=0\nsync dma_compute dst=t src0=x src1=z + r0*64 queue=q"
+    )

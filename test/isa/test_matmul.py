@@ -24,13 +24,22 @@ def operands(rng, K, M, N, stationary, moving):
 
 
 def multiply(w, x, target, out=np.float32, code="", strict=False, **options):
-    y = run([f"tensor nc_matmul dst=y stationary=w moving=x {code}"], {"w": w, "x": x}, {"y": (out, (w.shape[1], x.shape[1]))}, target,
-            psum=("y",), strict=strict, **options)
+    y = run(
+        [f"tensor nc_matmul dst=y stationary=w moving=x {code}"],
+        {"w": w, "x": x},
+        {"y": (out, (w.shape[1], x.shape[1]))},
+        target,
+        psum=("y",),
+        strict=strict,
+        **options,
+    )
     return y["y"]
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("K,M,N", [(128, 128, 512), (1, 1, 1), (128, 1, 512), (1, 128, 7), (33, 17, 65), (64, 96, 1), (127, 5, 511)])
+@pytest.mark.parametrize(
+    "K,M,N", [(128, 128, 512), (1, 1, 1), (128, 1, 512), (1, 128, 7), (33, 17, 65), (64, 96, 1), (127, 5, 511)]
+)
 @pytest.mark.parametrize("target", TARGETS)
 def test_shapes(target, K, M, N, strict):
     w, x = operands(np.random.default_rng(K + M + N), K, M, N, np.float32, np.float32)
@@ -51,8 +60,13 @@ def test_types(target, stationary, moving):
 def test_ocp_fp8(target):
     w, x = operands(np.random.default_rng(1), 128, 64, 96, FN, FN)
     same_bits(multiply(w, x, target), product(w, x))
-    assert "MATMUL-DTYPE" in refused(["tensor nc_matmul dst=y stationary=w moving=x"], {"w": w, "x": x.astype(E4)},
-                                     {"y": (np.float32, (64, 96))}, target, psum=("y",))
+    assert "MATMUL-DTYPE" in refused(
+        ["tensor nc_matmul dst=y stationary=w moving=x"],
+        {"w": w, "x": x.astype(E4)},
+        {"y": (np.float32, (64, 96))},
+        target,
+        psum=("y",),
+    )
 
 
 def tf32(a):
@@ -63,8 +77,13 @@ def tf32(a):
 @pytest.mark.parametrize("target", TARGETS)
 def test_tf32_rounds_its_operand(target):
     w, x = operands(np.random.default_rng(2), 32, 16, 24, np.float32, np.float32)
-    y = run(["tensor nc_matmul dst=y stationary=w:tf32{0+32 | 0 | 1x16} moving=x"], {"w": w, "x": x}, {"y": (np.float32, (16, 24))},
-            target, psum=("y",))
+    y = run(
+        ["tensor nc_matmul dst=y stationary=w:tf32{0+32 | 0 | 1x16} moving=x"],
+        {"w": w, "x": x},
+        {"y": (np.float32, (16, 24))},
+        target,
+        psum=("y",),
+    )
     same_bits(y["y"], product(tf32(w), x))
     assert not np.array_equal(tf32(w), w)
 
@@ -75,8 +94,14 @@ def test_accumulate_adds_the_finished_sum(target, strict):
     rng = np.random.default_rng(3)
     w, x = operands(rng, 128, 32, 40, BF16, BF16)
     v, z = operands(rng, 64, 32, 40, F16, F16)
-    y = run(["tensor nc_matmul dst=y stationary=w moving=x", "tensor nc_matmul dst=y stationary=v moving=z accumulate=1"],
-            {"w": w, "x": x, "v": v, "z": z}, {"y": (np.float32, (32, 40))}, target, psum=("y",), strict=strict)
+    y = run(
+        ["tensor nc_matmul dst=y stationary=w moving=x", "tensor nc_matmul dst=y stationary=v moving=z accumulate=1"],
+        {"w": w, "x": x, "v": v, "z": z},
+        {"y": (np.float32, (32, 40))},
+        target,
+        psum=("y",),
+        strict=strict,
+    )
     same_bits(y["y"], product(w, x) + product(v, z))
 
 
@@ -84,8 +109,13 @@ def test_accumulate_adds_the_finished_sum(target, strict):
 def test_bf16_result(target):
     rng = np.random.default_rng(4)
     w, x = operands(rng, 128, 32, 40, BF16, BF16)
-    y = run(["tensor nc_matmul dst=y stationary=w moving=x", "tensor nc_matmul dst=y stationary=w moving=x accumulate=1"],
-            {"w": w, "x": x}, {"y": (BF16, (32, 40))}, target, psum=("y",))
+    y = run(
+        ["tensor nc_matmul dst=y stationary=w moving=x", "tensor nc_matmul dst=y stationary=w moving=x accumulate=1"],
+        {"w": w, "x": x},
+        {"y": (BF16, (32, 40))},
+        target,
+        psum=("y",),
+    )
     once = product(w, x).astype(BF16)
     same_bits(y["y"], (once.astype(np.float32) + product(w, x)).astype(BF16))
 
@@ -95,9 +125,15 @@ def test_bf16_result(target):
 def test_double_row_interleaves_k(target, strict):
     rng = np.random.default_rng(5)
     w, x = rng.standard_normal((128, 2, 48)).astype(E4), rng.standard_normal((128, 2, 56)).astype(E5)
-    y = run(["tensor nc_matmul dst=y stationary=w moving=x perf_mode=double_row"],
-            {"w": w.reshape(128, -1), "x": x.reshape(128, -1)}, {"y": (np.float32, (48, 56))}, target, psum=("y",), strict=strict)
-    same_bits(y["y"], product(w.reshape(256, 48), x.reshape(256, 56)))     # k = 2p + j
+    y = run(
+        ["tensor nc_matmul dst=y stationary=w moving=x perf_mode=double_row"],
+        {"w": w.reshape(128, -1), "x": x.reshape(128, -1)},
+        {"y": (np.float32, (48, 56))},
+        target,
+        psum=("y",),
+        strict=strict,
+    )
+    same_bits(y["y"], product(w.reshape(256, 48), x.reshape(256, 56)))  # k = 2p + j
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -106,9 +142,17 @@ def test_strided_operands_and_result(target, strict):
     rng = np.random.default_rng(6)
     w, x = rng.standard_normal((64, 70)).astype(np.float32), rng.standard_normal((64, 90)).astype(np.float32)
     ws, xs, other = View(64, ((7, 8),), 3), View(64, ((30, 3), (2, 5)), 1), View(64, ((3, 15),), 7)
-    got = run([f"tensor nc_matmul dst=y{{0+8 | 0 | 2x15}} stationary={ws.text('w', w.dtype)} moving={xs.text('x', x.dtype)}",
-               f"tensor nc_matmul dst=y{{0+8 | 4 | 2x15}} stationary={ws.text('w', w.dtype)} moving={other.text('x', x.dtype)}"],
-              {"w": w, "x": x}, {"y": (np.float32, (8, 30))}, target, psum=("y",), strict=strict)["y"]
+    got = run(
+        [
+            f"tensor nc_matmul dst=y{{0+8 | 0 | 2x15}} stationary={ws.text('w', w.dtype)} moving={xs.text('x', x.dtype)}",
+            f"tensor nc_matmul dst=y{{0+8 | 4 | 2x15}} stationary={ws.text('w', w.dtype)} moving={other.text('x', x.dtype)}",
+        ],
+        {"w": w, "x": x},
+        {"y": (np.float32, (8, 30))},
+        target,
+        psum=("y",),
+        strict=strict,
+    )["y"]
     same_bits(np.ascontiguousarray(got[:, 0::2]), product(ws.take(w), xs.take(x)))
     same_bits(np.ascontiguousarray(got[:, 1::2]), product(ws.take(w), other.take(x)))
 
@@ -119,8 +163,16 @@ def test_tiles_of_the_array(target):
     rng = np.random.default_rng(7)
     w, x = operands(rng, size, size, 24, BF16, BF16)
     start = 128 - size
-    y = run([f"tensor nc_matmul dst=y stationary=w moving=x tile_row={start} tile_col={size} tile_rows={size} tile_cols={size}"],
-            {"w": w, "x": x}, {"y": (np.float32, (size, 24))}, target, psum=("y",), start={"w": start, "x": start, "y": size})
+    y = run(
+        [
+            f"tensor nc_matmul dst=y stationary=w moving=x tile_row={start} tile_col={size} tile_rows={size} tile_cols={size}"
+        ],
+        {"w": w, "x": x},
+        {"y": (np.float32, (size, 24))},
+        target,
+        psum=("y",),
+        start={"w": start, "x": start, "y": size},
+    )
     same_bits(y["y"], product(w, x))
 
 
@@ -142,8 +194,13 @@ def test_transpose_mode_is_exact(target, dtype, size):
     data = rng.integers(0, np.iinfo(bits).max, (size, 24), endpoint=True, dtype=bits)
     identity = np.eye(size).astype(dtype)
     wide = np.uint16 if bits == np.uint8 else dtype
-    got = run(["tensor nc_matmul dst=y stationary=w moving=x transpose=1"], {"w": data.view(dtype), "x": identity},
-              {"y": (wide, (24, size))}, target, psum=("y",))["y"]
+    got = run(
+        ["tensor nc_matmul dst=y stationary=w moving=x transpose=1"],
+        {"w": data.view(dtype), "x": identity},
+        {"y": (wide, (24, size))},
+        target,
+        psum=("y",),
+    )["y"]
     np.testing.assert_array_equal(got.view(np.uint16 if bits == np.uint8 else bits), data.T)
 
 
@@ -167,7 +224,14 @@ def test_refusals():
     w, x = operands(np.random.default_rng(0), 128, 64, 32, np.float32, np.float32)
 
     def rules(line, w=w, x=x, out=(np.float32, (64, 32)), target="trn2", **options):
-        return refused([f"tensor nc_matmul dst=y stationary=w moving=x {line}"], {"w": w, "x": x}, {"y": out}, target, psum=("y",), **options)
+        return refused(
+            [f"tensor nc_matmul dst=y stationary=w moving=x {line}"],
+            {"w": w, "x": x},
+            {"y": out},
+            target,
+            psum=("y",),
+            **options,
+        )
 
     assert rules("") == []
     assert rules("", x=x[:64]) == ["MATMUL-SHAPE"]
@@ -182,4 +246,6 @@ def test_refusals():
     assert rules("tile_rows=64 tile_cols=64") == ["MATMUL-TILE"]
     assert rules("tile_rows=128 tile_cols=48") == ["MATMUL-TILE"]
     assert rules("perf_mode=double_row") == ["MATMUL-DTYPE"] or "MATMUL-SHAPE" in rules("perf_mode=double_row")
-    assert rules("perf_mode=double_row", w=w.astype(E4), x=x.astype(E4), out=(np.float32, (32, 16)), target="trn1") == ["MATMUL-MODE"]
+    assert rules("perf_mode=double_row", w=w.astype(E4), x=x.astype(E4), out=(np.float32, (32, 16)), target="trn1") == [
+        "MATMUL-MODE"
+    ]

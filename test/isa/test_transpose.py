@@ -1,11 +1,10 @@
 """nc_transpose on Tensor and Vector, and dma_transpose."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
 from harness import TARGETS, has_feature, refused, run, same_bits, targets_with
-
-import glia
 
 TYPES = [np.float32, ml_dtypes.bfloat16, np.float16, np.int32, np.uint32, np.int16, np.uint16]
 BYTES = [ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2, np.int8, np.uint8]
@@ -25,7 +24,14 @@ def raw(a):
 @pytest.mark.parametrize("target", targets_with("exact_transpose"))
 def test_tensor_shapes(target, shape, strict):
     a = any_bits(shape, np.float32)
-    y = run("tensor nc_transpose dst=y data=a", {"a": a}, {"y": (np.float32, shape[::-1])}, target, psum=("y",), strict=strict)["y"]
+    y = run(
+        "tensor nc_transpose dst=y data=a",
+        {"a": a},
+        {"y": (np.float32, shape[::-1])},
+        target,
+        psum=("y",),
+        strict=strict,
+    )["y"]
     np.testing.assert_array_equal(raw(y), raw(a).T)
 
 
@@ -33,7 +39,7 @@ def test_tensor_shapes(target, shape, strict):
 @pytest.mark.parametrize("target", targets_with("exact_transpose"))
 def test_tensor_types(target, dtype):
     a = any_bits((48, 33), dtype)
-    out = np.uint16 if np.dtype(dtype).itemsize == 1 else dtype      # 8-bit data get a zero upper byte
+    out = np.uint16 if np.dtype(dtype).itemsize == 1 else dtype  # 8-bit data get a zero upper byte
     y = run("tensor nc_transpose dst=y data=a", {"a": a}, {"y": (out, (33, 48))}, target, psum=("y",))["y"]
     np.testing.assert_array_equal(raw(y), raw(a).T)
 
@@ -52,12 +58,15 @@ def test_multiplication_spreads_infinity(target):
     a[2, 1] = np.inf
     a[0, 0] = -0.0
     want = np.ones((3, 4), np.float32)
-    want[1] = np.nan                                   # 0 * inf in every column but its own
+    want[1] = np.nan  # 0 * inf in every column but its own
     want[1, 2] = np.inf
     want[0, 0] = 0.0
-    same_bits(run("tensor nc_transpose dst=y data=a", {"a": a}, {"y": (np.float32, (3, 4))}, target, psum=("y",))["y"], want)
-    assert refused("tensor nc_transpose dst=y data=a", {"a": a.astype(np.int32)}, {"y": (np.float32, (3, 4))}, target,
-                   psum=("y",)) == ["TRANSPOSE-DTYPE"]
+    same_bits(
+        run("tensor nc_transpose dst=y data=a", {"a": a}, {"y": (np.float32, (3, 4))}, target, psum=("y",))["y"], want
+    )
+    assert refused(
+        "tensor nc_transpose dst=y data=a", {"a": a.astype(np.int32)}, {"y": (np.float32, (3, 4))}, target, psum=("y",)
+    ) == ["TRANSPOSE-DTYPE"]
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -66,7 +75,9 @@ def test_multiplication_spreads_infinity(target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_vector_shapes(target, shape, psum, strict):
     a = any_bits(shape, np.float32)
-    y = run("vector nc_transpose dst=y data=a", {"a": a}, {"y": (np.float32, shape[::-1])}, target, psum=psum, strict=strict)["y"]
+    y = run(
+        "vector nc_transpose dst=y data=a", {"a": a}, {"y": (np.float32, shape[::-1])}, target, psum=psum, strict=strict
+    )["y"]
     np.testing.assert_array_equal(raw(y), raw(a).T)
 
 
@@ -80,7 +91,9 @@ def test_vector_types(target, dtype):
 
 def test_refusals():
     def rules(engine, shape, out, dtype=np.float32, to=np.float32, target="trn2", psum=("y",)):
-        return refused(f"{engine} nc_transpose dst=y data=a", {"a": np.zeros(shape, dtype)}, {"y": (to, out)}, target, psum=psum)
+        return refused(
+            f"{engine} nc_transpose dst=y data=a", {"a": np.zeros(shape, dtype)}, {"y": (to, out)}, target, psum=psum
+        )
 
     assert rules("tensor", (64, 32), (32, 64)) == []
     assert rules("tensor", (64, 32), (64, 32)) == ["TRANSPOSE-SHAPE"]
@@ -99,13 +112,24 @@ def dma(src, out_shape, target, options="", source="hbm", engine="sync", strict=
     t = glia.dtypes.machine_dtype(src.dtype)
     flat = ", ".join(map(str, src.shape))
     rows, free = out_shape[0], int(np.prod(out_shape[1:]))
-    lines = [f"input x : {t}[{flat}]", f"output y : {t}[{rows}, {free}]", f"sbuf d : {t}[{rows}, {free}] @ 0", "semaphore a", "semaphore b",
-             "semaphore c", "queue q", "queue g"]
+    lines = [
+        f"input x : {t}[{flat}]",
+        f"output y : {t}[{rows}, {free}]",
+        f"sbuf d : {t}[{rows}, {free}] @ 0",
+        "semaphore a",
+        "semaphore b",
+        "semaphore c",
+        "queue q",
+        "queue g",
+    ]
     wait, name = "", "x"
     if source == "sbuf":
         lines += [f"sbuf s : {t}[{flat}] @ 32768", "sync dma_copy dst=s src=x queue=q then a += 16"]
         wait, name = "when a >= 16", "s"
-    lines += [f"{engine} dma_transpose dst=d src={name} queue=g {options} {wait} then b += 16", "sync dma_copy dst=y src=d queue=q when b >= 16"]
+    lines += [
+        f"{engine} dma_transpose dst=d src={name} queue=g {options} {wait} then b += 16",
+        "sync dma_copy dst=y src=d queue=q when b >= 16",
+    ]
     return glia.assemble("\n".join(lines), target=target).run({"x": src}, strict=strict)["y"]
 
 
@@ -139,7 +163,9 @@ def test_dma_hardware_descriptors(target):
     x = any_bits((16, 100), np.uint16)
     np.testing.assert_array_equal(dma(x, (100, 16), target, "dge=hwdge"), x.T)
     x = any_bits((4, 4, 64), np.uint16)
-    np.testing.assert_array_equal(dma(x, (64, 4, 4), target, "dge=hwdge middle=4"), x.transpose(2, 1, 0).reshape(64, -1))
+    np.testing.assert_array_equal(
+        dma(x, (64, 4, 4), target, "dge=hwdge middle=4"), x.transpose(2, 1, 0).reshape(64, -1)
+    )
 
 
 def gather_transpose(x, index, rows, columns, target, oob="", strict=False):
@@ -190,8 +216,14 @@ def test_dma_refusals():
         return {d.code for d in glia.assemble(lines, target="trn2").verify().diagnostics}
 
     base = "input x : {t}[{r}, {c}]\nsbuf d : {t}[{c}, {r}] @ 0\nqueue q\n"
-    assert rules(base.format(t="f32", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q dge=hwdge") == {"DMA-TRANSPOSE"}
+    assert rules(base.format(t="f32", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q dge=hwdge") == {
+        "DMA-TRANSPOSE"
+    }
     assert rules(base.format(t="u8", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q") == {"DMA-TRANSPOSE"}
-    assert rules(base.format(t="u16", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q middle=3") == {"DMA-TRANSPOSE"}
-    assert rules(base.format(t="u16", r=16, c=8) + "gpsimd dma_transpose dst=d src=x queue=q dge=swdge") == {"DMA-TRANSPOSE"}
+    assert rules(base.format(t="u16", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q middle=3") == {
+        "DMA-TRANSPOSE"
+    }
+    assert rules(base.format(t="u16", r=16, c=8) + "gpsimd dma_transpose dst=d src=x queue=q dge=swdge") == {
+        "DMA-TRANSPOSE"
+    }
     assert rules(base.format(t="u16", r=16, c=8) + "sync dma_transpose dst=d src=x queue=q oob=skip") == {"DMA-INDEX"}

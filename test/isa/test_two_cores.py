@@ -1,12 +1,11 @@
 """core_barrier and sendrecv."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import TARGETS, targets_with
-
-import glia
 from glia.dtypes import machine_dtype
+from harness import TARGETS, targets_with
 
 PAIRS = targets_with("lnc2")
 

@@ -12,7 +12,8 @@ namespace glia {
 // All partitions of an operand as fp32 rows: the memory itself where it has that form, else packed into `values`.
 GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always = false);
 // dst (+)= stationary^T moving, rounded to dst's type; dst is [M, N].
-void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N, bool accumulate);
+void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,
+                  bool accumulate);
 // dst[m][n] = src[from[n]][m] bit by bit, 0 where from[n] is negative. dst may be wider than src: upper bytes are 0.
 void transposeRows(Exec &x, int dst, int src, const std::vector<int> &from);
 

@@ -52,12 +52,16 @@ INSTRUCTION(affine_select, "dst = on_true where offset + p * channel_multiplier 
       .engines({Engine::GpSimd})
       .flow(Flow::Elementwise)
       .slot("dst", SlotKind::Out, "result in SBUF")
-      .slot("on_true", SlotKind::In, "taken where the comparison holds, in SBUF; copied bit by bit if its type is dst's, else cast through fp32")
+      .slot("on_true", SlotKind::In,
+            "taken where the comparison holds, in SBUF; copied bit by bit if its type is dst's, else cast through fp32")
       .slot("pattern", SlotKind::Ints, "step and count of each dimension, slowest first: at most 4 pairs")
       .slot("on_false", SlotKind::Float, "fp32 value taken where it does not, cast to dst's type")
-      .choice("cmp", comparisons(), "the affine value is ... 0 (int32)").orElse(0)
-      .slot("offset", SlotKind::Int, "added to every affine value").orElse(0)
-      .slot("channel_multiplier", SlotKind::Int, "added once per partition, counted from dst's first").orElse(0);
+      .choice("cmp", comparisons(), "the affine value is ... 0 (int32)")
+      .orElse(0)
+      .slot("offset", SlotKind::Int, "added to every affine value")
+      .orElse(0)
+      .slot("channel_multiplier", SlotKind::Int, "added once per partition, counted from dst's first")
+      .orElse(0);
   def.rules({"OPERAND-MEMORY", "SAME-SHAPE", "IOTA-PATTERN"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf});
     c.in(ON_TRUE, {Space::Sbuf});

@@ -25,13 +25,16 @@ static void checkCompute(Check &c) {
     c.fail("DMA-COMPUTE", DST, "an address of dma_compute has a register in it", "1 register", "a fixed address");
   const int64_t most = c.target.integer("dma.max_compute_sources");
   if (sources > most)
-    c.fail("DMA-COMPUTE", SRC0, format("%lld sources", (long long)sources), format("%lld", (long long)sources), format("%lld", (long long)most));
+    c.fail("DMA-COMPUTE", SRC0, format("%lld sources", (long long)sources), format("%lld", (long long)sources),
+           format("%lld", (long long)most));
   checkDge(c, DGE, {DST_INDEX, SRC_INDEX}, indexed, false);
   if (!indexed) {
     if (static_cast<Dge>(c.integer(DGE)) != Dge::None)
-      c.fail("DMA-COMPUTE", DGE, "a sum that is not indexed uses prepared descriptors", std::string(dgeNames().names[c.integer(DGE)]), "none");
+      c.fail("DMA-COMPUTE", DGE, "a sum that is not indexed uses prepared descriptors",
+             std::string(dgeNames().names[c.integer(DGE)]), "none");
     if (c.integer(ACCUMULATE))
-      c.fail("DMA-COMPUTE", ACCUMULATE, "only an indexed sum adds to its destination; name it as a source instead", "1", "0");
+      c.fail("DMA-COMPUTE", ACCUMULATE, "only an indexed sum adds to its destination; name it as a source instead", "1",
+             "0");
     if (static_cast<OutOfRange>(c.integer(OOB)) == OutOfRange::Skip)
       c.fail("DMA-INDEX", OOB, "only rows of an indexed transfer can be skipped", "skip", "error");
     return;
@@ -39,8 +42,10 @@ static void checkCompute(Check &c) {
   if (c.has(DST_INDEX) && c.has(SRC_INDEX))
     return c.fail("DMA-INDEX", SRC_INDEX, "both sides are indexed", "2", "1");
   if (sources != 1 || !c.integer(ACCUMULATE))
-    c.fail("DMA-COMPUTE", SRC0, format("an indexed sum adds one source to dst, and there are %lld sources with accumulate=%d",
-                                       (long long)sources, c.integer(ACCUMULATE)), format("%lld", (long long)sources), "1, accumulate=1");
+    c.fail("DMA-COMPUTE", SRC0,
+           format("an indexed sum adds one source to dst, and there are %lld sources with accumulate=%d", (long long)sources,
+                  c.integer(ACCUMULATE)),
+           format("%lld", (long long)sources), "1, accumulate=1");
   checkIndex(c, c.has(DST_INDEX) ? DST : SRC0, c.has(DST_INDEX) ? DST_INDEX : SRC_INDEX, c.integer(INDEX_STRIDE));
 }
 
@@ -128,13 +133,20 @@ INSTRUCTION(dma_compute, "dst = src0 + src1 + ... by DMA, in fp32, from left to 
                                                "src9", "src10", "src11", "src12", "src13", "src14", "src15"};
   for (std::string_view s : kMore)
     def.slot(s, SlotKind::OptIn, "further source");
-  def.slot("dst_index", SlotKind::OptIn, "scatter: i32 or u32 [P, 1] in SBUF, all different; row i of dst (HBM) starts at its start + index[i] * index_stride")
+  def.slot("dst_index", SlotKind::OptIn,
+           "scatter: i32 or u32 [P, 1] in SBUF, all different; row i of dst (HBM) starts at its start + index[i] * "
+           "index_stride")
       .slot("src0_index", SlotKind::OptIn, "gather: the same for src0 (HBM)")
       .slot("queue", SlotKind::Queue, "DMA queue")
-      .slot("index_stride", SlotKind::Int, "elements of the indexed tensor per index; 0 = the stride of its leading dimension").orElse(0)
-      .slot("accumulate", SlotKind::Flag, "1: dst is the first term of the sum (indexed sums, and only these)").orElse(0)
-      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is left alone (skip)").orElse(0)
-      .choice("dge", dgeNames(), "none; indexed: swdge").orElse(0);
+      .slot("index_stride", SlotKind::Int,
+            "elements of the indexed tensor per index; 0 = the stride of its leading dimension")
+      .orElse(0)
+      .slot("accumulate", SlotKind::Flag, "1: dst is the first term of the sum (indexed sums, and only these)")
+      .orElse(0)
+      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is left alone (skip)")
+      .orElse(0)
+      .choice("dge", dgeNames(), "none; indexed: swdge")
+      .orElse(0);
   def.rules({"OPERAND-MEMORY", "DMA-ELEMENTS", "DMA-COMPUTE", "DMA-INDEX", "DGE-MODE"}).check(checkCompute);
   def.execute(executeCompute);
   def.cost(issueCost);

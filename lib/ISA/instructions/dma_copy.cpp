@@ -14,7 +14,8 @@ static void copyIndexed(Exec &x) {
   const int64_t n = indexed.shape.rowElements;
   const Share share = shareOf(x, count, count);
   for (int64_t i = share.begin; i < share.end; ++i) {
-    if (!placeRow(x, indexed, origin, scatter ? DST : SRC, indexAt(x, indexSlot, i), static_cast<OutOfRange>(x.integer(OOB))))
+    if (!placeRow(x, indexed, origin, scatter ? DST : SRC, indexAt(x, indexSlot, i),
+                  static_cast<OutOfRange>(x.integer(OOB))))
       continue;
     if (scatter)
       copyElements(x, DST, indexed.row, 0, SRC, other, i * n, n);
@@ -30,12 +31,18 @@ INSTRUCTION(dma_copy, "dst = src by DMA: element k of dst is element k of src, i
       .flow(Flow::Copy)
       .slot("dst", SlotKind::Out, "destination, in SBUF or HBM")
       .slot("src", SlotKind::In, "source, in SBUF or HBM, with as many elements; other types are cast through fp32")
-      .slot("dst_index", SlotKind::OptIn, "scatter: i32 or u32 [P, 1] in SBUF; row i of dst starts at its start + index[i] * index_stride")
+      .slot("dst_index", SlotKind::OptIn,
+            "scatter: i32 or u32 [P, 1] in SBUF; row i of dst starts at its start + index[i] * index_stride")
       .slot("src_index", SlotKind::OptIn, "gather: the same for src; only one side is indexed, and it is in HBM")
       .slot("queue", SlotKind::Queue, "DMA queue")
-      .slot("index_stride", SlotKind::Int, "elements of the indexed tensor per index; 0 = the stride of its leading dimension").orElse(0)
-      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is not transferred (skip)").orElse(0)
-      .choice("dge", dgeNames(), "who makes the descriptors: before the run (none), GpSimd (swdge), the hardware block (hwdge)").orElse(0);
+      .slot("index_stride", SlotKind::Int,
+            "elements of the indexed tensor per index; 0 = the stride of its leading dimension")
+      .orElse(0)
+      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is not transferred (skip)")
+      .orElse(0)
+      .choice("dge", dgeNames(),
+              "who makes the descriptors: before the run (none), GpSimd (swdge), the hardware block (hwdge)")
+      .orElse(0);
   def.rules({"OPERAND-MEMORY", "DMA-ELEMENTS", "DMA-INDEX", "DGE-MODE"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf, Space::Hbm});
     c.in(SRC, {Space::Sbuf, Space::Hbm});

@@ -16,16 +16,20 @@ static void checkShape(Check &c, int64_t &rows) {
   const int64_t middle = c.integer(MIDDLE), columns = d.partitions();
   rows = middle > 0 && d.elements() % middle == 0 ? d.elements() / middle : 0;
   if (rows == 0)
-    return c.fail("DMA-TRANSPOSE", MIDDLE, format("dst has %lld elements per partition, which is no multiple of the middle size %lld",
-                                                  (long long)d.elements(), (long long)middle), num(middle), "a divisor");
+    return c.fail("DMA-TRANSPOSE", MIDDLE,
+                  format("dst has %lld elements per partition, which is no multiple of the middle size %lld",
+                         (long long)d.elements(), (long long)middle),
+                  num(middle), "a divisor");
   const int size = sizeOf(d.dtype());
   const Dge dge = static_cast<Dge>(c.integer(DGE));
   if (size != 2 && (size != 4 || dge != Dge::None || c.has(SRC_INDEX)))
-    c.fail("DMA-TRANSPOSE", DST, format("elements of %d bytes", size), num(size), dge == Dge::None && !c.has(SRC_INDEX) ? "2 or 4" : "2");
+    c.fail("DMA-TRANSPOSE", DST, format("elements of %d bytes", size), num(size),
+           dge == Dge::None && !c.has(SRC_INDEX) ? "2 or 4" : "2");
   if (dge == Dge::Hwdge) {
     const bool power = rows == 1 || rows == 2 || rows == 4 || rows == 8 || rows == 16;
     if (middle == 1 ? rows != 16 : !power || rows * middle % 16 != 0)
-      c.fail("DMA-TRANSPOSE", DGE, format("hwdge with %lld rows and a middle size of %lld", (long long)rows, (long long)middle), num(rows),
+      c.fail("DMA-TRANSPOSE", DGE,
+             format("hwdge with %lld rows and a middle size of %lld", (long long)rows, (long long)middle), num(rows),
              middle == 1 ? "16" : "1, 2, 4, 8 or 16, times the middle size a multiple of 16");
   }
   if (columns > 128)
@@ -39,12 +43,14 @@ static void checkIndices(Check &c, int64_t rows) {
     return;
   const int64_t P = index.partitions(), n = index.elements();
   if (rows % 16 != 0)
-    c.fail("DMA-TRANSPOSE", SRC, format("an indexed transpose of %lld rows", (long long)rows), num(rows), "a multiple of 16");
+    c.fail("DMA-TRANSPOSE", SRC, format("an indexed transpose of %lld rows", (long long)rows), num(rows),
+           "a multiple of 16");
   if (P % 16 != 0 || (n > 1 && P != 128))
     c.fail("DMA-TRANSPOSE", SRC_INDEX, format("indices on %lld partitions, %lld each", (long long)P, (long long)n), num(P),
            n > 1 ? "128" : "a multiple of 16");
   if (P * n < rows)
-    c.fail("DMA-TRANSPOSE", SRC_INDEX, format("%lld indices for %lld rows", (long long)(P * n), (long long)rows), num(P * n), num(rows));
+    c.fail("DMA-TRANSPOSE", SRC_INDEX, format("%lld indices for %lld rows", (long long)(P * n), (long long)rows), num(P * n),
+           num(rows));
 }
 
 static void checkTranspose(Check &c) {
@@ -71,8 +77,8 @@ static void executeTranspose(Exec &x) {
   const Region &dst = x.region(DST), &src = x.region(SRC);
   const int size = sizeOf(dst.dtype);
   const int64_t columns = dst.partitions, middle = x.integer(MIDDLE), rows = dst.elements / middle;
-  const Share share = shareOf(x, columns, columns);                 // dealt by destination partitions
-  std::vector<int64_t> place(dst.elements);                         // byte of each element of a destination row
+  const Share share = shareOf(x, columns, columns); // dealt by destination partitions
+  std::vector<int64_t> place(dst.elements);         // byte of each element of a destination row
   RunCursor walk(dst, 0);
   for (int64_t i = 0; i < dst.elements; ++i, walk.advance(1))
     place[i] = walk.offset;
@@ -102,13 +108,20 @@ INSTRUCTION(dma_transpose, "dst[c, m, r] = src[r, m, c] by DMA: the first and th
       .flow(Flow::All)
       .slot("dst", SlotKind::Out, "destination in SBUF: c on partitions, then m, then r")
       .slot("src", SlotKind::In, "source in SBUF or HBM, of the same type")
-      .slot("src_index", SlotKind::OptIn, "u32 in SBUF, [16..128, 1] or [128, n], read column by column: row r of src starts at its start + index[r] * index_stride")
+      .slot("src_index", SlotKind::OptIn,
+            "u32 in SBUF, [16..128, 1] or [128, n], read column by column: row r of src starts at its start + index[r] * "
+            "index_stride")
       .slot("queue", SlotKind::Queue, "DMA queue")
-      .slot("middle", SlotKind::Int, "size of m: the product of the dimensions between the first and the last").orElse(1)
-      .slot("index_stride", SlotKind::Int, "elements of src per index; 0 = the stride of its leading dimension").orElse(0)
-      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is not transferred (skip)").orElse(0)
-      .choice("dge", dgeNames(), "none, hwdge (16 rows of 2-byte elements), swdge (indexed)").orElse(0);
-  def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "DMA-ELEMENTS", "DMA-TRANSPOSE", "DMA-INDEX", "DGE-MODE"}).check(checkTranspose);
+      .slot("middle", SlotKind::Int, "size of m: the product of the dimensions between the first and the last")
+      .orElse(1)
+      .slot("index_stride", SlotKind::Int, "elements of src per index; 0 = the stride of its leading dimension")
+      .orElse(0)
+      .choice("oob", outOfRangeNames(), "an index out of range traps (error), or its row is not transferred (skip)")
+      .orElse(0)
+      .choice("dge", dgeNames(), "none, hwdge (16 rows of 2-byte elements), swdge (indexed)")
+      .orElse(0);
+  def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "DMA-ELEMENTS", "DMA-TRANSPOSE", "DMA-INDEX", "DGE-MODE"})
+      .check(checkTranspose);
   def.execute(executeTranspose);
   def.cost(issueCost);
 }

@@ -13,12 +13,14 @@ INSTRUCTION(iota, "dst[p, i] = offset + p * channel_multiplier + the pattern's i
       .flow(Flow::None)
       .slot("dst", SlotKind::Out, "result in SBUF, any type of up to 32 bits")
       .slot("pattern", SlotKind::Ints, "step and count of each dimension, slowest first: at most 4 pairs")
-      .slot("offset", SlotKind::Int, "added to every value").orElse(0)
-      .slot("channel_multiplier", SlotKind::Int, "added once per partition, counted from dst's first").orElse(0);
+      .slot("offset", SlotKind::Int, "added to every value")
+      .orElse(0)
+      .slot("channel_multiplier", SlotKind::Int, "added once per partition, counted from dst's first")
+      .orElse(0);
   def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "IOTA-PATTERN"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf});
-    c.types(DST, {DType::F32, DType::TF32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E4M3FN, DType::F8E5M2, DType::F8E3M4,
-                  DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32});
+    c.types(DST, {DType::F32, DType::TF32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E4M3FN, DType::F8E5M2,
+                  DType::F8E3M4, DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32});
     checkAffine(c, PATTERN, DST);
   });
   def.execute([](Exec &x) {

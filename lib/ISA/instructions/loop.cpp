@@ -11,7 +11,8 @@ INSTRUCTION(loop, "Repeats the instructions up to the matching end_loop; the reg
       .flow(Flow::None)
       .slot("iv", SlotKind::RegOut, "register that counts the iterations")
       .slot("count", SlotKind::RegOrInt, "number of iterations, read when the loop starts; 0 or less skips the body")
-      .slot("group", SlotKind::Text, "loops of other engines with this name run in step with it").orElse(0)
+      .slot("group", SlotKind::Text, "loops of other engines with this name run in step with it")
+      .orElse(0)
       .slot("end", SlotKind::Label, "the matching end_loop");
   def.cost([](const CostQuery &q) { return q.sequencer(); });
 }

@@ -9,7 +9,20 @@
 
 namespace glia {
 
-enum { DST, STATIONARY, MOVING, ACCUMULATE, TRANSPOSE, PERF_MODE, TILE_ROW, TILE_COL, TILE_ROWS, TILE_COLS, STATIONARY_01, MOVING_01 };
+enum {
+  DST,
+  STATIONARY,
+  MOVING,
+  ACCUMULATE,
+  TRANSPOSE,
+  PERF_MODE,
+  TILE_ROW,
+  TILE_COL,
+  TILE_ROWS,
+  TILE_COLS,
+  STATIONARY_01,
+  MOVING_01
+};
 enum { NONE, DOUBLE_ROW };
 
 static const EnumNames &perfModes() {
@@ -34,13 +47,14 @@ static void checkTypes(Check &c, bool exactTranspose) {
                     "f32, tf32, bf16, f16 or an 8-bit float");
   }
   if (isWide(s) != isWide(m))
-    c.fail("MATMUL-DTYPE", MOVING, format("%s is multiplied with %s; 32-bit types pair with 32-bit types only", str(s).c_str(),
-                                          str(m).c_str()), str(m), isWide(s) ? "f32 or tf32" : "a type of 8 or 16 bits");
+    c.fail("MATMUL-DTYPE", MOVING,
+           format("%s is multiplied with %s; 32-bit types pair with 32-bit types only", str(s).c_str(), str(m).c_str()),
+           str(m), isWide(s) ? "f32 or tf32" : "a type of 8 or 16 bits");
   if ((s == DType::F8E4M3 && m == DType::F8E4M3FN) || (s == DType::F8E4M3FN && m == DType::F8E4M3))
     c.fail("MATMUL-DTYPE", MOVING, "f8e4m3 and f8e4m3fn are not mixed", str(m), str(s));
   if (c.integer(PERF_MODE) == DOUBLE_ROW && (!isFp8(s) || !isFp8(m)))
-    c.fail("MATMUL-DTYPE", PERF_MODE, format("double_row takes 8-bit floats, not %s and %s", str(s).c_str(), str(m).c_str()), str(s),
-           "f8e4m3, f8e5m2 or f8e4m3fn");
+    c.fail("MATMUL-DTYPE", PERF_MODE, format("double_row takes 8-bit floats, not %s and %s", str(s).c_str(), str(m).c_str()),
+           str(s), "f8e4m3, f8e5m2 or f8e4m3fn");
   if (exactTranspose) {
     if (!isTransposeType(d, s))
       c.fail("MATMUL-DTYPE", DST, format("a transpose of %s cannot give %s", str(s).c_str(), str(d).c_str()), str(d),
@@ -58,7 +72,12 @@ static void checkTile(Check &c, int64_t K, int64_t M) {
       c.fail("MATMUL-TILE", TILE_ROW, "a tile position is given without a tile size", format("%d, %d", row, col), "0, 0");
     return;
   }
-  struct Axis { int slot, start, size; int64_t min, use; std::string_view what; int operand; };
+  struct Axis {
+    int slot, start, size;
+    int64_t min, use;
+    std::string_view what;
+    int operand;
+  };
   const Axis axes[] = {{TILE_ROWS, row, rows, c.target.integer("limit.tile_row_min"), K, "rows", STATIONARY},
                        {TILE_COLS, col, cols, c.target.integer("limit.tile_column_min"), M, "columns", DST}};
   for (const Axis &a : axes) {
@@ -70,14 +89,16 @@ static void checkTile(Check &c, int64_t K, int64_t M) {
       c.fail("MATMUL-TILE", a.slot, format("a tile of %d %s starts at %d", a.size, what.c_str(), a.start), num(a.start),
              format("a multiple of %d below 128", a.size));
     else if (a.use > a.size)
-      c.fail("MATMUL-TILE", a.slot, format("%lld %s do not fit a tile of %d", (long long)a.use, what.c_str(), a.size), num(a.use),
-             num(a.size));
+      c.fail("MATMUL-TILE", a.slot, format("%lld %s do not fit a tile of %d", (long long)a.use, what.c_str(), a.size),
+             num(a.use), num(a.size));
     else if (c.operand(a.operand).partition != a.start)
-      c.fail("MATMUL-TILE", a.operand, format("the tile starts at %d and the operand at partition %d", a.start,
-                                              c.operand(a.operand).partition), num(c.operand(a.operand).partition), num(a.start));
+      c.fail("MATMUL-TILE", a.operand,
+             format("the tile starts at %d and the operand at partition %d", a.start, c.operand(a.operand).partition),
+             num(c.operand(a.operand).partition), num(a.start));
   }
   if (c.operand(MOVING).partition != c.operand(STATIONARY).partition)
-    c.fail("MATMUL-TILE", MOVING, format("the tile starts at %d and the operand at partition %d", row, c.operand(MOVING).partition),
+    c.fail("MATMUL-TILE", MOVING,
+           format("the tile starts at %d and the operand at partition %d", row, c.operand(MOVING).partition),
            num(c.operand(MOVING).partition), num(row));
   if (c.integer(PERF_MODE) == DOUBLE_ROW && cols != 128)
     c.fail("MATMUL-TILE", TILE_COLS, "double_row is not combined with column tiles", num(cols), "128");
@@ -89,7 +110,7 @@ static void checkMatmul(Check &c) {
   c.in(DST, {Space::Psum});
   const OperandInfo &s = c.operand(STATIONARY), &m = c.operand(MOVING), &d = c.operand(DST);
   if (!s.onChip() || !m.onChip() || !d.onChip())
-    return;                                              // the rest is about partitions
+    return; // the rest is about partitions
   const bool doubleRow = c.integer(PERF_MODE) == DOUBLE_ROW;
   const bool transpose = c.integer(TRANSPOSE) && c.target.has("exact_transpose");
   if (doubleRow && !c.target.has("double_row"))
@@ -103,20 +124,24 @@ static void checkMatmul(Check &c) {
   if (doubleRow)
     for (int slot : {STATIONARY, MOVING})
       if (c.operand(slot).pattern->dims[0].count % 2 || c.operand(slot).elements() % 2)
-        return c.fail("MATMUL-SHAPE", slot, format("double_row needs a first free dimension of 2, and the operand has %lld elements",
-                                                   (long long)c.operand(slot).elements()), num(c.operand(slot).elements()), "2 x n");
+        return c.fail("MATMUL-SHAPE", slot,
+                      format("double_row needs a first free dimension of 2, and the operand has %lld elements",
+                             (long long)c.operand(slot).elements()),
+                      num(c.operand(slot).elements()), "2 x n");
   if (m.partitions() != K)
     c.fail("MATMUL-SHAPE", MOVING, format("moving has %d partitions and stationary %lld", m.partitions(), (long long)K),
            num(m.partitions()), num(K));
   if (d.partitions() != M)
-    c.fail("MATMUL-SHAPE", DST, format("dst has %d partitions and stationary has %lld columns", d.partitions(), (long long)M),
+    c.fail("MATMUL-SHAPE", DST,
+           format("dst has %d partitions and stationary has %lld columns", d.partitions(), (long long)M),
            num(d.partitions()), num(M));
   if (d.elements() != N)
     c.fail("MATMUL-SHAPE", DST, format("dst has %lld columns and moving %lld", (long long)d.elements(), (long long)N),
            num(d.elements()), num(N));
   if (transpose && N != K)
-    c.fail("MATMUL-SHAPE", MOVING, format("a transpose takes an identity of %lld columns as moving, and it has %lld", (long long)K,
-                                          (long long)N), num(N), num(K));
+    c.fail("MATMUL-SHAPE", MOVING,
+           format("a transpose takes an identity of %lld columns as moving, and it has %lld", (long long)K, (long long)N),
+           num(N), num(K));
   const int64_t maxM = c.target.integer("limit.stationary_free");
   if (M > maxM)
     c.fail("MATMUL-SHAPE", STATIONARY, format("stationary has %lld columns", (long long)M), num(M), num(maxM));
@@ -154,10 +179,10 @@ static void executeMatmul(Exec &x) {
   const bool doubleRow = x.integer(PERF_MODE) == DOUBLE_ROW;
   const Region &d = x.region(DST);
   const int64_t M = d.partitions, N = d.elements;
-  static thread_local std::vector<float> stationaryValues, movingValues;   // kept: no allocation per instruction
+  static thread_local std::vector<float> stationaryValues, movingValues; // kept: no allocation per instruction
   GemmOperand stationary = packRows(x, STATIONARY, stationaryValues), moving = packRows(x, MOVING, movingValues);
   int64_t K = x.region(STATIONARY).partitions;
-  if (doubleRow) {                 // row p holds k = 2p and k = 2p + 1, one after the other
+  if (doubleRow) { // row p holds k = 2p and k = 2p + 1, one after the other
     if (stationary.stride != 2 * M)
       stationary = packRows(x, STATIONARY, stationaryValues, true);
     if (moving.stride != 2 * N)
@@ -172,7 +197,8 @@ static void executeMatmul(Exec &x) {
 static Cost costMatmul(const CostQuery &q) {
   const double rows = q.integer(PERF_MODE) == DOUBLE_ROW ? 2 : 1;
   const bool fp32 = q.dtype(MOVING) == DType::F32 || q.dtype(STATIONARY) == DType::F32;
-  const bool cheap = q.integer(STATIONARY_01) || q.integer(MOVING_01) || (q.integer(TRANSPOSE) && q.target.has("exact_transpose"));
+  const bool cheap =
+      q.integer(STATIONARY_01) || q.integer(MOVING_01) || (q.integer(TRANSPOSE) && q.target.has("exact_transpose"));
   const double passes = fp32 ? q.param("cost.fp32_passes") / (cheap ? 2 : 1) : 1;
   const double columns = q.elements(STATIONARY) / rows;
   const double cycles = std::max(q.elements(MOVING) / rows, q.param("cost.issue_floor")) * passes;
@@ -181,7 +207,8 @@ static Cost costMatmul(const CostQuery &q) {
   return {std::max(cycles, weights) / q.clock(), latency, 0, q.param("cost.load_weights_start") + weights / q.clock()};
 }
 
-INSTRUCTION(nc_matmul, "dst[M, N] = or += stationary[K, M] transposed times moving[K, N]; products and sums in fp32, k ascending.") {
+INSTRUCTION(nc_matmul,
+            "dst[M, N] = or += stationary[K, M] transposed times moving[K, N]; products and sums in fp32, k ascending.") {
   def.source("nki.isa API reference, nc_matmul; order of the sum chosen (docs/numerics.md)")
       .engines({Engine::Tensor})
       .flow(Flow::Matmul)
@@ -189,16 +216,27 @@ INSTRUCTION(nc_matmul, "dst[M, N] = or += stationary[K, M] transposed times movi
       .slot("dst", SlotKind::Out, "result in PSUM, row m on partition m; f32, or bf16 where the target has it")
       .slot("stationary", SlotKind::In, "[K, M] in SBUF; double_row: [K, 2, M]")
       .slot("moving", SlotKind::In, "[K, N] in SBUF; double_row: [K, 2, N], row order 2p + j; transpose: an identity [K, K]")
-      .slot("accumulate", SlotKind::Flag, "0 overwrites dst, 1 adds to it: the sum over k is formed first, then added once").orElse(0)
-      .slot("transpose", SlotKind::Flag, "1: dst is stationary transposed, bit by bit (targets with exact_transpose; others multiply)").orElse(0)
-      .choice("perf_mode", perfModes(), "double_row: two 8-bit rows per partition").orElse(0)
-      .slot("tile_row", SlotKind::Small, "first row of the tile of the array").orElse(0)
-      .slot("tile_col", SlotKind::Small, "first column of the tile of the array").orElse(0)
-      .slot("tile_rows", SlotKind::Small, "rows of the tile; 0 = whole array").orElse(0)
-      .slot("tile_cols", SlotKind::Small, "columns of the tile; 0 = whole array").orElse(0)
-      .slot("stationary_onezero", SlotKind::Flag, "hint: stationary holds only 0 and 1 (time only)").orElse(0)
-      .slot("moving_onezero", SlotKind::Flag, "hint: moving holds only 0 and 1 (time only)").orElse(0);
-  def.rules({"OPERAND-MEMORY", "MATMUL-DTYPE", "MATMUL-SHAPE", "MATMUL-TILE", "MATMUL-MODE", "PSUM-ONE-BANK"}).check(checkMatmul);
+      .slot("accumulate", SlotKind::Flag, "0 overwrites dst, 1 adds to it: the sum over k is formed first, then added once")
+      .orElse(0)
+      .slot("transpose", SlotKind::Flag,
+            "1: dst is stationary transposed, bit by bit (targets with exact_transpose; others multiply)")
+      .orElse(0)
+      .choice("perf_mode", perfModes(), "double_row: two 8-bit rows per partition")
+      .orElse(0)
+      .slot("tile_row", SlotKind::Small, "first row of the tile of the array")
+      .orElse(0)
+      .slot("tile_col", SlotKind::Small, "first column of the tile of the array")
+      .orElse(0)
+      .slot("tile_rows", SlotKind::Small, "rows of the tile; 0 = whole array")
+      .orElse(0)
+      .slot("tile_cols", SlotKind::Small, "columns of the tile; 0 = whole array")
+      .orElse(0)
+      .slot("stationary_onezero", SlotKind::Flag, "hint: stationary holds only 0 and 1 (time only)")
+      .orElse(0)
+      .slot("moving_onezero", SlotKind::Flag, "hint: moving holds only 0 and 1 (time only)")
+      .orElse(0);
+  def.rules({"OPERAND-MEMORY", "MATMUL-DTYPE", "MATMUL-SHAPE", "MATMUL-TILE", "MATMUL-MODE", "PSUM-ONE-BANK"})
+      .check(checkMatmul);
   def.execute(executeMatmul);
   def.cost(costMatmul);
 }

@@ -13,7 +13,7 @@ enum { DST, DATA, INDICES };
 static void executeGather(Exec &x) {
   const Region &dst = x.region(DST), &data = x.region(DATA);
   const int size = sizeOf(dst.dtype);
-  std::vector<std::byte> row(data.elements * size);              // dst may be data itself
+  std::vector<std::byte> row(data.elements * size); // dst may be data itself
   for (int p = 0; p < dst.partitions; ++p) {
     std::memcpy(row.data(), x.readRaw(DATA, p), row.size());
     const int32_t *indices = x.readI32(INDICES, p);
@@ -21,8 +21,9 @@ static void executeGather(Exec &x) {
     for (int64_t i = 0; i < dst.elements; ++i) {
       const uint32_t k = static_cast<uint32_t>(indices[i]);
       if (k >= data.elements)
-        x.trap("GATHER-OOB", format("nc_n_gather: index %u in partition %d, element %lld; data have %lld elements per partition", k,
-                                    dst.firstPartition + p, (long long)i, (long long)data.elements));
+        x.trap("GATHER-OOB",
+               format("nc_n_gather: index %u in partition %d, element %lld; data have %lld elements per partition", k,
+                      dst.firstPartition + p, (long long)i, (long long)data.elements));
       std::memcpy(out + i * size, row.data() + k * size, size);
     }
     x.commitRaw(DST, p);
@@ -43,7 +44,8 @@ INSTRUCTION(nc_n_gather, "dst[p, i] = data[p, indices[p, i]], the free dimension
     c.types(INDICES, {DType::U32});
     c.sameShape({DST, INDICES});
     if (c.operand(DATA).partitions() != c.operand(DST).partitions())
-      c.fail("GATHER-SHAPE", DATA, format("data have %d partitions and dst %d", c.operand(DATA).partitions(), c.operand(DST).partitions()),
+      c.fail("GATHER-SHAPE", DATA,
+             format("data have %d partitions and dst %d", c.operand(DATA).partitions(), c.operand(DST).partitions()),
              format("%d", c.operand(DATA).partitions()), format("%d", c.operand(DST).partitions()));
   });
   def.execute(executeGather);

@@ -7,7 +7,7 @@
 namespace glia {
 
 enum { DST, SRC, INDEX_OFFSET, PADDING };
-static constexpr int kGroup = 16;                 // partitions of one GpSimd core; each works on its first
+static constexpr int kGroup = 16; // partitions of one GpSimd core; each works on its first
 
 static void executeNonzero(Exec &x) {
   const Region &src = x.region(SRC);
@@ -22,7 +22,7 @@ static void executeNonzero(Exec &x) {
     if (src.dtype == DType::F32) {
       const float *v = x.readF32(SRC, p);
       for (int64_t i = 0; i < n; ++i)
-        if (v[i] != 0)                            // a NaN is not zero
+        if (v[i] != 0) // a NaN is not zero
           found(i);
     } else {
       const int32_t *v = x.readI32(SRC, p);
@@ -37,15 +37,19 @@ static void executeNonzero(Exec &x) {
   }
 }
 
-INSTRUCTION(nonzero_with_count, "In partitions 0, 16, 32 ...: the positions of non-zero elements, padding, and last their number.") {
+INSTRUCTION(nonzero_with_count,
+            "In partitions 0, 16, 32 ...: the positions of non-zero elements, padding, and last their number.") {
   def.source("nki.isa API reference, nonzero_with_count")
       .engines({Engine::GpSimd})
       .needs("nonzero_with_count")
       .flow(Flow::Row)
-      .slot("dst", SlotKind::InOut, "i32 in SBUF, one element longer than src; partitions that are no multiple of 16 stay as they are")
+      .slot("dst", SlotKind::InOut,
+            "i32 in SBUF, one element longer than src; partitions that are no multiple of 16 stay as they are")
       .slot("src", SlotKind::In, "f32 or i32 in SBUF")
-      .slot("index_offset", SlotKind::Int, "added to every position").orElse(0)
-      .slot("padding", SlotKind::Int, "fills the places after the positions").orElse(-1);
+      .slot("index_offset", SlotKind::Int, "added to every position")
+      .orElse(0)
+      .slot("padding", SlotKind::Int, "fills the places after the positions")
+      .orElse(-1);
   def.rules({"OPERAND-MEMORY", "OPERAND-DTYPE", "OPERAND-LIMIT"}).check([](Check &c) {
     c.in(DST, {Space::Sbuf});
     c.in(SRC, {Space::Sbuf});
@@ -57,7 +61,7 @@ INSTRUCTION(nonzero_with_count, "In partitions 0, 16, 32 ...: the positions of n
     c.within(DST, "its first partition, from src's, modulo 16", (d.partition - s.partition) % kGroup, 0, 0);
   });
   def.execute(executeNonzero);
-  def.cost([](const CostQuery &q) { return q.serial(2 * q.elements(SRC)); });   // no published formula: two passes (assumed)
+  def.cost([](const CostQuery &q) { return q.serial(2 * q.elements(SRC)); }); // no published formula: two passes (assumed)
 }
 
 } // namespace glia

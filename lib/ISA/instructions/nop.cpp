@@ -4,7 +4,10 @@
 namespace glia {
 
 INSTRUCTION(nop, "Does nothing; carries waits and updates.") {
-  def.source("profile schema reference, opcodes NOP and EVENT_SEMAPHORE").everyEngine().unit(Unit::Register).flow(Flow::None);
+  def.source("profile schema reference, opcodes NOP and EVENT_SEMAPHORE")
+      .everyEngine()
+      .unit(Unit::Register)
+      .flow(Flow::None);
   def.execute([](Exec &) {});
   def.cost([](const CostQuery &q) { return q.sequencer(); });
 }

@@ -8,7 +8,7 @@ namespace glia {
 enum { DST, OP, A, B };
 
 static const EnumNames &registerOps() {
-  static constexpr std::string_view kNames[] = {"add", "subtract", "multiply", "and",         "or",
+  static constexpr std::string_view kNames[] = {"add", "subtract", "multiply", "and",        "or",
                                                 "xor", "min",      "max",      "shift_left", "shift_right"};
   static constexpr EnumNames kEnum{"register_op", kNames};
   return kEnum;
@@ -32,8 +32,9 @@ static int32_t compute(int op, int32_t a, int32_t b) {
 }
 
 INSTRUCTION(reg_alu, "dst = a op b on registers: 32 bits, wrapping; min and max are signed, shift_right fills with zeros.") {
-  def.source("architecture guides: register arithmetic of the sequencers; KLR Operators.lean for the operand form; the list of "
-             "operations is assumed")
+  def.source(
+         "architecture guides: register arithmetic of the sequencers; KLR Operators.lean for the operand form; the list of "
+         "operations is assumed")
       .everyEngine()
       .unit(Unit::Register)
       .flow(Flow::None)

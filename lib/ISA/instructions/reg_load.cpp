@@ -6,7 +6,8 @@ namespace glia {
 
 enum { DST, SRC };
 
-INSTRUCTION(reg_load, "A register gets one element of a tensor; integers of 8 and 16 bits are extended, f32 keeps its bits.") {
+INSTRUCTION(reg_load,
+            "A register gets one element of a tensor; integers of 8 and 16 bits are extended, f32 keeps its bits.") {
   def.source("nki.isa API reference, register_load; extension of narrow types is assumed")
       .everyEngine()
       .unit(Unit::Register)

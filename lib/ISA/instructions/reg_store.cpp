@@ -6,7 +6,8 @@ namespace glia {
 
 enum { DST, SRC };
 
-INSTRUCTION(reg_store, "One element of a tensor gets the value of a register; 8 and 16 bits take the low bits, f32 takes the bits.") {
+INSTRUCTION(reg_store,
+            "One element of a tensor gets the value of a register; 8 and 16 bits take the low bits, f32 takes the bits.") {
   def.source("nki.isa API reference, register_store; narrowing is assumed")
       .everyEngine()
       .unit(Unit::Register)

@@ -29,7 +29,9 @@ static void checkSendRecv(Check &c) {
   if (c.engine != Engine::GpSimd)
     c.fail("SENDRECV-GPSIMD", ENGINE, "GpSimd itself starts its DMA", std::string(name(c.engine)), "gpsimd");
   const int size = sizeOf(d.dtype());
-  const int64_t most = c.target.integer(size == 1 ? "limit.sendrecv_bytes_8" : size == 2 ? "limit.sendrecv_bytes_16" : "limit.sendrecv_bytes_32");
+  const int64_t most = c.target.integer(size == 1   ? "limit.sendrecv_bytes_8"
+                                        : size == 2 ? "limit.sendrecv_bytes_16"
+                                                    : "limit.sendrecv_bytes_32");
   c.within(DST, "the number of bytes per partition through GpSimd", d.elements() * size, 1, most);
 }
 
@@ -42,9 +44,12 @@ INSTRUCTION(sendrecv, "Two cores exchange tiles: each core's dst gets the other 
       .flow(Flow::Copy)
       .slot("dst", SlotKind::Out, "where the other core's data go, in SBUF")
       .slot("src", SlotKind::In, "what the other core gets, in SBUF, with dst's shape and type")
-      .slot("pipe", SlotKind::Small, "the n-th exchange on a pipe of one core meets the n-th on that pipe of the other").orElse(0)
-      .choice("engine", exchangeEngines(), "dma, or gpsimd_dma for small tiles, issued by GpSimd").orElse(DMA);
-  def.rules({"LNC2-CORES", "OPERAND-MEMORY", "OPERAND-DTYPE", "SAME-SHAPE", "OPERAND-LIMIT", "SENDRECV-GPSIMD"}).check(checkSendRecv);
+      .slot("pipe", SlotKind::Small, "the n-th exchange on a pipe of one core meets the n-th on that pipe of the other")
+      .orElse(0)
+      .choice("engine", exchangeEngines(), "dma, or gpsimd_dma for small tiles, issued by GpSimd")
+      .orElse(DMA);
+  def.rules({"LNC2-CORES", "OPERAND-MEMORY", "OPERAND-DTYPE", "SAME-SHAPE", "OPERAND-LIMIT", "SENDRECV-GPSIMD"})
+      .check(checkSendRecv);
   def.execute([](Exec &x) {
     const Region &dst = x.region(DST), &src = x.region(SRC);
     const Share share = shareOf(x, dst.partitions, dst.elements * dst.partitions);

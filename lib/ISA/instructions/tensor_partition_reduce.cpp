@@ -29,10 +29,13 @@ static void checkReduce(Check &c) {
            format("%d x %lld", d.partitions(), (long long)d.elements()), format("1 x %lld", (long long)s.elements()));
   for (int slot : {DST, DATA})
     if (sizeOf(c.operand(slot).dtype()) == 8)
-      c.fail("PARTITION-REDUCE", slot, "GpSimd does not reduce 64-bit types", std::string(name(c.operand(slot).dtype())), "at most 32 bits");
+      c.fail("PARTITION-REDUCE", slot, "GpSimd does not reduce 64-bit types", std::string(name(c.operand(slot).dtype())),
+             "at most 32 bits");
   if (c.integer(OP) >= OR && (isFloat(s.dtype()) || d.dtype() != s.dtype()))
-    c.fail("PARTITION-REDUCE", OP, format("a bit operation from %s to %s", std::string(name(s.dtype())).c_str(),
-                                          std::string(name(d.dtype())).c_str()), std::string(name(s.dtype())), "one integer type");
+    c.fail(
+        "PARTITION-REDUCE", OP,
+        format("a bit operation from %s to %s", std::string(name(s.dtype())).c_str(), std::string(name(d.dtype())).c_str()),
+        std::string(name(s.dtype())), "one integer type");
 }
 
 // Partition 0 first, then 1, 2 ...: integers of 32 bits and bits exactly, everything else in fp32.
