@@ -41,6 +41,8 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   rampRate = std::clamp(t.number("cost.tensor_ramp_rate"), 0.01, 1.0);
   hbmPerPs = std::max(t.number("hbm.bytes_per_ns"), 1e-3) / 1000;
 
+  perDmaEngine = 1.0 / std::max(t.dmaEngines, 1);
+
   engines.resize(p.cores * kNumEngines);
   loaded.resize(engines.size());
   loadedAt.resize(engines.size());

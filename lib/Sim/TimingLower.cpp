@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <unordered_map>
 
 namespace glia::timing {
 
@@ -62,11 +60,15 @@ public:
           change[i][o] = std::fabs(now[i] - base[i]);
       }, measure);
     std::array<Share, N> out;
+    bool anyAssumed = false;
     for (int i = 0; i < N; ++i) {
       const double sum = change[i][0] + change[i][1] + change[i][2];
       if (sum > 0)
         out[i] = {change[i][0] / sum, change[i][1] / sum, 0};
+      anyAssumed |= change[i][2] > 0;
     }
+    if (!anyAssumed)
+      return out;
     const std::vector<TargetValue *> &assumed = byOrigin[static_cast<int>(Origin::Assumed)];
     for (size_t k = 0; k < assumed.size(); ++k)
       vary({assumed[k]}, [&](const std::array<double, N> &now) {
@@ -97,6 +99,8 @@ public:
   Lowering(const Program &p, Lowered &out) : p(p), t(*p.target), out(out), sensitivity(t, out.assumedNames) {
     vectorGpsimd = t.has("vector_gpsimd_concurrent");
     vectorScalar = t.has("vector_scalar_psum_concurrent");
+    for (const InstrDef *def : p.opcodes)
+      layouts.push_back(layoutOf(*def));
     extents.resize(p.patterns.size());
     for (size_t i = 0; i < p.patterns.size(); ++i)
       extents[i] = extentOf(p.patterns[i]);
@@ -117,10 +121,9 @@ private:
   Sensitivity sensitivity;
   std::vector<Extent> extents;
   bool vectorGpsimd = false, vectorScalar = false;
-  std::unordered_map<std::string, uint32_t> known; // key words -> cost entry
-  std::string key;
-  uint32_t lastKeyCost = UINT32_MAX;
-  std::string lastKey;
+  struct Known { uint64_t hash; uint32_t first, size, cost; };
+  std::vector<Known> table = std::vector<Known>(1024);
+  std::vector<uint32_t> pool, key;
   Decoded d;
 
   static Extent extentOf(const Pattern &x) {
@@ -138,17 +141,59 @@ private:
       ops[i] = one(core, e, i, s);
   }
 
-  void word(uint32_t w) { key.append(reinterpret_cast<const char *>(&w), 4); }
+  // What the walk over an instruction's words needs of its slots; the definitions themselves are too wide to read a million times.
+  enum class Step : uint8_t { Tensor, Pair, List, Queue, Word, Skip };
+  struct StepOf { Step step; SlotKind kind; };
+  struct Layout { int packedWords = 0; Kind kind = Kind::Compute; std::vector<StepOf> steps; };
+  std::vector<Layout> layouts;
+
+  static Layout layoutOf(const InstrDef &def) {
+    Layout l;
+    int packed = 0;
+    l.kind = kindOf(def);
+    for (const Slot &slot : def.slots) {
+      Step step = Step::Word;
+      switch (slot.kind) {
+      case SlotKind::Enum: case SlotKind::Flag: case SlotKind::Small:
+        ++packed;
+        continue;
+      case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
+      case SlotKind::Scalar: case SlotKind::OptScalar:
+        step = Step::Tensor;
+        break;
+      case SlotKind::RegOrInt:
+        step = Step::Pair;
+        break;
+      case SlotKind::Ints:
+        step = Step::List;
+        break;
+      case SlotKind::Queue:
+        step = Step::Queue;
+        break;
+      case SlotKind::Float: case SlotKind::Int: case SlotKind::Text:
+        break;
+      case SlotKind::RegOut: case SlotKind::RegIn: case SlotKind::Label:
+        step = Step::Skip;
+        break;
+      }
+      l.steps.push_back({step, slot.kind});
+    }
+    l.packedWords = (packed + 3) / 4;
+    return l;
+  }
+
+  void word(uint32_t w) { key.push_back(w); }
 
   // One instruction: its key (everything the cost may depend on, no addresses), its cost, and what replaying it needs.
   Op one(int core, Engine e, uint32_t index, const Stream &s) {
     const Instr &in = s.instrs[index];
     const InstrDef &def = *p.opcodes[in.opcode];
+    const Layout &layout = layouts[in.opcode];
     Op op;
     op.sync = in.sync;
     op.numWaits = in.numWaits;
     op.numUpdates = in.numUpdates;
-    op.kind = kindOf(def);
+    op.kind = layout.kind;
     const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor;   // Tensor reads SBUF and writes PSUM: no chains
     Footprint f;
     uint32_t queue = 0;
@@ -156,17 +201,11 @@ private:
     key.clear();
     word(in.opcode | static_cast<uint32_t>(e) << 16);
     const uint32_t *w = s.words.data() + in.words;
-    int packed = 0;
-    for (const Slot &slot : def.slots)
-      packed += isPackedSlot(slot.kind);
-    for (int i = 0; i < (packed + 3) / 4; ++i)
+    for (int i = 0; i < layout.packedWords; ++i)
       word(*w++);
-    for (const Slot &slot : def.slots) {
-      switch (slot.kind) {
-      case SlotKind::Enum: case SlotKind::Flag: case SlotKind::Small:
-        break;
-      case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
-      case SlotKind::Scalar: case SlotKind::OptScalar:
+    for (const StepOf &x : layout.steps) {
+      switch (x.step) {
+      case Step::Tensor:
         word(w[0]);
         if (w[0] == kAbsentWord) {
           ++w;
@@ -177,24 +216,24 @@ private:
           const Space space = w[1] >> 31 ? p.allocations[w[1] & 0x7FFFFFFFu].space : Space::Hbm;
           word(static_cast<uint32_t>(space));
           if (boxes && space != Space::Hbm)
-            addBox(f, slot.kind, w, space, e);
+            addBox(f, x.kind, w, space, e);
           w += 4;
         }
         break;
-      case SlotKind::RegOrInt:
+      case Step::Pair:
         w += 2;
         break;
-      case SlotKind::Ints:
+      case Step::List:
         for (uint32_t n = *w + 1; n > 0; --n)
           word(*w++);
         break;
-      case SlotKind::Queue:
+      case Step::Queue:
         queue = *w++;
         break;
-      case SlotKind::Float: case SlotKind::Int: case SlotKind::Text:
+      case Step::Word:
         word(*w++);
         break;
-      case SlotKind::RegOut: case SlotKind::RegIn: case SlotKind::Label:
+      case Step::Skip:
         ++w;
         break;
       }
@@ -275,16 +314,38 @@ private:
     return mask;
   }
 
+  // Finds the key among those seen before: open addressing over a pool of all keys.
   uint32_t cost(int core, Engine e, uint32_t index) {
-    if (key == lastKey)
-      return lastKeyCost;
-    auto [it, fresh] = known.try_emplace(key, static_cast<uint32_t>(out.costs.size()));
-    if (fresh) {
-      decode(p, core, e, index, d);
-      out.costs.push_back(evaluate());
+    uint64_t hash = key.size();
+    for (uint32_t w : key)
+      hash = (hash ^ w) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+    for (size_t at = hash & (table.size() - 1);; at = (at + 1) & (table.size() - 1)) {
+      Known &k = table[at];
+      if (k.size == 0) {
+        k = {hash, static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(key.size()), static_cast<uint32_t>(out.costs.size())};
+        pool.insert(pool.end(), key.begin(), key.end());
+        decode(p, core, e, index, d);
+        out.costs.push_back(evaluate());
+        const uint32_t fresh = k.cost;
+        if (2 * out.costs.size() > table.size())
+          rehash();
+        return fresh;
+      }
+      if (k.hash == hash && k.size == key.size() && std::equal(key.begin(), key.end(), pool.begin() + k.first))
+        return k.cost;
     }
-    lastKey = key;
-    return lastKeyCost = it->second;
+  }
+
+  void rehash() {
+    std::vector<Known> old(2 * table.size());
+    old.swap(table);
+    for (const Known &k : old)
+      if (k.size) {
+        size_t at = k.hash & (table.size() - 1);
+        while (table[at].size)
+          at = (at + 1) & (table.size() - 1);
+        table[at] = k;
+      }
   }
 
   CostEntry evaluate() {

@@ -93,7 +93,6 @@ struct QueueRun {
   bool active = false;
   Pending current;
   Ps started = 0;
-  double finish = 0;                               // on the core's virtual clock
   Ps notBefore = 0;                                // spacing after the previous start
   Path notBeforePath;
   uint8_t blockedEngines = 0;                      // engines that wait for room
@@ -104,10 +103,11 @@ struct QueueRun {
 
 // The transfers of a core share its DMA engines and HBM: all slow down by one factor, so one virtual clock orders their ends.
 struct DmaRun {
-  double virtualNow = 0, slowdown = 1;             // slowdown <= 1
+  double virtualNow = 0, slow = 1, speed = 1;      // slow >= 1, speed its inverse
   Ps at = 0;
   double engines = 0, hbmBytesPerPs = 0;           // demand of the active transfers
-  std::vector<uint32_t> active;                    // queues
+  struct Active { double time = 0; uint32_t queue = 0; };
+  Fifo<Active> active;                             // by their ends on the virtual clock
   Fifo<Update> done;
 };
 
@@ -156,6 +156,7 @@ private:
   double rampRate = 1;
   Share rampShare;
   double hbmPerPs = 1;                             // of a pair of cores
+  double perDmaEngine = 1;                         // 1 / number of DMA engines
 
   // Lanes of the event tree.
   uint32_t issueLane(uint32_t engine) const { return engine; }

@@ -42,6 +42,7 @@ struct Transfer {
   Ps work = 0;                                     // per engine that takes part
   int engines = 1;
   int64_t bytes = 0, hbmRead = 0, hbmWritten = 0;
+  double hbmPerPs = 0;                             // bytes asked of HBM
   uint8_t dge = 0;                                 // index into dgeNames(): none, swdge, hwdge
   Share share;
 };

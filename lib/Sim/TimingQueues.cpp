@@ -61,28 +61,22 @@ void Machine::startTransfer(uint32_t i) {
     q.notBeforePath.add(queueSpacing.time, queueSpacing.share);
   }
   DmaRun &d = dmas[q.core];
-  d.virtualNow += static_cast<double>(now - d.at) * d.slowdown;
+  d.virtualNow += static_cast<double>(now - d.at) * d.speed;
   d.at = now;
-  q.finish = d.virtualNow + static_cast<double>(x.work);
-  d.active.push_back(i);
+  d.active.insert({d.virtualNow + static_cast<double>(x.work), i});
   d.engines += x.engines;
-  d.hbmBytesPerPs += static_cast<double>(x.hbmRead + x.hbmWritten) / static_cast<double>(std::max<Ps>(x.work, 1));
+  d.hbmBytesPerPs += x.hbmPerPs;
   share(q.core);
 }
 
 void Machine::endTransfer(int core) {
   DmaRun &d = dmas[core];
-  size_t first = 0;
-  for (size_t k = 1; k < d.active.size(); ++k)
-    if (queues[d.active[k]].finish < queues[d.active[first]].finish)
-      first = k;
-  const uint32_t i = d.active[first];
-  d.active[first] = d.active.back();
-  d.active.pop_back();
+  const uint32_t i = d.active.front().queue;
+  d.active.pop();
   QueueRun &q = queues[i];
   const Transfer &x = *q.current.transfer;
   d.engines -= x.engines;
-  d.hbmBytesPerPs -= static_cast<double>(x.hbmRead + x.hbmWritten) / static_cast<double>(std::max<Ps>(x.work, 1));
+  d.hbmBytesPerPs -= x.hbmPerPs;
   if (d.active.empty())
     d.engines = d.hbmBytesPerPs = 0;               // no rounding left over
 
@@ -116,25 +110,27 @@ void Machine::endTransfer(int core) {
 
 // The active transfers of a core slow down alike: by the engines they share, and by the HBM that the pair of cores shares.
 void Machine::share(int core) {
-  const int first = core & ~1, last = std::min<int>(first + 2, static_cast<int>(dmas.size()));
+  const int firstCore = core & ~1, lastCore = std::min<int>(firstCore + 2, static_cast<int>(dmas.size()));
   double demand = 0;
-  std::array<double, 2> slowdown{};
-  for (int c = first; c < last; ++c) {
-    DmaRun &d = dmas[c];
-    d.virtualNow += static_cast<double>(now - d.at) * d.slowdown;
-    d.at = now;
-    slowdown[c - first] = d.engines > t.dmaEngines ? t.dmaEngines / d.engines : 1;
-    demand += d.hbmBytesPerPs * slowdown[c - first];
+  std::array<double, 2> slow{};
+  for (int c = firstCore; c < lastCore; ++c) {
+    const DmaRun &d = dmas[c];
+    slow[c - firstCore] = std::max(1.0, d.engines * perDmaEngine);
+    demand += d.hbmBytesPerPs / slow[c - firstCore];
   }
-  const double hbm = demand > hbmPerPs ? hbmPerPs / demand : 1;
-  for (int c = first; c < last; ++c) {
+  const double hbm = demand > hbmPerPs ? demand / hbmPerPs : 1;
+  for (int c = firstCore; c < lastCore; ++c) {
     DmaRun &d = dmas[c];
-    d.slowdown = slowdown[c - first] * hbm;
-    double finish = -1;
-    for (uint32_t q : d.active)
-      if (finish < 0 || queues[q].finish < finish)
-        finish = queues[q].finish;
-    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(std::max(finish - d.virtualNow, 0.0) / d.slowdown + 0.5));
+    const double s = slow[c - firstCore] * hbm;
+    if (c != core && s == d.slow)
+      continue;                                    // the other core goes on as it was
+    d.virtualNow += static_cast<double>(now - d.at) * d.speed;
+    d.at = now;
+    if (s != d.slow) {
+      d.slow = s;
+      d.speed = 1 / s;
+    }
+    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(std::max(d.active.front().time - d.virtualNow, 0.0) * s + 0.5));
   }
 }
 

@@ -89,6 +89,7 @@ Transfer transferOf(const Program &p, const Decoded &d, const Target &t) {
   out.engines = static_cast<int>(std::clamp((rows + perEngine - 1) / perEngine, 1.0, static_cast<double>(t.dmaEngines)));
   const double each = std::max(1.0, descriptors / out.engines);
   out.work = toPs(each * std::max(t.number("dma.descriptor_floor"), bytesEach / rate));
+  out.hbmPerPs = static_cast<double>(out.hbmRead + out.hbmWritten) / static_cast<double>(std::max<Ps>(out.work, 1));
   return out;
 }
 
