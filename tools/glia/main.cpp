@@ -1,2 +1,37 @@
-#include <cstdio>
-int main() { std::puts("glia"); }
+// The command line. Wrong usage ends with status 2, everything else that is wrong with status 1, on stderr.
+#include "Tool.h"
+
+#include <iostream>
+#include <new>
+
+using namespace glia;
+using namespace glia::tool;
+
+int main(int argc, char **argv) {
+  Tool tool;
+  CLI::App app{"glia: verifies, runs and times programs for Trainium NeuronCores.", "glia"};
+  app.set_version_flag("--version", "glia " GLIA_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  std::string form = "text";
+  app.add_option("--diagnostics", form, "How errors are printed on stderr: text or json")->check(CLI::IsMember({"text", "json"}));
+  app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
+  for (auto add : {addAsm, addDis, addVerify, addRun, addProfile, addRules, addExplain, addTargets, addIsa})
+    add(app, tool);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  tool.jsonDiagnostics = form == "json";
+  try {
+    return tool.command();
+  } catch (const Error &e) {
+    print(tool, e.diagnostics());
+  } catch (const std::bad_alloc &) {
+    print(tool, Error("MEMORY", "there is not enough memory for this program").diagnostics());
+  } catch (const std::exception &e) {
+    print(tool, Error("INTERNAL", e.what(), "This is a bug in glia; please report it with the command and its files.").diagnostics());
+  }
+  return 1;
+}

@@ -1,0 +1,16 @@
+// Inputs and outputs of a program as NumPy files, and the summary that `glia run` prints.
+#pragma once
+#include "glia/Program/Program.h"
+#include "glia/Sim/Simulator.h"
+
+#include <string>
+#include <vector>
+
+namespace glia::tool {
+
+TensorData readInputs(const Program &p, const std::vector<std::string> &arguments);      // "x=x.npy" or "all.npz"
+void checkOutputs(const Program &p, const std::vector<std::string> &arguments);          // before anything runs
+void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::string> &arguments);
+std::string summary(const Program &p, const TensorData &outputs);
+
+} // namespace glia::tool

@@ -1,0 +1,88 @@
+#include "Tool.h"
+#include "glia/Runtime/Docs.h"
+
+#include <set>
+
+namespace glia::tool {
+
+static const char *originName(Origin o) {
+  static constexpr const char *kNames[] = {"documented", "derived", "assumed"};
+  return kNames[static_cast<int>(o)];
+}
+
+static std::string table(const Target &t) {
+  std::string out = t.name + ": " + t.summary + "\n";
+  for (const auto &[key, v] : t.values)
+    out += format("  %-40s %14.10g %-8s %-10s %s\n", key.c_str(), v.number, v.unit.c_str(), originName(v.origin), v.source.c_str());
+  for (const ActivationSet &s : t.activationSets) {
+    out += "  activation set " + s.name + " (" + originName(s.origin) + "):";
+    for (const std::string &f : s.functions)
+      out += " " + f;
+    out += "\n";
+  }
+  return out;
+}
+
+static std::string difference(const Target &a, const Target &b) {
+  std::set<std::string> keys;
+  for (const Target *t : {&a, &b})
+    for (const auto &entry : t->values)
+      keys.insert(entry.first);
+  auto show = [](const Target &t, const std::string &key) {
+    auto it = t.values.find(key);
+    return it == t.values.end() ? std::string("-") : format("%.10g", it->second.number);
+  };
+  std::string out = format("%-40s %14s %14s\n", "", a.name.c_str(), b.name.c_str());
+  for (const std::string &key : keys)
+    if (show(a, key) != show(b, key))
+      out += format("%-40s %14s %14s\n", key.c_str(), show(a, key).c_str(), show(b, key).c_str());
+  auto sets = [](const Target &t) {
+    std::set<std::string> s;
+    for (const ActivationSet &x : t.activationSets) {
+      std::string line = x.name + ":";
+      for (const std::string &f : x.functions)
+        line += " " + f;
+      s.insert(line);
+    }
+    return s;
+  };
+  const auto sa = sets(a), sb = sets(b);
+  for (const std::string &s : sa)
+    if (!sb.count(s))
+      out += "activation set only in " + a.name + ": " + s + "\n";
+  for (const std::string &s : sb)
+    if (!sa.count(s))
+      out += "activation set only in " + b.name + ": " + s + "\n";
+  return out;
+}
+
+void addTargets(CLI::App &app, Tool &tool) {
+  struct Options { std::string name; std::vector<std::string> diff; bool json = false, toml = false; };
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("targets", "Lists targets, or shows one with the origin of every value");
+  c->add_option("name", o->name, "A built-in target or a target file");
+  CLI::Option *json = c->add_flag("--json", o->json, "As JSON");
+  CLI::Option *toml = c->add_flag("--toml", o->toml, "The target file itself, to start one's own from")->excludes(json);
+  c->add_option("--diff", o->diff, "What differs between two targets")->expected(2)->excludes(json)->excludes(toml);
+  c->footer("Example: glia targets trn2 --json\n         glia targets --diff trn1 trn3");
+  c->callback([o, &tool] {
+    if (o->toml && o->name.empty())
+      throw CLI::ValidationError("--toml", "needs the name of a target");
+    tool.command = [o] {
+      if (!o->diff.empty()) {
+        write(difference(*loadTarget(o->diff[0]), *loadTarget(o->diff[1])));
+      } else if (!o->name.empty()) {
+        const auto t = loadTarget(o->name);
+        write(o->toml ? t->text : o->json ? targetJson(*t) + "\n" : table(*t));
+      } else if (o->json) {
+        write(targetsJson() + "\n");
+      } else {
+        for (const std::string &n : builtinTargets())
+          write(format("%-8s %s\n", n.c_str(), loadTarget(n)->summary.c_str()));
+      }
+      return 0;
+    };
+  });
+}
+
+} // namespace glia::tool

@@ -1,0 +1,54 @@
+// What the commands share. Each command is one file with one function that adds it to the application.
+#pragma once
+#include "glia/Program/Program.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <CLI/CLI.hpp>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace glia::tool {
+
+struct Tool {
+  bool jsonDiagnostics = false;
+  std::function<int()> command;            // set by the parsed command; its result is the exit status
+};
+
+void addAsm(CLI::App &app, Tool &tool);
+void addDis(CLI::App &app, Tool &tool);
+void addVerify(CLI::App &app, Tool &tool);
+void addRun(CLI::App &app, Tool &tool);
+void addProfile(CLI::App &app, Tool &tool);
+void addRules(CLI::App &app, Tool &tool);
+void addExplain(CLI::App &app, Tool &tool);
+void addTargets(CLI::App &app, Tool &tool);
+void addIsa(CLI::App &app, Tool &tool);
+
+// A program file or an assembly text; `target` (may be empty) overrides the one in it.
+Program loadProgram(const std::string &path, const std::string &target);
+void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics);     // on stderr, as text or JSON
+void write(std::string_view text);                                            // to stdout; throws Error FILE-WRITE
+std::string grouped(uint64_t n);                                              // 1,234,567
+
+// Verifies, prints what is wrong; true if the program is proved.
+bool verified(const Tool &tool, const Program &p, bool requireProved = false);
+
+// "what: 3 s" on stderr for anything over two seconds, when stderr is a terminal.
+class Progress {
+public:
+  explicit Progress(std::string what);
+  ~Progress();
+
+private:
+  std::mutex lock;
+  std::condition_variable wake;
+  bool stop = false;
+  std::thread thread;
+};
+
+} // namespace glia::tool

@@ -1,0 +1,63 @@
+#include "Tool.h"
+#include "glia/Program/Decode.h"
+#include "glia/Verify/Verify.h"
+
+namespace glia::tool {
+
+static std::string counts(const Program &p, const VerifyResult &r) {
+  uint64_t n[3] = {};
+  for (const DynamicAccess &a : r.dynamicAccesses)
+    ++n[static_cast<int>(a.proof)];
+  std::string out = grouped(p.instructionCount()) + " instructions on " + p.target->name;
+  if (r.dynamicAccesses.empty())
+    return out + ", no dynamic accesses";
+  return out + "; dynamic accesses: " + grouped(n[0]) + " proved, " + grouped(n[1]) + " skip out-of-range elements, " + grouped(n[2]) + " may trap";
+}
+
+static std::string verdicts(const Program &p, const VerifyResult &r) {
+  static constexpr const char *kProof[] = {"proved", "skips out-of-range elements", "may trap"};
+  std::string out;
+  Decoded d;
+  for (const DynamicAccess &a : r.dynamicAccesses) {
+    decode(p, a.core, a.engine, a.index, d);
+    out += "  " + std::string(kProof[static_cast<int>(a.proof)]) + ": core " + std::to_string(a.core) + " " + std::string(name(a.engine)) +
+           " instruction " + std::to_string(a.index) + " " + std::string(d.def->name);
+    if (a.slot >= 0 && a.slot < static_cast<int>(d.def->slots.size()))
+      out += " " + std::string(d.def->slots[a.slot].name);
+    out += (a.why.empty() ? "" : " (" + a.why + ")") + "\n";
+  }
+  return out;
+}
+
+void addVerify(CLI::App &app, Tool &tool) {
+  struct Options { std::string file, target; bool requireProved = false, accesses = false; };
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("verify", "Proves a program against every rule, or prints all violations");
+  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
+  c->add_option("--target", o->target, "Verify for this target instead of the program's own");
+  c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
+  c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
+  c->footer("Example: glia verify softmax.glia --require-proved");
+  c->callback([o, &tool] {
+    tool.command = [o, &tool] {
+      const Program p = loadProgram(o->file, o->target);
+      VerifyResult r;
+      {
+        Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
+        VerifyOptions options;
+        options.requireProved = o->requireProved;
+        r = verify(p, options);
+      }
+      if (!r.ok()) {
+        print(tool, r.diagnostics);
+        return 1;
+      }
+      write(o->file + ": proved; " + counts(p, r) + "\n");
+      if (o->accesses)
+        write(verdicts(p, r));
+      return 0;
+    };
+  });
+}
+
+} // namespace glia::tool
