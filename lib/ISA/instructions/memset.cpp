@@ -5,6 +5,7 @@
 #include "glia/Numerics/Convert.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -3,6 +3,8 @@
 #include "glia/ISA/EngineCost.h"
 #include "glia/ISA/Exec.h"
 
+#include <algorithm>
+
 namespace glia {
 
 enum { DST, DATA, VALS };

@@ -4,6 +4,7 @@
 #include "glia/ISA/EngineCost.h"
 #include "glia/ISA/Exec.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace glia {
