@@ -8,16 +8,16 @@ namespace {
 
 class Guard final : public Check {
 public:
-  Guard(const Program &p, const Prepared &x) : Check(*x.d.def, *p.target, x.d.engine, static_cast<int>(p.cores)), program(p), x(x) {}
+  Guard(const Program &p, const Prepared &x)
+      : Check(*x.d.def, *p.target, x.d.engine, static_cast<int>(p.cores)), program(p), x(x), infos(storage()) {
+    infos.assign(x.d.values.size(), {});
+  }
 
   const OperandInfo &operand(int slot) const override {
-    if (infos.size() < x.d.values.size())
-      infos.resize(x.d.values.size()), filled.resize(x.d.values.size());
     OperandInfo &o = infos[slot];
-    if (filled[slot])
-      return o;
-    filled[slot] = true;
     const Value &v = x.d.values[slot];
+    if (o.present || v.kind == Value::Absent)
+      return o;
     o.present = v.kind != Value::Absent;
     o.immediate = v.kind == Value::Float;
     o.number = v.number;
@@ -53,8 +53,11 @@ public:
 private:
   const Program &program;
   const Prepared &x;
-  mutable std::vector<OperandInfo> infos;
-  mutable std::vector<bool> filled;
+  std::vector<OperandInfo> &infos;
+  static std::vector<OperandInfo> &storage() {     // kept: this runs once per instruction
+    static thread_local std::vector<OperandInfo> v;
+    return v;
+  }
 };
 
 } // namespace

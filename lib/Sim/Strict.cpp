@@ -67,6 +67,7 @@ Strict::Strict(const Program &p, const TensorData &inputs, const RunOptions &opt
   engines.resize(engineCount);
   loadedSets.resize(p.cores);
   lastTouch.resize(p.cores);
+  concurrent = {p.target->has("vector_gpsimd_concurrent"), p.target->has("vector_scalar_psum_concurrent")};
   exec.recorder = this;
 }
 

@@ -111,6 +111,7 @@ private:
   std::vector<std::set<int>> loadedSets;          // by core
   struct Serial { uint32_t time = 0; InstrId by; };
   std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch;   // [core][sbuf, psum][engine]
+  std::array<bool, 2> concurrent{};               // sbuf: Vector and GpSimd, psum: Vector and Scalar
   void beforeRegisters(const StreamState &s, const Prepared &x) override;
   void checkTables(const StreamState &s, const Prepared &x);
   void countTables(const StreamState &s, const Prepared &x);

@@ -62,14 +62,13 @@ void Strict::checkSerial(const StreamState &s, const Prepared &x) {
   struct Pair {
     Space space;
     Engine a, b;
-    const char *feature;
   };
-  static constexpr Pair kPairs[] = {{Space::Sbuf, Engine::Vector, Engine::GpSimd, "vector_gpsimd_concurrent"},
-                                    {Space::Psum, Engine::Vector, Engine::Scalar, "vector_scalar_psum_concurrent"}};
+  static constexpr Pair kPairs[] = {{Space::Sbuf, Engine::Vector, Engine::GpSimd},
+                                    {Space::Psum, Engine::Vector, Engine::Scalar}};
   if (x.d.def->unit != Unit::Compute)
     return;
   for (const Pair &pair : kPairs) {
-    if ((s.engine != pair.a && s.engine != pair.b) || program.target->has(pair.feature))
+    if ((s.engine != pair.a && s.engine != pair.b) || concurrent[static_cast<int>(pair.space)])
       continue;
     bool touches = false;
     for (const Value &v : x.d.values)
