@@ -1,6 +1,7 @@
 // Predicted runs for Python.
 #include "Bindings.h"
 #include "glia/Program/Program.h"
+#include "glia/Runtime/Profile.h"
 #include "glia/Sim/Timing.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -77,7 +78,8 @@ nb::dict origins(const Prediction &p) {
 } // namespace
 
 void bindProfiles(nb::module_ &m) {
-  nb::class_<Prediction>(m, "Prediction")
+  nb::class_<Prediction> profile(m, "Prediction");
+  profile
       .def_prop_ro("total", [](const Prediction &p) { return p.result.total; })
       .def_prop_ro("launch", [](const Prediction &p) { return p.result.launch; })
       .def_prop_ro("instructions", [](const Prediction &p) { return p.result.instructions; })
@@ -87,6 +89,13 @@ void bindProfiles(nb::module_ &m) {
       .def_prop_ro("timeline", &timeline)
       .def_prop_ro("origins", &origins)
       .def_prop_ro("assumed_parameters", [](const Prediction &p) { return p.result.assumedParameters; });
+  profile.def("summary", [](const Prediction &p) { return profileText(*p.program, p.result); })
+      .def("html", [](const Prediction &p) { return profileHtml(*p.program, p.result); })
+      .def("json", [](const Prediction &p) { return profileJson(*p.program, p.result); })
+      .def("trace", [](const Prediction &p) {
+        const std::string bytes = profilePerfetto(*p.program, p.result);
+        return nb::bytes(bytes.data(), bytes.size());
+      });
   m.def("predict", &predict);
 }
 

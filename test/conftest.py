@@ -1,0 +1,6 @@
+"""Settings for every Python test."""
+
+import os
+
+# The sanitized module needs its runtime preloaded into Python; programs that tests start bring their own.
+os.environ.pop("LD_PRELOAD", None)
