@@ -102,11 +102,7 @@ template <class F, bool Wide> struct Apply {
       return oneNaN(d, F()(d, x));
   }
   template <class V> static HWY_NOINLINE V wide(Df d, V x) {   // not inline: long, and the row loop has it several times
-    const hn::Half<Df> dh;
-    const hn::Rebind<double, decltype(dh)> dd;
-    const auto low = F()(dd, hn::PromoteTo(dd, hn::LowerHalf(dh, x)));
-    const auto high = F()(dd, hn::PromoteTo(dd, hn::UpperHalf(dh, x)));
-    return hn::Combine(d, narrow(dh, high), narrow(dh, low));
+    return inDouble<F>(d, x);
   }
 };
 

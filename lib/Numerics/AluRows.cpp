@@ -40,11 +40,7 @@ OPERATION(Reciprocal) { return oneNaN(d, hn::Div(hn::Set(d, 1.0f), a)); } };
 // Computed in fp64 on the two halves. A call each: these are long.
 template <class F> struct Wide {
   template <class D, class V> HWY_NOINLINE V operator()(D d, V a, V b) const {
-    const hn::Half<D> dh;
-    const hn::Rebind<double, decltype(dh)> dd;
-    const auto low = F()(dd, hn::PromoteTo(dd, hn::LowerHalf(dh, a)), hn::PromoteTo(dd, hn::LowerHalf(dh, b)));
-    const auto high = F()(dd, hn::PromoteTo(dd, hn::UpperHalf(dh, a)), hn::PromoteTo(dd, hn::UpperHalf(dh, b)));
-    return oneNaN(d, hn::Combine(d, narrow(dh, high), narrow(dh, low)));
+    return oneNaN(d, inDouble<F>(d, a, b));
   }
 };
 OPERATION(Power64) { return pow64(d, a, b); } };
@@ -109,12 +105,13 @@ template <class Op, class T> HWY_NOINLINE void combine(T *a, const T *b, int64_t
 
 // Lane j takes lane j + half, until one is left.
 template <class Op, class D> HWY_INLINE hn::TFromD<D> fold(D, hn::Vec<D> v) {
-  if constexpr (kLanes<D> == 1) {
-    return hn::GetLane(v);
-  } else {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kLanes<D> > 1) {
     const hn::Half<D> dh;
     return fold<Op>(dh, Op()(dh, hn::LowerHalf(dh, v), hn::UpperHalf(dh, v)));
-  }
+  } else
+#endif
+    return hn::GetLane(v);
 }
 
 // The same in memory, for fewer than 64 elements: a lane that has no partner stays as it is.

@@ -50,6 +50,20 @@ template <class D, class V> HWY_INLINE hn::Vec<D> narrow(D d, V v) {
 #endif
 }
 
+// F on fp32 vectors, computed in fp64: a vector widens to two, one element (the plain C++ set) to one.
+template <class F, class D, class... V> HWY_INLINE hn::Vec<D> inDouble(D d, V... v) {
+#if HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<double, D> dd;
+  return narrow(d, F()(dd, hn::PromoteTo(dd, v)...));
+#else
+  const hn::Half<D> dh;
+  const hn::Rebind<double, decltype(dh)> dd;
+  const auto low = F()(dd, hn::PromoteTo(dd, hn::LowerHalf(dh, v))...);
+  const auto high = F()(dd, hn::PromoteTo(dd, hn::UpperHalf(dh, v))...);
+  return hn::Combine(d, narrow(dh, high), narrow(dh, low));
+#endif
+}
+
 // Hosts differ in the sign and payload of the NaN they make; ours is always 0x7FC00000.
 template <class D, class V = hn::Vec<D>> HWY_INLINE V oneNaN(D d, V v) {
   const hn::RebindToUnsigned<D> du;
