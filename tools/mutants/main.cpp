@@ -3,7 +3,7 @@
 #include "Inputs.h"
 #include "Mutate.h"
 #include "glia/Program/Assembler.h"
-#include "glia/Sim/Simulator.h"
+#include "glia/Runtime/FootprintCheck.h"
 #include "glia/Verify/Verify.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed) {
   o.strict = true;
   o.seed = seed;
   o.maxSteps = 2'000'000;
-  const RunResult r = run(p, inputs, o);
+  const RunResult r = runChecked(p, inputs, o);
   Outcome out;
   if (r.fault)
     out.fault = r.fault->code;
