@@ -3,7 +3,7 @@
 #include "Bindings.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
-#include "glia/Sim/Simulator.h"
+#include "glia/Runtime/FootprintCheck.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
 
@@ -85,7 +85,7 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
   RunResult r;
   {
     nb::gil_scoped_release release;
-    r = run(p, in, options);
+    r = runChecked(p, in, options);
   }
   if (!r.printed.empty())
     nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
