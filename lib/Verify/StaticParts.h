@@ -42,6 +42,9 @@ void checkDeclarations(const Program &p, Reporter &r);
 // side for others.
 bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb, int64_t startB);
 
+// ControlRules.cpp
+void checkLoops(const Program &p, int core, Engine engine, Reporter &r);
+
 // SyncRules.cpp: semaphore operations and queues.
 class SyncRules {
 public:

@@ -51,7 +51,7 @@ public:
   void run() {
     for (uint32_t c = 0; c < p.cores; ++c)
       for (int e = 0; e < kNumEngines && !r.full(); ++e)
-        runStream(static_cast<int>(c), static_cast<Engine>(e));
+        runStream(static_cast<int>(c), static_cast<Engine>(e)), checkLoops(p, static_cast<int>(c), static_cast<Engine>(e), r);
   }
 
 private:

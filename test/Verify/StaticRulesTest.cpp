@@ -118,6 +118,18 @@ TEST(Operands, TypesThatAreRefusedByName) {
   }
 }
 
+TEST(Loops, LabelsNameEachOther) {
+  Builder b(loadTarget("trn2"));
+  b.emit(Engine::Vector, "loop").reg("iv", 0).set("count", 4).set("end", 0);
+  b.emit(Engine::Vector, "end_loop").set("begin", 0);
+  EXPECT_EQ(codes(b.finish()), Codes{"CONTROL-FORM"});
+}
+
+TEST(Loops, CountsFromRegistersAreNotWalkedForever) {
+  EXPECT_EQ(codes("input n : i32[1] range 2147483647 2147483647\nvector reg_load dst=r1 src=n\n"
+                  "vector loop iv=r0 count=r1\nvector nop\nvector end_loop"), Codes{});
+}
+
 // ---- reports -------------------------------------------------------------------------------------------------------------
 
 TEST(Reports, PlaceContextAndAdvice) {
