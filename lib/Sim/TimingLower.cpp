@@ -124,6 +124,7 @@ private:
   struct Known { uint64_t hash; uint32_t first, size, cost; };
   std::vector<Known> table = std::vector<Known>(1024);
   std::vector<uint32_t> pool, key;
+  Footprint f;                                     // of the instruction at hand
   Decoded d;
 
   static Extent extentOf(const Pattern &x) {
@@ -136,9 +137,9 @@ private:
   void stream(int core, Engine e) {
     const Stream &s = p.stream(core, e);
     std::vector<Op> &ops = out.streams[core * kNumEngines + static_cast<int>(e)];
-    ops.resize(s.instrs.size());
+    ops.reserve(s.instrs.size());
     for (uint32_t i = 0; i < s.instrs.size(); ++i)
-      ops[i] = one(core, e, i, s);
+      ops.push_back(one(core, e, i, s));
   }
 
   // What the walk over an instruction's words needs of its slots; the definitions themselves are too wide to read a million times.
@@ -195,7 +196,8 @@ private:
     op.numUpdates = in.numUpdates;
     op.kind = layout.kind;
     const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor;   // Tensor reads SBUF and writes PSUM: no chains
-    Footprint f;
+    f.numWritten = f.numRead = 0;
+    f.ports = 0;
     uint32_t queue = 0;
 
     key.clear();
@@ -216,7 +218,7 @@ private:
           const Space space = w[1] >> 31 ? p.allocations[w[1] & 0x7FFFFFFFu].space : Space::Hbm;
           word(static_cast<uint32_t>(space));
           if (boxes && space != Space::Hbm)
-            addBox(f, x.kind, w, space, e);
+            addBox(x.kind, w, space, e);
           w += 4;
         }
         break;
@@ -275,7 +277,7 @@ private:
     return Kind::Compute;
   }
 
-  void addBox(Footprint &f, SlotKind kind, const uint32_t *w, Space space, Engine e) {
+  void addBox(SlotKind kind, const uint32_t *w, Space space, Engine e) {
     const Allocation &a = p.allocations[w[1] & 0x7FFFFFFFu];
     const Pattern &pattern = p.patterns[w[0]];
     const Extent &x = extents[w[0]];
@@ -317,8 +319,12 @@ private:
   // Finds the key among those seen before: open addressing over a pool of all keys.
   uint32_t cost(int core, Engine e, uint32_t index) {
     uint64_t hash = key.size();
-    for (uint32_t w : key)
-      hash = (hash ^ w) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+    size_t i = 0;
+    for (; i + 1 < key.size(); i += 2)
+      hash = (hash ^ (key[i] | static_cast<uint64_t>(key[i + 1]) << 32)) * 0x9E3779B97F4A7C15u;
+    if (i < key.size())
+      hash = (hash ^ key[i]) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
     for (size_t at = hash & (table.size() - 1);; at = (at + 1) & (table.size() - 1)) {
       Known &k = table[at];
       if (k.size == 0) {

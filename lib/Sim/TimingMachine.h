@@ -188,6 +188,7 @@ private:
   void barrier(EngineRun &e, uint32_t s, const Op &op, Ps start, const Path &path);
   void arm(uint32_t q);
   void startTransfer(uint32_t q);
+  void begin(uint32_t q);
   void endTransfer(int core);
   void share(int core);
   void pushDone(int core, const Update &u);

@@ -46,6 +46,12 @@ void Machine::arm(uint32_t i) {
 }
 
 void Machine::startTransfer(uint32_t i) {
+  begin(i);
+  share(queues[i].core);
+}
+
+// The first waiting transfer of a queue becomes active; the caller shares the bandwidth anew.
+void Machine::begin(uint32_t i) {
   QueueRun &q = queues[i];
   q.current = q.waiting.front();
   q.waiting.pop();
@@ -66,7 +72,6 @@ void Machine::startTransfer(uint32_t i) {
   d.active.insert({d.virtualNow + static_cast<double>(x.work), i});
   d.engines += x.engines;
   d.hbmBytesPerPs += x.hbmPerPs;
-  share(q.core);
 }
 
 void Machine::endTransfer(int core) {
@@ -104,7 +109,10 @@ void Machine::endTransfer(int core) {
     const uint32_t s = static_cast<uint32_t>(core * kNumEngines + __builtin_ctz(w));
     unblock(engines[s], s, now, path, i, 0);
   }
-  arm(i);
+  if (!q.waiting.empty() && q.waiting.front().ready <= now && q.notBefore <= now)
+    begin(i);
+  else
+    arm(i);
   share(core);
 }
 
