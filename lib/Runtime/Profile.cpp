@@ -10,7 +10,8 @@ namespace glia {
 std::string describeInstruction(const Program &p, int core, Engine e, uint32_t index) {
   const Instr &in = p.stream(core, e).instrs[index];
   const InstrOrigin &o = p.origins[in.origin];
-  std::string s = format("core %d %s #%u %s", core, std::string(name(e)).c_str(), index, std::string(p.opcodes[in.opcode]->name).c_str());
+  std::string s = format("core %d %s #%u %s", core, std::string(name(e)).c_str(), index,
+                         std::string(p.opcodes[in.opcode]->name).c_str());
   const std::string &kernel = p.strings[o.kernel], &file = p.strings[o.file];
   std::string from = kernel;
   if (!file.empty())
@@ -19,17 +20,23 @@ std::string describeInstruction(const Program &p, int core, Engine e, uint32_t i
 }
 
 static std::string time(double ns) {
-  return ns < 1e3 ? format("%.0f ns", ns) : ns < 1e6 ? format("%.2f us", ns / 1e3) : ns < 1e9 ? format("%.3f ms", ns / 1e6) : format("%.3f s", ns / 1e9);
+  return ns < 1e3   ? format("%.0f ns", ns)
+         : ns < 1e6 ? format("%.2f us", ns / 1e3)
+         : ns < 1e9 ? format("%.3f ms", ns / 1e6)
+                    : format("%.3f s", ns / 1e9);
 }
 
 static std::string size(double bytes) {
-  return bytes < 1e3 ? format("%.0f B", bytes) : bytes < 1e6 ? format("%.1f kB", bytes / 1e3) : bytes < 1e9 ? format("%.2f MB", bytes / 1e6) : format("%.3f GB", bytes / 1e9);
+  return bytes < 1e3   ? format("%.0f B", bytes)
+         : bytes < 1e6 ? format("%.1f kB", bytes / 1e3)
+         : bytes < 1e9 ? format("%.2f MB", bytes / 1e6)
+                       : format("%.3f GB", bytes / 1e9);
 }
 
 std::string profileText(const Program &p, const TimingResult &r) {
   const double total = r.total > 0 ? r.total : 1;
-  std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(), p.target->name.c_str(),
-                         (unsigned long long)r.instructions, time(r.launch).c_str());
+  std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(),
+                         p.target->name.c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
   s += "\nengine or queue                       busy     share  instructions       bytes\n";
   for (const LaneUse &l : r.lanes)
     if (l.instructions)
@@ -39,9 +46,9 @@ std::string profileText(const Program &p, const TimingResult &r) {
   for (const LaneUse &l : r.lanes)
     dma += static_cast<double>(l.bytes);
   const double hbm = static_cast<double>(r.hbmBytesRead + r.hbmBytesWritten);
-  s += format("\nDMA  %s, %.1f GB/s on average\nHBM  %s read, %s written, %.1f GB/s on average (of %.0f)\n", size(dma).c_str(), dma / total,
-              size(static_cast<double>(r.hbmBytesRead)).c_str(), size(static_cast<double>(r.hbmBytesWritten)).c_str(), hbm / total,
-              p.target->number("hbm.bytes_per_ns"));
+  s += format("\nDMA  %s, %.1f GB/s on average\nHBM  %s read, %s written, %.1f GB/s on average (of %.0f)\n",
+              size(dma).c_str(), dma / total, size(static_cast<double>(r.hbmBytesRead)).c_str(),
+              size(static_cast<double>(r.hbmBytesWritten)).c_str(), hbm / total, p.target->number("hbm.bytes_per_ns"));
   if (!r.longestStalls.empty()) {
     s += "\nlongest stalls\n";
     for (size_t i = 0; i < r.longestStalls.size() && i < 10; ++i) {
@@ -51,7 +58,8 @@ std::string profileText(const Program &p, const TimingResult &r) {
                   describeInstruction(p, x.core, x.engine, x.index).c_str(), x.reason.c_str());
     }
   }
-  s += format("\nThe time rests on documented parameters for %.0f %%, on figures read from published profiles for %.0f %%, on assumptions for %.0f %%",
+  s += format("\nThe time rests on documented parameters for %.0f %%, on figures read from published profiles for %.0f %%, "
+              "on assumptions for %.0f %%",
               100 * r.documented, 100 * r.derived, 100 * r.assumed);
   for (size_t i = 0; i < r.assumedParameters.size(); ++i)
     s += (i ? ", " : ": ") + r.assumedParameters[i];
@@ -73,8 +81,11 @@ std::string profileJson(const Program &p, const TimingResult &r) {
     j["lanes"].push_back({{"name", l.name}, {"busy_ns", l.busy}, {"instructions", l.instructions}, {"bytes", l.bytes}});
   j["stalls"] = nlohmann::ordered_json::array();
   for (const Stall &x : r.longestStalls)
-    j["stalls"].push_back({{"instruction", describeInstruction(p, x.core, x.engine, x.index)}, {"start_ns", x.start}, {"length_ns", x.length},
-                           {"count", x.count}, {"reason", x.reason}});
+    j["stalls"].push_back({{"instruction", describeInstruction(p, x.core, x.engine, x.index)},
+                           {"start_ns", x.start},
+                           {"length_ns", x.length},
+                           {"count", x.count},
+                           {"reason", x.reason}});
   return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -15,7 +15,7 @@ namespace glia {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr size_t kMaxBars = 400000;                // beyond this, neighbours of a lane are drawn as one bar
+constexpr size_t kMaxBars = 400000; // beyond this, neighbours of a lane are drawn as one bar
 
 // `</script>` and the like must not end the script: `<` appears only as an escape.
 std::string embed(const Json &j) {
@@ -34,7 +34,7 @@ std::string escape(std::string_view s) {
   return out;
 }
 
-struct Bars {                                      // one lane: times in tenths of a nanosecond, starts as differences
+struct Bars { // one lane: times in tenths of a nanosecond, starts as differences
   Json starts = Json::array(), lengths = Json::array(), labels = Json::array(), indices = Json::array();
   int64_t last = 0;
 };
@@ -77,8 +77,12 @@ std::string profileHtml(const Program &p, const TimingResult &r) {
       b.last = start;
       ++events;
     }
-    lanes.push_back({{"name", r.lanes[lane].name}, {"busy", r.lanes[lane].busy}, {"count", r.lanes[lane].instructions},
-                     {"starts", std::move(b.starts)}, {"lengths", std::move(b.lengths)}, {"labels", std::move(b.labels)},
+    lanes.push_back({{"name", r.lanes[lane].name},
+                     {"busy", r.lanes[lane].busy},
+                     {"count", r.lanes[lane].instructions},
+                     {"starts", std::move(b.starts)},
+                     {"lengths", std::move(b.lengths)},
+                     {"labels", std::move(b.labels)},
                      {"indices", std::move(b.indices)}});
   }
   const Json data = {{"total", r.total}, {"group", group}, {"labels", std::move(labels)}, {"lanes", std::move(lanes)}};

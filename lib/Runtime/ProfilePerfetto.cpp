@@ -77,12 +77,16 @@ std::string profilePerfetto(const Program &p, const TimingResult &r) {
   packet(first);
 
   // Slices of one track must not overlap and must come in order: sort by time, ends before beginnings.
-  struct Edge { double time; bool begin; uint32_t event; };
+  struct Edge {
+    double time;
+    bool begin;
+    uint32_t event;
+  };
   std::vector<Edge> edges;
   edges.reserve(2 * r.timeline.size());
   for (uint32_t i = 0; i < r.timeline.size(); ++i) {
     if (r.timeline[i].end <= r.timeline[i].start)
-      continue;                                    // a target may make an instruction free: nothing to see
+      continue; // a target may make an instruction free: nothing to see
     edges.push_back({r.timeline[i].start, true, i});
     edges.push_back({r.timeline[i].end, false, i});
   }

@@ -11,11 +11,14 @@ TimingResult simulateTime(const Program &p, const TimingOptions &options) { retu
 
 namespace timing {
 
-static uint32_t laneCount(const Program &p) { return p.cores * (2 * kNumEngines + 2) + static_cast<uint32_t>(p.queues.size()); }
+static uint32_t laneCount(const Program &p) {
+  return p.cores * (2 * kNumEngines + 2) + static_cast<uint32_t>(p.queues.size());
+}
 
 static uint32_t checkedLanes(const Program &p) {
   if (laneCount(p) > 1u << EventTree::kLaneBits)
-    throw Error("TIME-SIZE", format("%u cores and %zu queues are more than the timing simulator takes", p.cores, p.queues.size()));
+    throw Error("TIME-SIZE",
+                format("%u cores and %zu queues are more than the timing simulator takes", p.cores, p.queues.size()));
   return laneCount(p);
 }
 
@@ -55,9 +58,9 @@ Machine::Machine(const Program &p, const TimingOptions &options)
     e.syncs = p.stream(e.core, e.engine).syncs.data();
     e.coldLeft = e.engine == Engine::Tensor ? rampTime : 0;
     e.knownRegisters = ~uint64_t{0};
-    e.fetched = -fetchEach.time;                   // the first instruction is there when the program starts
+    e.fetched = -fetchEach.time; // the first instruction is there when the program starts
     if (options.stalls && e.size) {
-      auto *memory = static_cast<StallSum *>(std::calloc(e.size, sizeof(StallSum)));   // zero pages: only stalls cost memory
+      auto *memory = static_cast<StallSum *>(std::calloc(e.size, sizeof(StallSum))); // zero pages: only stalls cost memory
       if (!memory)
         throw std::bad_alloc();
       stallMemory.emplace_back(memory, std::free);
@@ -124,7 +127,7 @@ void Machine::issue(uint32_t s) {
     if (e.pc >= e.size)
       return finishAt(e.clock, e.path);
     const Op &op = e.code[e.pc];
-    if (op.global) {                               // everything that happens before must have happened
+    if (op.global) { // everything that happens before must have happened
       if (e.clock > events.time())
         return events.set(issueLane(s), e.clock);
       now = e.clock;
@@ -146,16 +149,13 @@ void Machine::issue(uint32_t s) {
       if (c.transfer.dge == 1)
         busy = std::max(busy, swdgeBusy.time);
       break;
-    case Kind::Exchange:
-      exchange(e, s, op, c, start, path);
-      break;
+    case Kind::Exchange: exchange(e, s, op, c, start, path); break;
     case Kind::Barrier:
       if (!e.met)
         return barrier(e, s, op, start, path);
       e.met = false;
       break;
-    default:
-      next = control(e, op);
+    default: next = control(e, op);
     }
     if (++steps > options.maxSteps)
       throw Error("TIME-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
@@ -230,7 +230,8 @@ void Machine::note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, P
 }
 
 static bool overlap(const Box &a, const Box &b) {
-  return a.space == b.space && a.lo < b.hi && b.lo < a.hi && a.firstPartition <= b.lastPartition && b.firstPartition <= a.lastPartition;
+  return a.space == b.space && a.lo < b.hi && b.lo < a.hi && a.firstPartition <= b.lastPartition &&
+         b.firstPartition <= a.lastPartition;
 }
 
 static bool same(const Box &a, const Box &b) { return a.lo == b.lo && a.hi == b.hi && a.firstPartition == b.firstPartition; }
@@ -241,8 +242,8 @@ Box Machine::resolve(const EngineRun &e, Box b) const {
   const Pattern &pattern = p.patterns[b.pattern];
   for (int i = 0; i < pattern.numDynamic; ++i) {
     const DynamicTerm &d = pattern.dynamic[i];
-    const int64_t shift = std::clamp<int64_t>(e.state.regs[d.reg % e.state.regs.size()] * std::clamp<int64_t>(d.scale, -(1 << 24), 1 << 24),
-                                              -(1 << 29), 1 << 29);
+    const int64_t shift = std::clamp<int64_t>(
+        e.state.regs[d.reg % e.state.regs.size()] * std::clamp<int64_t>(d.scale, -(1 << 24), 1 << 24), -(1 << 29), 1 << 29);
     if (d.partition) {
       b.firstPartition = static_cast<uint8_t>(std::clamp<int64_t>(b.firstPartition + shift, 0, 255));
       b.lastPartition = static_cast<uint8_t>(std::clamp<int64_t>(b.lastPartition + shift, 0, 255));
@@ -323,8 +324,8 @@ Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path) 
   for (uint32_t ports = f.ports; ports; ports &= ports - 1) {
     const int k = __builtin_ctz(ports);
     if (portOwner[e.core][k] != static_cast<uint8_t>(e.engine) && portFree[e.core][k] > start) {
-      note(e, Cause::Port, static_cast<uint32_t>(k), static_cast<uint32_t>(e.core * kNumEngines + portOwner[e.core][k]), start,
-           portFree[e.core][k] - start);
+      note(e, Cause::Port, static_cast<uint32_t>(k), static_cast<uint32_t>(e.core * kNumEngines + portOwner[e.core][k]),
+           start, portFree[e.core][k] - start);
       path.add(portFree[e.core][k] - start, c.busyShare);
       start = portFree[e.core][k];
     }
@@ -371,7 +372,9 @@ void Machine::apply(const Update &u, int core) {
   for (uint32_t i = 0; i < u.count; ++i) {
     const SyncOp &op = u.ops[i];
     SemaphoreRun &sem = semaphores[op.semaphore];
-    sem.value = op.kind == SyncKind::Write ? op.value : op.kind == SyncKind::Sub ? sem.value - op.value : sem.value + op.value;
+    sem.value = op.kind == SyncKind::Write ? op.value
+                : op.kind == SyncKind::Sub ? sem.value - op.value
+                                           : sem.value + op.value;
     sem.changed = u.time;
     for (uint32_t w = sem.waiters; w; w &= w - 1) {
       const uint32_t bit = static_cast<uint32_t>(__builtin_ctz(w)), s = static_cast<uint32_t>(core) * kNumEngines + bit;

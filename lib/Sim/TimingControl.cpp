@@ -45,7 +45,8 @@ bool Machine::readStatic(const RegisterOp &r, int32_t &value) const {
     if (auto it = options.inputs->find(x.name); it != options.inputs->end())
       bytes = &it->second;
   const int size = sizeOf(pattern.dtype);
-  if (!bytes || pattern.numDynamic || size > 4 || a.byteOffset < 0 || a.byteOffset + size > static_cast<int64_t>(bytes->size()))
+  if (!bytes || pattern.numDynamic || size > 4 || a.byteOffset < 0 ||
+      a.byteOffset + size > static_cast<int64_t>(bytes->size()))
     return false;
   uint32_t raw = 0;
   std::memcpy(&raw, bytes->data() + a.byteOffset, static_cast<size_t>(size));
@@ -60,8 +61,9 @@ int32_t Machine::valueOf(const EngineRun &e, const RegisterOp &r, int slot, cons
   if (v.kind != Value::Register)
     return v.integer;
   if (!(e.knownRegisters & bitOf(v.integer)))
-    throw Error("TIME-DATA", format("%s of core %d %s instruction %u (%s) depends on data", use, e.core,
-                                    std::string(name(e.engine)).c_str(), r.index, std::string(r.def->name).c_str()),
+    throw Error("TIME-DATA",
+                format("%s of core %d %s instruction %u (%s) depends on data", use, e.core,
+                       std::string(name(e.engine)).c_str(), r.index, std::string(r.def->name).c_str()),
                 "Give the inputs: `glia profile` takes --input, `profile` in Python takes inputs.");
   return e.state.regs[v.integer & 63];
 }
@@ -92,7 +94,7 @@ void Machine::registerOp(EngineRun &e, const RegisterOp &r) {
     Exec::Operand &o = exec.operands[i];
     const SlotKind kind = r.def->slots[i].kind;
     if (v.kind == Value::Tensor || kind == SlotKind::Text)
-      return;                                      // nothing that a register depends on: reg_store, device_print
+      return; // nothing that a register depends on: reg_store, device_print
     o.integer = v.integer;
     if (kind == SlotKind::RegOut)
       dst = v.integer & 63;
@@ -112,7 +114,7 @@ void Machine::registerOp(EngineRun &e, const RegisterOp &r) {
 }
 
 static bool holds(int condition, int32_t a, int32_t b) {
-  switch (condition) {                             // the order of branch's choices
+  switch (condition) { // the order of branch's choices
   case 0: return true;
   case 1: return a < b;
   case 2: return a <= b;
@@ -126,12 +128,8 @@ static bool holds(int condition, int32_t a, int32_t b) {
 uint32_t Machine::control(EngineRun &e, const Op &op) {
   const RegisterOp &r = low.registerOps[op.extra];
   switch (op.kind) {
-  case Kind::Load:
-    load(e, r);
-    break;
-  case Kind::Register:
-    registerOp(e, r);
-    break;
+  case Kind::Load: load(e, r); break;
+  case Kind::Register: registerOp(e, r); break;
   case Kind::Loop: {
     enum { IV, COUNT, GROUP, END };
     const int32_t count = valueOf(e, r, COUNT, "the trip count");
@@ -166,8 +164,7 @@ uint32_t Machine::control(EngineRun &e, const Op &op) {
       return static_cast<uint32_t>(r.values[TARGET].integer);
     break;
   }
-  default:
-    break;
+  default: break;
   }
   return e.pc + 1;
 }

@@ -27,7 +27,7 @@ public:
     while (i > 1) {
       k = std::min(k, node[i ^ 1]);
       i /= 2;
-      if (node[i] == k)                            // nothing above changes either
+      if (node[i] == k) // nothing above changes either
         return;
       node[i] = k;
     }

@@ -55,10 +55,13 @@ public:
     const std::array<double, N> base = measure(target);
     std::array<std::array<double, 3>, N> change{};
     for (int o = 0; o < 3; ++o)
-      vary(byOrigin[o], [&](const std::array<double, N> &now) {
-        for (int i = 0; i < N; ++i)
-          change[i][o] = std::fabs(now[i] - base[i]);
-      }, measure);
+      vary(
+          byOrigin[o],
+          [&](const std::array<double, N> &now) {
+            for (int i = 0; i < N; ++i)
+              change[i][o] = std::fabs(now[i] - base[i]);
+          },
+          measure);
     std::array<Share, N> out;
     bool anyAssumed = false;
     for (int i = 0; i < N; ++i) {
@@ -71,11 +74,14 @@ public:
       return out;
     const std::vector<TargetValue *> &assumed = byOrigin[static_cast<int>(Origin::Assumed)];
     for (size_t k = 0; k < assumed.size(); ++k)
-      vary({assumed[k]}, [&](const std::array<double, N> &now) {
-        for (int i = 0; i < N; ++i)
-          if (now[i] != base[i])
-            out[i].assumed |= uint64_t{1} << std::min<size_t>(k, 63);
-      }, measure);
+      vary(
+          {assumed[k]},
+          [&](const std::array<double, N> &now) {
+            for (int i = 0; i < N; ++i)
+              if (now[i] != base[i])
+                out[i].assumed |= uint64_t{1} << std::min<size_t>(k, 63);
+          },
+          measure);
     return out;
   }
 
@@ -114,17 +120,22 @@ public:
   }
 
 private:
-  struct Extent { int64_t lo = 0, hi = 0; };       // bytes from the first element
+  struct Extent {
+    int64_t lo = 0, hi = 0;
+  }; // bytes from the first element
   const Program &p;
   const Target &t;
   Lowered &out;
   Sensitivity sensitivity;
   std::vector<Extent> extents;
   bool vectorGpsimd = false, vectorScalar = false;
-  struct Known { uint64_t hash; uint32_t first, size, cost; };
+  struct Known {
+    uint64_t hash;
+    uint32_t first, size, cost;
+  };
   std::vector<Known> table = std::vector<Known>(1024);
   std::vector<uint32_t> pool, key;
-  Footprint f;                                     // of the instruction at hand
+  Footprint f; // of the instruction at hand
   Decoded d;
 
   static Extent extentOf(const Pattern &x) {
@@ -144,8 +155,15 @@ private:
 
   // What the walk over an instruction's words needs of its slots; the definitions themselves are too wide to read a million times.
   enum class Step : uint8_t { Tensor, Pair, List, Queue, Word, Skip };
-  struct StepOf { Step step; SlotKind kind; };
-  struct Layout { int packedWords = 0; Kind kind = Kind::Compute; std::vector<StepOf> steps; };
+  struct StepOf {
+    Step step;
+    SlotKind kind;
+  };
+  struct Layout {
+    int packedWords = 0;
+    Kind kind = Kind::Compute;
+    std::vector<StepOf> steps;
+  };
   std::vector<Layout> layouts;
 
   static Layout layoutOf(const InstrDef &def) {
@@ -155,27 +173,25 @@ private:
     for (const Slot &slot : def.slots) {
       Step step = Step::Word;
       switch (slot.kind) {
-      case SlotKind::Enum: case SlotKind::Flag: case SlotKind::Small:
-        ++packed;
-        continue;
-      case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
-      case SlotKind::Scalar: case SlotKind::OptScalar:
-        step = Step::Tensor;
-        break;
-      case SlotKind::RegOrInt:
-        step = Step::Pair;
-        break;
-      case SlotKind::Ints:
-        step = Step::List;
-        break;
-      case SlotKind::Queue:
-        step = Step::Queue;
-        break;
-      case SlotKind::Float: case SlotKind::Int: case SlotKind::Text:
-        break;
-      case SlotKind::RegOut: case SlotKind::RegIn: case SlotKind::Label:
-        step = Step::Skip;
-        break;
+      case SlotKind::Enum:
+      case SlotKind::Flag:
+      case SlotKind::Small: ++packed; continue;
+      case SlotKind::In:
+      case SlotKind::Out:
+      case SlotKind::InOut:
+      case SlotKind::OptIn:
+      case SlotKind::OptOut:
+      case SlotKind::Scalar:
+      case SlotKind::OptScalar: step = Step::Tensor; break;
+      case SlotKind::RegOrInt: step = Step::Pair; break;
+      case SlotKind::Ints: step = Step::List; break;
+      case SlotKind::Queue: step = Step::Queue; break;
+      case SlotKind::Float:
+      case SlotKind::Int:
+      case SlotKind::Text: break;
+      case SlotKind::RegOut:
+      case SlotKind::RegIn:
+      case SlotKind::Label: step = Step::Skip; break;
       }
       l.steps.push_back({step, slot.kind});
     }
@@ -195,7 +211,7 @@ private:
     op.numWaits = in.numWaits;
     op.numUpdates = in.numUpdates;
     op.kind = layout.kind;
-    const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor;   // Tensor reads SBUF and writes PSUM: no chains
+    const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor; // Tensor reads SBUF and writes PSUM: no chains
     f.numWritten = f.numRead = 0;
     f.ports = 0;
     uint32_t queue = 0;
@@ -222,22 +238,14 @@ private:
           w += 4;
         }
         break;
-      case Step::Pair:
-        w += 2;
-        break;
+      case Step::Pair: w += 2; break;
       case Step::List:
         for (uint32_t n = *w + 1; n > 0; --n)
           word(*w++);
         break;
-      case Step::Queue:
-        queue = *w++;
-        break;
-      case Step::Word:
-        word(*w++);
-        break;
-      case Step::Skip:
-        ++w;
-        break;
+      case Step::Queue: queue = *w++; break;
+      case Step::Word: word(*w++); break;
+      case Step::Skip: ++w; break;
       }
     }
     op.cost = cost(core, e, index);
@@ -308,7 +316,7 @@ private:
     if (!vectorScalar)
       return 2;
     if (b.pattern != UINT32_MAX)
-      return 0;                                    // which bank is known only to the registers: taken as free of conflict
+      return 0; // which bank is known only to the registers: taken as free of conflict
     uint16_t mask = 0;
     const int64_t bank = std::max<int64_t>(t.psumBankBytes, 1);
     for (int64_t k = std::max<int64_t>(b.lo, 0) / bank; k <= std::max<int64_t>(b.hi - 1, 0) / bank && k < 14; ++k)
@@ -328,7 +336,8 @@ private:
     for (size_t at = hash & (table.size() - 1);; at = (at + 1) & (table.size() - 1)) {
       Known &k = table[at];
       if (k.size == 0) {
-        k = {hash, static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(key.size()), static_cast<uint32_t>(out.costs.size())};
+        k = {hash, static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(key.size()),
+             static_cast<uint32_t>(out.costs.size())};
         pool.insert(pool.end(), key.begin(), key.end());
         decode(p, core, e, index, d);
         out.costs.push_back(evaluate());

@@ -12,20 +12,20 @@
 
 namespace glia::timing {
 
-struct Update {                                    // semaphore operations that take effect at `time`
+struct Update { // semaphore operations that take effect at `time`
   Ps time = 0;
   const SyncOp *ops = nullptr;
   uint32_t count = 0;
-  uint32_t by = 0;                                 // lane of the result: engine, or engines + queue
+  uint32_t by = 0; // lane of the result: engine, or engines + queue
   Path path;
 };
 
-struct InFlight {                                  // a compute instruction whose result is not there yet
+struct InFlight { // a compute instruction whose result is not there yet
   Ps start = 0, done = 0;
   const CostEntry *cost = nullptr;
   uint8_t numWritten = 0;
   Box written[2];
-  Path path;                                       // to its start
+  Path path; // to its start
 };
 
 enum class Cause : uint8_t { None, Semaphore, Queue, Port, Fetch, Barrier, Result };
@@ -34,8 +34,8 @@ struct StallSum {
   uint32_t count;
   Cause cause;
   uint8_t pad;
-  uint16_t what;                                   // semaphore, queue, port
-  uint32_t by;                                     // lane that ended it
+  uint16_t what; // semaphore, queue, port
+  uint32_t by;   // lane that ended it
 };
 
 struct EngineRun {
@@ -44,27 +44,30 @@ struct EngineRun {
   uint32_t pc = 0, size = 0;
   int core = 0;
   Engine engine = Engine::Sync;
-  Ps clock = 0;                                    // when the next instruction may start
+  Ps clock = 0; // when the next instruction may start
   Ps previousStart = 0;
-  Ps lastDone = 0;                                 // completion is in order
+  Ps lastDone = 0; // completion is in order
   Path lastDonePath;
-  Path path;                                       // to `clock`
-  uint32_t waitAt = 0;                             // waits of the current instruction already passed
-  bool waitsDone = false, met = false;             // all of them; the barrier it stands at
-  Ps waitsPassed = 0;                              // when the last of them became true
+  Path path;                           // to `clock`
+  uint32_t waitAt = 0;                 // waits of the current instruction already passed
+  bool waitsDone = false, met = false; // all of them; the barrier it stands at
+  Ps waitsPassed = 0;                  // when the last of them became true
   Cause blocked = Cause::None;
   Ps blockedSince = 0;
   Fifo<Update> updates;
   std::array<InFlight, 4> inFlight;
   uint32_t nextInFlight = 0;
-  Ps inFlightUntil = 0;                            // nothing is in flight after this
+  Ps inFlightUntil = 0; // nothing is in flight after this
   // Fetch: instructions [windowLo, windowHi) are held.
   uint32_t windowLo = 0, windowHi = 0;
   Ps fetched = 0;
   // Registers and loops.
   EngineState state;
   uint64_t knownRegisters = 0;
-  struct LoopFrame { uint32_t begin; int32_t count, i; };
+  struct LoopFrame {
+    uint32_t begin;
+    int32_t count, i;
+  };
   std::vector<LoopFrame> loops;
   // Totals.
   Ps busy = 0;
@@ -77,14 +80,14 @@ struct EngineRun {
   Path dgePath;
 };
 
-struct Pending {                                   // a transfer handed to a queue
-  Ps ready = 0;                                    // earliest start of its data
+struct Pending { // a transfer handed to a queue
+  Ps ready = 0;  // earliest start of its data
   const Transfer *transfer = nullptr;
   const SyncOp *ops = nullptr;
   uint32_t count = 0;
-  uint32_t index = 0;                              // issuing instruction
+  uint32_t index = 0; // issuing instruction
   Engine engine = Engine::Sync;
-  Path path;                                       // to `ready`
+  Path path; // to `ready`
 };
 
 struct QueueRun {
@@ -93,9 +96,9 @@ struct QueueRun {
   bool active = false;
   Pending current;
   Ps started = 0;
-  Ps notBefore = 0;                                // spacing after the previous start
+  Ps notBefore = 0; // spacing after the previous start
   Path notBeforePath;
-  uint8_t blockedEngines = 0;                      // engines that wait for room
+  uint8_t blockedEngines = 0; // engines that wait for room
   Ps busy = 0;
   uint64_t transfers = 0;
   int64_t bytes = 0;
@@ -103,21 +106,26 @@ struct QueueRun {
 
 // The transfers of a core share its DMA engines and HBM: all slow down by one factor, so one virtual clock orders their ends.
 struct DmaRun {
-  double virtualNow = 0, slow = 1, speed = 1;      // slow >= 1, speed its inverse
+  double virtualNow = 0, slow = 1, speed = 1; // slow >= 1, speed its inverse
   Ps at = 0;
-  double engines = 0, hbmBytesPerPs = 0;           // demand of the active transfers
-  struct Active { double time = 0; uint32_t queue = 0; };
-  Fifo<Active> active;                             // by their ends on the virtual clock
+  double engines = 0, hbmBytesPerPs = 0; // demand of the active transfers
+  struct Active {
+    double time = 0;
+    uint32_t queue = 0;
+  };
+  Fifo<Active> active; // by their ends on the virtual clock
   Fifo<Update> done;
 };
 
 struct SemaphoreRun {
   int64_t value = 0;
   Ps changed = 0;
-  uint8_t waiters = 0;                             // engines of its core
+  uint8_t waiters = 0; // engines of its core
 };
 
-struct Meeting { Fifo<Pending> arrived[2]; };      // sendrecv or barrier: the n-th of one core meets the n-th of the other
+struct Meeting {
+  Fifo<Pending> arrived[2];
+}; // sendrecv or barrier: the n-th of one core meets the n-th of the other
 
 class Machine {
 public:
@@ -129,13 +137,13 @@ private:
   const Target &t;
   const TimingOptions &options;
   Lowered low;
-  std::vector<EngineRun> engines;                  // core * 5 + engine
+  std::vector<EngineRun> engines; // core * 5 + engine
   std::vector<QueueRun> queues;
   std::vector<SemaphoreRun> semaphores;
-  std::vector<DmaRun> dmas;                        // per core
-  std::vector<std::array<Ps, 16>> portFree;        // per core
+  std::vector<DmaRun> dmas;                 // per core
+  std::vector<std::array<Ps, 16>> portFree; // per core
   std::vector<std::array<uint8_t, 16>> portOwner;
-  std::map<uint32_t, Meeting> pipes, barriers;     // per pair of cores, by pipe or name
+  std::map<uint32_t, Meeting> pipes, barriers; // per pair of cores, by pipe or name
   EventTree events;
   Ps now = 0, end = 0;
   Path endPath;
@@ -143,26 +151,28 @@ private:
   int64_t hbmRead = 0, hbmWritten = 0;
   std::vector<std::unique_ptr<StallSum[], void (*)(void *)>> stallMemory;
   std::vector<TimelineEvent> timeline;
-  Exec exec;                                       // for register arithmetic
-  std::vector<std::vector<int32_t>> loaded;        // values of register loads, from a run with data; per engine
+  Exec exec;                                // for register arithmetic
+  std::vector<std::vector<int32_t>> loaded; // values of register loads, from a run with data; per engine
   std::vector<size_t> loadedAt;
   bool haveLoaded = false;
 
-  Param semaphoreLatency, dmaStart, dmaCompletion, queueSpacing, hwdgeInterval, swdgeBusy, barrierLatency, exchangeLatency, fetchMiss,
-      fetchEach;
+  Param semaphoreLatency, dmaStart, dmaCompletion, queueSpacing, hwdgeInterval, swdgeBusy, barrierLatency, exchangeLatency,
+      fetchMiss, fetchEach;
   uint32_t window = 1;
   size_t queueDepth = 1;
   Ps rampTime = 0;
   double rampRate = 1;
   Share rampShare;
-  double hbmPerPs = 1;                             // of a pair of cores
-  double perDmaEngine = 1;                         // 1 / number of DMA engines
+  double hbmPerPs = 1;     // of a pair of cores
+  double perDmaEngine = 1; // 1 / number of DMA engines
 
   // Lanes of the event tree.
   uint32_t issueLane(uint32_t engine) const { return engine; }
   uint32_t updateLane(uint32_t engine) const { return static_cast<uint32_t>(engines.size()) + engine; }
   uint32_t queueLane(uint32_t q) const { return 2 * static_cast<uint32_t>(engines.size()) + q; }
-  uint32_t dmaLane(int core) const { return 2 * static_cast<uint32_t>(engines.size()) + static_cast<uint32_t>(queues.size() + 2 * core); }
+  uint32_t dmaLane(int core) const {
+    return 2 * static_cast<uint32_t>(engines.size()) + static_cast<uint32_t>(queues.size() + 2 * core);
+  }
   uint32_t doneLane(int core) const { return dmaLane(core) + 1; }
   void dispatch(uint32_t lane);
 

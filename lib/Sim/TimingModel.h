@@ -10,10 +10,10 @@
 
 namespace glia::timing {
 
-using Ps = int64_t;                                // picoseconds: integer time, so that order never depends on rounding
-inline constexpr Ps kNever = (Ps{1} << 51) - 1;    // 2251 s; a key of the event tree keeps 12 bits for the lane
+using Ps = int64_t;                             // picoseconds: integer time, so that order never depends on rounding
+inline constexpr Ps kNever = (Ps{1} << 51) - 1; // 2251 s; a key of the event tree keeps 12 bits for the lane
 
-Ps toPs(double ns);                                // throws Error TIME-LONG for what no program can mean
+Ps toPs(double ns); // throws Error TIME-LONG for what no program can mean
 
 // How a duration divides among parameters by origin; the rest up to 1 is assumed. `assumed` has a bit per assumed parameter.
 struct Share {
@@ -32,18 +32,18 @@ struct Path {
   }
 };
 
-struct Param {                                     // one fixed duration of the target
+struct Param { // one fixed duration of the target
   Ps time = 0;
   Share share;
 };
 
 // What a transfer asks of the DMA engines when it is alone.
 struct Transfer {
-  Ps work = 0;                                     // per engine that takes part
+  Ps work = 0; // per engine that takes part
   int engines = 1;
   int64_t bytes = 0, hbmRead = 0, hbmWritten = 0;
-  double hbmPerPs = 0;                             // bytes asked of HBM
-  uint8_t dge = 0;                                 // index into dgeNames(): none, swdge, hwdge
+  double hbmPerPs = 0; // bytes asked of HBM
+  uint8_t dge = 0;     // index into dgeNames(): none, swdge, hwdge
   Share share;
 };
 // `target` may be a changed copy of the program's target (that is how shares are found).
@@ -51,54 +51,54 @@ Transfer transferOf(const Program &p, const Decoded &d, const Target &target);
 
 struct CostEntry {
   Ps busy = 0, latency = 0, lead = 0, setup = 0;
-  Ps work = 0;                                     // latency - lead: from the first to the last element
+  Ps work = 0; // latency - lead: from the first to the last element
   Share busyShare, latencyShare;
-  bool streamsOut = false, streamsIn = false;      // elements leave (are taken) in order, one after the other
-  Transfer transfer;                               // DMA and sendrecv
+  bool streamsOut = false, streamsIn = false; // elements leave (are taken) in order, one after the other
+  Transfer transfer;                          // DMA and sendrecv
 };
 
 // A rectangle of SBUF or PSUM. With registers in its address (`pattern` set) it is relative to them.
 struct Box {
-  int32_t lo = 0, hi = 0;                          // bytes in the partition
+  int32_t lo = 0, hi = 0; // bytes in the partition
   uint8_t firstPartition = 0, lastPartition = 0;
   Space space = Space::Sbuf;
-  uint32_t pattern = UINT32_MAX;                   // the pattern whose dynamic terms are to be added
+  uint32_t pattern = UINT32_MAX; // the pattern whose dynamic terms are to be added
 };
 inline constexpr int kMaxSources = 4;
 struct Footprint {
   Box written[2], read[kMaxSources];
   uint8_t numWritten = 0, numRead = 0;
-  uint16_t ports = 0;                              // memory ports shared with another engine, see Lowering::portsOf
+  uint16_t ports = 0; // memory ports shared with another engine, see Lowering::portsOf
 };
 
 enum class Kind : uint8_t { Compute, Register, Load, Loop, EndLoop, Branch, Dma, Exchange, Barrier };
 
-struct Op {                                        // one instruction, ready to replay
+struct Op { // one instruction, ready to replay
   uint32_t cost = 0;
-  uint32_t extra = 0;                              // Compute: footprint + 1; Register...Branch: RegisterOp; Dma: queue;
-                                                   // Exchange: pipe; Barrier: name
+  uint32_t extra = 0; // Compute: footprint + 1; Register...Branch: RegisterOp; Dma: queue;
+                      // Exchange: pipe; Barrier: name
   uint32_t sync = 0;
   uint8_t numWaits = 0, numUpdates = 0;
   Kind kind = Kind::Compute;
-  bool global = false;                             // must be looked at in the order of time (waits, or shares something)
+  bool global = false; // must be looked at in the order of time (waits, or shares something)
 };
 static_assert(sizeof(Op) == 16);
 
 struct RegisterOp {
   const InstrDef *def = nullptr;
-  uint32_t index = 0;                              // in the stream
+  uint32_t index = 0; // in the stream
   std::vector<Value> values;
 };
 
 struct Lowered {
-  std::vector<std::vector<Op>> streams;            // [core * 5 + engine]
+  std::vector<std::vector<Op>> streams; // [core * 5 + engine]
   std::vector<CostEntry> costs;
   std::vector<Footprint> footprints;
   std::vector<RegisterOp> registerOps;
-  std::vector<std::string> assumedNames;           // bit i of a mask is the i-th of these
+  std::vector<std::string> assumedNames; // bit i of a mask is the i-th of these
 };
 
 Lowered lower(const Program &p);
-Param param(const Target &t, const Lowered &l, std::string_view key);   // a duration in ns
+Param param(const Target &t, const Lowered &l, std::string_view key); // a duration in ns
 
 } // namespace glia::timing

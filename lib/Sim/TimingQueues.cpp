@@ -22,7 +22,7 @@ bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
   x.engine = e.engine;
   x.path = path;
   Ps handed = start;
-  if (c.transfer.dge == kHwdge) {                  // the block makes one set of descriptors after the other
+  if (c.transfer.dge == kHwdge) { // the block makes one set of descriptors after the other
     if (e.dgeFree > start) {
       handed = e.dgeFree;
       x.path = e.dgePath;
@@ -83,7 +83,7 @@ void Machine::endTransfer(int core) {
   d.engines -= x.engines;
   d.hbmBytesPerPs -= x.hbmPerPs;
   if (d.active.empty())
-    d.engines = d.hbmBytesPerPs = 0;               // no rounding left over
+    d.engines = d.hbmBytesPerPs = 0; // no rounding left over
 
   Path path = q.current.path;
   path.add(now - q.started, x.share);
@@ -98,10 +98,11 @@ void Machine::endTransfer(int core) {
   hbmRead += x.hbmRead;
   hbmWritten += x.hbmWritten;
   if (options.timeline)
-    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, q.current.index, q.current.engine, static_cast<uint8_t>(core),
-                        static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
+    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, q.current.index, q.current.engine,
+                        static_cast<uint8_t>(core), static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
   path.add(dmaCompletion.time, dmaCompletion.share);
-  pushDone(core, {now + dmaCompletion.time, q.current.ops, q.current.count, static_cast<uint32_t>(engines.size()) + i, path});
+  pushDone(core,
+           {now + dmaCompletion.time, q.current.ops, q.current.count, static_cast<uint32_t>(engines.size()) + i, path});
 
   const uint8_t blocked = q.blockedEngines;
   q.blockedEngines = 0;
@@ -131,14 +132,16 @@ void Machine::share(int core) {
     DmaRun &d = dmas[c];
     const double s = slow[c - firstCore] * hbm;
     if (c != core && s == d.slow)
-      continue;                                    // the other core goes on as it was
+      continue; // the other core goes on as it was
     d.virtualNow += static_cast<double>(now - d.at) * d.speed;
     d.at = now;
     if (s != d.slow) {
       d.slow = s;
       d.speed = 1 / s;
     }
-    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(std::max(d.active.front().time - d.virtualNow, 0.0) * s + 0.5));
+    events.set(dmaLane(c), d.active.empty()
+                               ? kNever
+                               : now + static_cast<Ps>(std::max(d.active.front().time - d.virtualNow, 0.0) * s + 0.5));
   }
 }
 

@@ -18,21 +18,17 @@ std::string Machine::laneName(uint32_t lane) const {
 
 std::string Machine::reason(const StallSum &x) const {
   switch (x.cause) {
-  case Cause::Semaphore:
-    return "semaphore " + p.semaphores[x.what].name + ", last added to by " + laneName(x.by);
-  case Cause::Queue:
-    return "queue " + p.queues[x.what].name + " full";
+  case Cause::Semaphore: return "semaphore " + p.semaphores[x.what].name + ", last added to by " + laneName(x.by);
+  case Cause::Queue: return "queue " + p.queues[x.what].name + " full";
   case Cause::Port:
-    return (x.what == 0 ? std::string("port: SBUF") : x.what == 1 ? std::string("port: PSUM") : format("port: PSUM bank %d", x.what - 2)) +
+    return (x.what == 0   ? std::string("port: SBUF")
+            : x.what == 1 ? std::string("port: PSUM")
+                          : format("port: PSUM bank %d", x.what - 2)) +
            " shared with " + laneName(x.by);
-  case Cause::Barrier:
-    return "barrier, last to arrive: " + laneName(x.by);
-  case Cause::Result:
-    return "result of the instruction before it";
-  case Cause::Fetch:
-    return "instruction fetch";
-  case Cause::None:
-    break;
+  case Cause::Barrier: return "barrier, last to arrive: " + laneName(x.by);
+  case Cause::Result: return "result of the instruction before it";
+  case Cause::Fetch: return "instruction fetch";
+  case Cause::None: break;
   }
   return "";
 }
@@ -82,14 +78,17 @@ TimingResult Machine::result() const {
     r.documented = std::clamp(endPath.documented / static_cast<double>(end), 0.0, 1.0);
     r.derived = std::clamp(endPath.derived / static_cast<double>(end), 0.0, 1.0 - r.documented);
     r.assumed = 1 - r.documented - r.derived;
-    if (r.assumed < 1e-9)                          // rounding of the sums
+    if (r.assumed < 1e-9) // rounding of the sums
       r.assumed = 0;
   }
   for (size_t i = 0; i < low.assumedNames.size(); ++i)
     if (endPath.assumed >> std::min<size_t>(i, 63) & 1)
       r.assumedParameters.push_back(low.assumedNames[i]);
 
-  struct Ranked { Ps total; uint32_t engine, index; };
+  struct Ranked {
+    Ps total;
+    uint32_t engine, index;
+  };
   std::vector<Ranked> top;
   constexpr size_t kKeep = 20;
   auto longer = [](const Ranked &a, const Ranked &b) {
@@ -108,8 +107,8 @@ TimingResult Machine::result() const {
   std::sort(top.begin(), top.end(), longer);
   for (const Ranked &x : top) {
     const StallSum &sum = engines[x.engine].stalls[x.index];
-    r.longestStalls.push_back({engines[x.engine].core, engines[x.engine].engine, x.index, ns(sum.first), ns(sum.total), sum.count,
-                               reason(sum)});
+    r.longestStalls.push_back(
+        {engines[x.engine].core, engines[x.engine].engine, x.index, ns(sum.first), ns(sum.total), sum.count, reason(sum)});
   }
   r.timeline = timeline;
   return r;

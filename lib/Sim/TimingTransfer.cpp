@@ -22,7 +22,7 @@ int64_t runBytes(const Pattern &p) {
 }
 
 struct Sides {
-  const Pattern *dst = nullptr, *src = nullptr;    // the first source
+  const Pattern *dst = nullptr, *src = nullptr; // the first source
   bool dstHbm = false, srcHbm = false, casts = false;
   int64_t dstBytes = 0, srcBytes = 0, hbmRead = 0;
   int64_t indices = 0;
@@ -74,9 +74,15 @@ Transfer transferOf(const Program &p, const Decoded &d, const Target &t) {
   if (const int dge = d.def->slot("dge"); dge >= 0)
     out.dge = static_cast<uint8_t>(d.values[dge].integer);
 
+  if (const int engine = d.def->slot("engine");
+      engine >= 0 && d.def->slots[engine].names &&
+      d.def->slots[engine].names->names[d.values[engine].integer] == "gpsimd_dma") {
+    out.work = toPs(static_cast<double>(out.bytes) / t.number("dma.gpsimd_bytes_per_ns"));
+    return out;
+  }
   const double rate = t.number(s.dstHbm ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns") * rateFactor(d, s, t);
   int64_t run = runBytes(*s.dst);
-  if (s.src)                                       // a transpose writes element by element, but in hardware: only its source counts
+  if (s.src) // a transpose writes element by element, but in hardware: only its source counts
     run = d.def->name == "dma_transpose" ? runBytes(*s.src) : std::min(run, runBytes(*s.src));
   const double descriptors = std::max({1.0, static_cast<double>(out.bytes) / static_cast<double>(std::max<int64_t>(run, 1)),
                                        static_cast<double>(s.indices)});

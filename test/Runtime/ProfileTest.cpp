@@ -73,14 +73,17 @@ std::string output(const std::string &command) {
 
 std::string attribute(const std::string &dom, const std::string &name) {
   const size_t at = dom.find(name + "=\"");
-  return at == std::string::npos ? "" : dom.substr(at + name.size() + 2, dom.find('"', at + name.size() + 2) - at - name.size() - 2);
+  return at == std::string::npos
+             ? ""
+             : dom.substr(at + name.size() + 2, dom.find('"', at + name.size() + 2) - at - name.size() - 2);
 }
 
 } // namespace
 
 TEST(Profile, TextSaysWhatMatters) {
   const std::string text = profileText(sample().program, sample().result);
-  for (const char *part : {"us on trn1", "core 0 vector", "core 0 queue load0", "HBM", "longest stalls", "waited for semaphore", "documented"})
+  for (const char *part :
+       {"us on trn1", "core 0 vector", "core 0 queue load0", "HBM", "longest stalls", "waited for semaphore", "documented"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
@@ -135,7 +138,8 @@ TEST(Profile, PageDrawsInABrowser) {
   std::ofstream(page, std::ios::binary) << profileHtml(sample().program, sample().result);
   const std::string dom = output("HOME='" + folder.string() + "' '" + browser +
                                  "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,800 "
-                                 "--virtual-time-budget=10000 --dump-dom 'file://" + page.string() + "' 2>/dev/null");
+                                 "--virtual-time-budget=10000 --dump-dom 'file://" +
+                                 page.string() + "' 2>/dev/null");
   std::filesystem::remove_all(folder);
   EXPECT_EQ(attribute(dom, "data-error"), "");
   EXPECT_EQ(attribute(dom, "data-ready"), "1");

@@ -33,7 +33,9 @@ template <class F> std::string errorCode(const F &f) {
   return "";
 }
 
-ObjectRef tile(Builder &b, const char *name, int elements, int64_t at) { return b.sbuf(name, DType::F32, {128, elements}, 0, at); }
+ObjectRef tile(Builder &b, const char *name, int elements, int64_t at) {
+  return b.sbuf(name, DType::F32, {128, elements}, 0, at);
+}
 
 void add(Builder &b, ObjectRef dst, ObjectRef x, ObjectRef y) {
   b.emit(Engine::Vector, "tensor_tensor").set("dst", dst).set("a", x).set("b", y).set("op", "add");
@@ -45,9 +47,9 @@ TEST(Timing, MoreWorkTakesLonger) {
   double last = 0;
   for (int n : {64, 512, 2048, 8192}) {
     const double t = timed("trn2", [&](Builder &b) {
-      ObjectRef x = tile(b, "x", n, 0), y = tile(b, "y", n, n * 4);
-      add(b, y, x, x);
-    }).total;
+                       ObjectRef x = tile(b, "x", n, 0), y = tile(b, "y", n, n * 4);
+                       add(b, y, x, x);
+                     }).total;
     EXPECT_GT(t, last);
     last = t;
   }
@@ -55,13 +57,15 @@ TEST(Timing, MoreWorkTakesLonger) {
 
 TEST(Timing, DependentChainIsSlowerThanIndependentInstructions) {
   auto chain = [](bool dependent) {
-    return timed("trn1", [&](Builder &b) {
-      ObjectRef t[9];
-      for (int i = 0; i < 9; ++i)
-        t[i] = tile(b, ("t" + std::to_string(i)).c_str(), 1, i * 4);
-      for (int i = 0; i < 8; ++i)
-        add(b, t[i + 1], dependent ? t[i] : t[0], dependent ? t[i] : t[0]);
-    }).total;
+    return timed("trn1",
+                 [&](Builder &b) {
+                   ObjectRef t[9];
+                   for (int i = 0; i < 9; ++i)
+                     t[i] = tile(b, ("t" + std::to_string(i)).c_str(), 1, i * 4);
+                   for (int i = 0; i < 8; ++i)
+                     add(b, t[i + 1], dependent ? t[i] : t[0], dependent ? t[i] : t[0]);
+                 })
+        .total;
   };
   EXPECT_GT(chain(true), 1.5 * chain(false));
 }
@@ -69,26 +73,31 @@ TEST(Timing, DependentChainIsSlowerThanIndependentInstructions) {
 TEST(Timing, LongElementwiseChainStreams) {
   // With many elements the first result is there long before the next instruction starts: the chain costs nothing extra.
   auto chain = [](bool dependent) {
-    return timed("trn1", [&](Builder &b) {
-      ObjectRef x = tile(b, "x", 4096, 0), y = tile(b, "y", 4096, 16384), z = tile(b, "z", 4096, 32768);
-      for (int i = 0; i < 8; ++i)
-        dependent ? add(b, y, y, y) : add(b, z, x, x);
-    }).total;
+    return timed("trn1",
+                 [&](Builder &b) {
+                   ObjectRef x = tile(b, "x", 4096, 0), y = tile(b, "y", 4096, 16384), z = tile(b, "z", 4096, 32768);
+                   for (int i = 0; i < 8; ++i)
+                     dependent ? add(b, y, y, y) : add(b, z, x, x);
+                 })
+        .total;
   };
   EXPECT_NEAR(chain(true), chain(false), 1);
 }
 
 TEST(Timing, EnginesOverlap) {
   auto time = [](bool vector, bool scalar) {
-    return timed("trn2", [&](Builder &b) {
-      ObjectRef x = tile(b, "x", 4096, 0), y = tile(b, "y", 4096, 16384), z = tile(b, "z", 4096, 32768);
-      for (int i = 0; i < 4; ++i) {
-        if (vector)
-          add(b, y, x, x);
-        if (scalar)
-          b.emit(Engine::Scalar, "activation").set("dst", z).set("data", x).set("fn", "copy").set("scale", 1.0f);
-      }
-    }).total;
+    return timed(
+               "trn2",
+               [&](Builder &b) {
+                 ObjectRef x = tile(b, "x", 4096, 0), y = tile(b, "y", 4096, 16384), z = tile(b, "z", 4096, 32768);
+                 for (int i = 0; i < 4; ++i) {
+                   if (vector)
+                     add(b, y, x, x);
+                   if (scalar)
+                     b.emit(Engine::Scalar, "activation").set("dst", z).set("data", x).set("fn", "copy").set("scale", 1.0f);
+                 }
+               })
+        .total;
   };
   EXPECT_NEAR(time(true, true), std::max(time(true, false), time(false, true)), 1);
 }
@@ -96,14 +105,16 @@ TEST(Timing, EnginesOverlap) {
 TEST(Timing, SharedPortsSerialise) {
   // Vector and GpSimd on SBUF: one after the other on trn1, together on trn2.
   auto time = [](const char *target, bool both) {
-    return timed(target, [&](Builder &b) {
-      ObjectRef x = tile(b, "x", 2048, 0), y = tile(b, "y", 2048, 8192), z = tile(b, "z", 2048, 16384);
-      for (int i = 0; i < 4; ++i) {
-        add(b, y, x, x);
-        if (both)
-          b.emit(Engine::GpSimd, "memset").set("dst", z).set("value", 1.0f);
-      }
-    }).total;
+    return timed(target,
+                 [&](Builder &b) {
+                   ObjectRef x = tile(b, "x", 2048, 0), y = tile(b, "y", 2048, 8192), z = tile(b, "z", 2048, 16384);
+                   for (int i = 0; i < 4; ++i) {
+                     add(b, y, x, x);
+                     if (both)
+                       b.emit(Engine::GpSimd, "memset").set("dst", z).set("value", 1.0f);
+                   }
+                 })
+        .total;
   };
   EXPECT_GT(time("trn1", true), 1.2 * time("trn1", false));
   EXPECT_LT(time("trn2", true), 1.1 * time("trn2", false));
@@ -112,17 +123,18 @@ TEST(Timing, SharedPortsSerialise) {
 TEST(Timing, LoopsFetchLessThanUnrolledCode) {
   constexpr int kTrips = 4000;
   const double looped = timed("trn2", [](Builder &b) {
-    Loops l(b, 0, {Engine::Sync});
-    l.open(1, kTrips, "");
-    b.emit(Engine::Sync, "nop");
-    b.emit(Engine::Sync, "nop");
-    l.close();
-  }).total;
-  const double unrolled = timed("trn2", [](Builder &b) {
-    for (int i = 0; i < 3 * kTrips; ++i)           // as many instructions as the loop executes, its end included
-      b.emit(Engine::Sync, "nop");
-  }).total;
-  EXPECT_NEAR(looped, unrolled, 0.01 * unrolled);  // fetch keeps up with 9 ns
+                          Loops l(b, 0, {Engine::Sync});
+                          l.open(1, kTrips, "");
+                          b.emit(Engine::Sync, "nop");
+                          b.emit(Engine::Sync, "nop");
+                          l.close();
+                        }).total;
+  const double unrolled =
+      timed("trn2", [](Builder &b) {
+        for (int i = 0; i < 3 * kTrips; ++i) // as many instructions as the loop executes, its end included
+          b.emit(Engine::Sync, "nop");
+      }).total;
+  EXPECT_NEAR(looped, unrolled, 0.01 * unrolled); // fetch keeps up with 9 ns
   auto slow = std::make_shared<Target>(*loadTarget("trn2"));
   slow->values["fetch.bytes_per_ns"].number = 1;
   auto on = [&](bool loop) {
@@ -136,18 +148,23 @@ TEST(Timing, LoopsFetchLessThanUnrolledCode) {
       l.close();
     return simulateTime(b.finish()).total;
   };
-  EXPECT_GT(on(false), 3 * on(true));              // 64 ns an instruction against 18 ns a trip
+  EXPECT_GT(on(false), 3 * on(true)); // 64 ns an instruction against 18 ns a trip
 }
 
 TEST(Timing, QueuesShareBandwidth) {
   auto time = [](int queues) {
-    return timed("trn2", [&](Builder &b) {
-      for (int q = 0; q < queues; ++q) {
-        const std::string n = std::to_string(q);
-        ObjectRef x = b.input("x" + n, DType::F32, {128, 2048});
-        b.emit(Engine::Sync, "dma_copy").set("dst", tile(b, ("s" + n).c_str(), 2048, q * 8192)).set("src", x).queue(b.queue("q" + n));
-      }
-    }).total;
+    return timed("trn2",
+                 [&](Builder &b) {
+                   for (int q = 0; q < queues; ++q) {
+                     const std::string n = std::to_string(q);
+                     ObjectRef x = b.input("x" + n, DType::F32, {128, 2048});
+                     b.emit(Engine::Sync, "dma_copy")
+                         .set("dst", tile(b, ("s" + n).c_str(), 2048, q * 8192))
+                         .set("src", x)
+                         .queue(b.queue("q" + n));
+                   }
+                 })
+        .total;
   };
   const double one = time(1), eight = time(8), payload = 128 * 8192 / 368.0;
   EXPECT_NEAR(eight - one, 7 * payload, 0.1 * 7 * payload);
@@ -155,12 +172,15 @@ TEST(Timing, QueuesShareBandwidth) {
 
 TEST(Timing, FewPartitionsUseFewDmaEngines) {
   auto time = [](int rows, int columns) {
-    return timed("trn2", [&](Builder &b) {
-      ObjectRef x = b.input("x", DType::F32, {rows, columns}), s = b.sbuf("s", DType::F32, {rows, columns}, 0, 0);
-      b.emit(Engine::Sync, "dma_copy").set("dst", s).set("src", x).queue(b.queue("q"));
-    }).total;
+    return timed("trn2",
+                 [&](Builder &b) {
+                   ObjectRef x = b.input("x", DType::F32, {rows, columns}),
+                             s = b.sbuf("s", DType::F32, {rows, columns}, 0, 0);
+                   b.emit(Engine::Sync, "dma_copy").set("dst", s).set("src", x).queue(b.queue("q"));
+                 })
+        .total;
   };
-  EXPECT_GT(time(8, 16384), 5 * time(128, 1024));  // the same bytes, one engine against 16
+  EXPECT_GT(time(8, 16384), 5 * time(128, 1024)); // the same bytes, one engine against 16
 }
 
 TEST(Timing, StallsNameTheirCause) {
@@ -180,19 +200,22 @@ TEST(Timing, StallsNameTheirCause) {
 
 TEST(Timing, OriginsFollowTheCriticalPath) {
   // Only an assumed parameter matters here: the barrier's latency.
-  const TimingResult r = timed("trn2", [](Builder &b) {
-    for (int i = 0; i < 50; ++i)
-      for (int c = 0; c < 2; ++c)
-        b.emit(c, Engine::GpSimd, "core_barrier").set("name", "all");
-  }, {}, 2);
+  const TimingResult r = timed(
+      "trn2",
+      [](Builder &b) {
+        for (int i = 0; i < 50; ++i)
+          for (int c = 0; c < 2; ++c)
+            b.emit(c, Engine::GpSimd, "core_barrier").set("name", "all");
+      },
+      {}, 2);
   EXPECT_GT(r.assumed, 0.95);
   EXPECT_EQ(r.assumedParameters, std::vector<std::string>{"cost.barrier_latency"});
 }
 
 TEST(Timing, DeadlockIsAnError) {
-  EXPECT_EQ(errorCode([] {
-              timed("trn2", [](Builder &b) { b.emit(Engine::Vector, "nop").when(b.semaphore("never"), 1); });
-            }), "TIME-DEADLOCK");
+  EXPECT_EQ(
+      errorCode([] { timed("trn2", [](Builder &b) { b.emit(Engine::Vector, "nop").when(b.semaphore("never"), 1); }); }),
+      "TIME-DEADLOCK");
 }
 
 TEST(Timing, TripCountsFromData) {
@@ -224,12 +247,16 @@ TEST(Timing, EndlessLoopsStop) {
   EXPECT_EQ(errorCode([] {
               TimingOptions o;
               o.maxSteps = 1000;
-              timed("trn2", [](Builder &b) {
-                Loops l(b, 0, {Engine::Sync});
-                l.open(1, 2000000000, "");
-                l.close();
-              }, o);
-            }), "TIME-STEPS");
+              timed(
+                  "trn2",
+                  [](Builder &b) {
+                    Loops l(b, 0, {Engine::Sync});
+                    l.open(1, 2000000000, "");
+                    l.close();
+                  },
+                  o);
+            }),
+            "TIME-STEPS");
 }
 
 TEST(Timing, SameResultWithAndWithoutTimeline) {
@@ -239,7 +266,7 @@ TEST(Timing, SameResultWithAndWithoutTimeline) {
   const TimingResult a = simulateTime(p), b = simulateTime(p, o);
   EXPECT_EQ(a.total, b.total);
   EXPECT_TRUE(a.timeline.empty());
-  std::vector<double> last(b.lanes.size());        // bars of a lane do not overlap and lie within the run
+  std::vector<double> last(b.lanes.size()); // bars of a lane do not overlap and lie within the run
   for (const TimelineEvent &e : b.timeline) {
     EXPECT_GE(e.start, last[e.lane] - 1e-6);
     EXPECT_LE(e.end, b.total);
@@ -256,5 +283,6 @@ TEST(Timing, PublishedMeasurements) {
   std::ifstream file(std::string(GLIA_SOURCE_DIR) + "/docs/timing.md");
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_TRUE(text.str() == validation::report(rows)) << "docs/timing.md is old: build/bin/glia-timing-report > docs/timing.md";
+  EXPECT_TRUE(text.str() == validation::report(rows))
+      << "docs/timing.md is old: build/bin/glia-timing-report > docs/timing.md";
 }

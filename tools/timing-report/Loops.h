@@ -14,7 +14,11 @@ public:
     std::vector<uint32_t> &at = begins.emplace_back();
     for (Engine e : engines) {
       at.push_back(b.nextIndex(core, e));
-      b.emit(core, e, "loop").reg("iv", reg).set("count", static_cast<int32_t>(count)).set("group", group).set("end", int32_t{0});
+      b.emit(core, e, "loop")
+          .reg("iv", reg)
+          .set("count", static_cast<int32_t>(count))
+          .set("group", group)
+          .set("end", int32_t{0});
     }
   }
   void close() {

@@ -12,7 +12,8 @@ enum Reg { R_M = 1, R_N = 2, R_K = 3, R_T = 4 };
 // What the four kernels share: tensors, one tile of results in each of two PSUM banks, and the way of a result tile to HBM.
 struct Kernel {
   Builder b{loadTarget("trn2")};
-  ObjectRef lhs = b.input("lhsT", DType::F32, {K, M}), rhs = b.input("rhs", DType::F32, {K, N}), out = b.output("out", DType::F32, {M, N});
+  ObjectRef lhs = b.input("lhsT", DType::F32, {K, M}), rhs = b.input("rhs", DType::F32, {K, N}),
+            out = b.output("out", DType::F32, {M, N});
   int load = b.queue("load"), store = b.queue("store");
   std::vector<ObjectRef> psum, tile;
   std::vector<int> done, psumFree, copied, stored;
@@ -58,10 +59,20 @@ struct Kernel {
   }
   // Vector copies the finished bank, Scalar stores it; once per result tile, two tiles per pass of the loop.
   void drain(int j, int64_t rowScale, int64_t columnScale, int64_t fixedColumn, int64_t fixedRow = 0) {
-    b.emit(Engine::Vector, "tensor_copy").set("dst", tile[j]).set("src", psum[j]).when(done[j], 1, true).when(stored[j], 16, true)
-        .then(copied[j], 1).then(psumFree[j], 1);
+    b.emit(Engine::Vector, "tensor_copy")
+        .set("dst", tile[j])
+        .set("src", psum[j])
+        .when(done[j], 1, true)
+        .when(stored[j], 16, true)
+        .then(copied[j], 1)
+        .then(psumFree[j], 1);
     Access to = b.dynamic(b.dynamic(block(out, N, TN, fixedRow, fixedColumn), R_M, rowScale), R_N, columnScale);
-    b.emit(Engine::Scalar, "dma_copy").set("dst", to).set("src", tile[j]).queue(store).set("dge", "hwdge").when(copied[j], 1, true)
+    b.emit(Engine::Scalar, "dma_copy")
+        .set("dst", to)
+        .set("src", tile[j])
+        .queue(store)
+        .set("dge", "hwdge")
+        .when(copied[j], 1, true)
         .then(stored[j], 16);
   }
 };
@@ -86,12 +97,12 @@ Program matmulTiled() {
   loops.open(R_M, M / TM, "m");
   loops.open(R_N, N / TN / 2, "n");
   for (int j = 0; j < 2; ++j) {
-    auto round = [&](bool first, bool last) {      // kBuffers products
+    auto round = [&](bool first, bool last) { // kBuffers products
       for (int i = 0; i < kBuffers; ++i) {
         Access a = b.dynamic(b.dynamic(x.block(x.lhs, M, TM, i * TK + (first ? 0 : kBuffers * TK), 0), R_M, TM * 4), R_K,
                              first ? 0 : kBuffers * TK * M * 4);
-        Access c = b.dynamic(b.dynamic(x.block(x.rhs, N, TN, i * TK + (first ? 0 : kBuffers * TK), j * TN), R_N, 2 * TN * 4), R_K,
-                             first ? 0 : kBuffers * TK * N * 4);
+        Access c = b.dynamic(b.dynamic(x.block(x.rhs, N, TN, i * TK + (first ? 0 : kBuffers * TK), j * TN), R_N, 2 * TN * 4),
+                             R_K, first ? 0 : kBuffers * TK * N * 4);
         x.dma(l[i], a).when(free[i], 1, true).then(full[i], 16);
         x.dma(r[i], c).then(full[i], 16);
         x.multiply(j, l[i], r[i], first && i == 0, last && i == kBuffers - 1, {{full[i], 32}}, {free[i]});
@@ -194,9 +205,11 @@ Program matmulBlocked() {
   constexpr int kDeep = 8, kMTiles = M / TM, kWide = 1024;
   Builder b(loadTarget("trn2"));
   b.origin("matmul_blocked", "blocks", "", 0);
-  ObjectRef lhs = b.input("lhsT", DType::F32, {K, M}), rhs = b.input("rhs", DType::F32, {K, N}), out = b.output("out", DType::F32, {M, N});
+  ObjectRef lhs = b.input("lhsT", DType::F32, {K, M}), rhs = b.input("rhs", DType::F32, {K, N}),
+            out = b.output("out", DType::F32, {M, N});
   const int load = b.queue("load"), store = b.queue("store");
-  ObjectRef sums = b.sbuf("sums", DType::F32, {128, kMTiles, 2, TN}, 0, 0), packed = b.sbuf("packed", DType::F32, {128, kWide}, 0, 204800);
+  ObjectRef sums = b.sbuf("sums", DType::F32, {128, kMTiles, 2, TN}, 0, 0),
+            packed = b.sbuf("packed", DType::F32, {128, kWide}, 0, 204800);
   ObjectRef r[2][kDeep], l[2][kDeep];
   int rFull[2], rFree[2], lFull[2], lFree[2];
   for (int h = 0; h < 2; ++h) {
@@ -243,7 +256,8 @@ Program matmulBlocked() {
   three.open(R_K, K / TK / kDeep / 2, "k");
   for (int h = 0; h < 2; ++h) {
     for (int k = 0; k < kDeep; ++k) {
-      Access c = b.dynamic(b.dynamic(block(rhs, N, kWide, (h * kDeep + k) * TK, 0), R_N, kWide * 4), R_K, 2 * kDeep * TK * N * 4);
+      Access c =
+          b.dynamic(b.dynamic(block(rhs, N, kWide, (h * kDeep + k) * TK, 0), R_N, kWide * 4), R_K, 2 * kDeep * TK * N * 4);
       Emit e = b.emit(Engine::Sync, "dma_copy");
       e.set("dst", r[h][k]).set("src", c).queue(load).set("dge", "hwdge").then(rFull[h], 16);
       if (k == 0)
@@ -252,8 +266,9 @@ Program matmulBlocked() {
     b.emit(Engine::Tensor, "nop").when(rFull[h], 16 * kDeep, true);
     three.open(R_T, kMTiles / 2, "t" + std::to_string(h));
     for (int g = 0; g < 2; ++g) {
-      for (int k = 0; k < kDeep; ++k) {            // the block of K is known to the outer registers only by R_K: two terms
-        Access a = b.dynamic(b.dynamic(block(lhs, M, TM, (h * kDeep + k) * TK, g * TM), R_T, 2 * TM * 4), R_K, 2 * kDeep * TK * M * 4);
+      for (int k = 0; k < kDeep; ++k) { // the block of K is known to the outer registers only by R_K: two terms
+        Access a = b.dynamic(b.dynamic(block(lhs, M, TM, (h * kDeep + k) * TK, g * TM), R_T, 2 * TM * 4), R_K,
+                             2 * kDeep * TK * M * 4);
         Emit e = b.emit(Engine::Sync, "dma_copy");
         e.set("dst", l[g][k]).set("src", a).queue(load).set("dge", "hwdge").then(lFull[g], 16);
         if (k == 0)
@@ -263,7 +278,9 @@ Program matmulBlocked() {
         const int j = g * 2 + n;
         for (int k = 0; k < kDeep; ++k) {
           Emit e = b.emit(Engine::Tensor, "nc_matmul");
-          e.set("dst", psum[j]).set("stationary", l[g][k]).set("moving", b.view(r[h][k], {Slice{0, 128}, Slice{n * TN, (n + 1) * TN}}))
+          e.set("dst", psum[j])
+              .set("stationary", l[g][k])
+              .set("moving", b.view(r[h][k], {Slice{0, 128}, Slice{n * TN, (n + 1) * TN}}))
               .set("accumulate", k == 0 ? 0 : 1);
           if (k == 0) {
             e.when(psumFree[j], 1, true);
@@ -276,8 +293,13 @@ Program matmulBlocked() {
               e.then(lFree[g], 1);
           }
         }
-        b.emit(Engine::Vector, "tensor_tensor").set("dst", sum(g, n)).set("a", sum(g, n)).set("b", psum[j]).set("op", "add")
-            .when(done[j], 1, true).then(psumFree[j], 1);
+        b.emit(Engine::Vector, "tensor_tensor")
+            .set("dst", sum(g, n))
+            .set("a", sum(g, n))
+            .set("b", psum[j])
+            .set("op", "add")
+            .when(done[j], 1, true)
+            .then(psumFree[j], 1);
       }
     }
     three.close();
@@ -297,7 +319,12 @@ Program matmulBlocked() {
         e.then(packedFull, 1);
     }
     Access to = b.dynamic(b.dynamic(block(out, N, kWide, m * TM, 0), R_T, 2 * TM * N * 4), R_N, kWide * 4);
-    b.emit(Engine::Scalar, "dma_copy").set("dst", to).set("src", packed).queue(store).set("dge", "hwdge").when(packedFull, 1, true)
+    b.emit(Engine::Scalar, "dma_copy")
+        .set("dst", to)
+        .set("src", packed)
+        .queue(store)
+        .set("dge", "hwdge")
+        .when(packedFull, 1, true)
         .then(stored, 16);
   }
   clear();

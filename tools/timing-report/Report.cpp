@@ -27,10 +27,12 @@ std::vector<Row> measure() {
   const TimingResult mamba = simulateTime(mambaV1(), o);
   double first = mamba.total, last = 0;
   for (const TimelineEvent &e : mamba.timeline)
-    if (e.engine == Engine::Vector && e.lane < kNumEngines && e.index > 1)   // after the two that need no data
+    if (e.engine == Engine::Vector && e.lane < kNumEngines && e.index > 1) // after the two that need no data
       first = std::min(first, e.start), last = std::max(last, e.end);
-  rows.push_back({"Kernels", "mamba_v1, L512 C256 S16, span of Vector", "trn1", "fused Mamba tutorial", 150.93, (last - first) / 1000, "us", "", ""});
-  rows.push_back({"Kernels", "mamba_v1, whole run", "trn1", "fused Mamba tutorial", 172.93, (mamba.total + mamba.launch) / 1000, "us", "",
+  rows.push_back({"Kernels", "mamba_v1, L512 C256 S16, span of Vector", "trn1", "fused Mamba tutorial", 150.93,
+                  (last - first) / 1000, "us", "", ""});
+  rows.push_back({"Kernels", "mamba_v1, whole run", "trn1", "fused Mamba tutorial", 172.93,
+                  (mamba.total + mamba.launch) / 1000, "us", "",
                   "16.5 us of it are launch.start and launch.stop, read off the same profile"});
   return rows;
 }
@@ -87,18 +89,21 @@ std::string report(const std::vector<Row> &rows) {
   for (const Row &r : rows)
     if (r.usedFor.empty())
       ++checks, worst = std::max(worst, std::fabs(r.error()));
-  s += format("%zu rows; %zu of them set a parameter and are marked with it, %d check the model. Mean error of the checks: **%.1f %%**, largest "
-              "%.1f %%.\n", rows.size(), rows.size() - checks, checks, 100 * meanError(rows), 100 * worst);
+  s += format("%zu rows; %zu of them set a parameter and are marked with it, %d check the model. Mean error of the checks: "
+              "**%.1f %%**, largest "
+              "%.1f %%.\n",
+              rows.size(), rows.size() - checks, checks, 100 * meanError(rows), 100 * worst);
   std::string group;
   for (const Row &r : rows) {
     if (r.group != group) {
       group = r.group;
-      s += "\n### " + group + "\n\n| what | target | published | predicted | error | sets | source |\n|---|---|---|---|---|---|---|\n";
+      s += "\n### " + group +
+           "\n\n| what | target | published | predicted | error | sets | source |\n|---|---|---|---|---|---|---|\n";
     }
     const int digits = r.unit == "ns" ? 0 : r.unit == "%" ? 1 : 2;
-    s += format("| %s | %s | %.*f %s | %.*f %s | %+.1f %% | %s | %s%s%s |\n", r.what.c_str(), r.target.c_str(), digits, r.published,
-                r.unit.c_str(), digits, r.predicted, r.unit.c_str(), 100 * r.error(), r.usedFor.c_str(), r.source.c_str(),
-                r.note.empty() ? "" : "; ", r.note.c_str());
+    s += format("| %s | %s | %.*f %s | %.*f %s | %+.1f %% | %s | %s%s%s |\n", r.what.c_str(), r.target.c_str(), digits,
+                r.published, r.unit.c_str(), digits, r.predicted, r.unit.c_str(), 100 * r.error(), r.usedFor.c_str(),
+                r.source.c_str(), r.note.empty() ? "" : "; ", r.note.c_str());
   }
   s += "\n### Rows above 15 %\n\n";
   bool any = false;

@@ -10,48 +10,48 @@
 namespace glia {
 
 struct TimingOptions {
-  const TensorData *inputs = nullptr;  // needed only where control flow depends on data
-  bool timeline = false;               // keep every interval (for traces); otherwise totals only
-  bool stalls = true;                  // attribute waiting time
-  uint64_t maxSteps = UINT64_MAX;      // stop with Error TIME-STEPS after so many instructions
+  const TensorData *inputs = nullptr; // needed only where control flow depends on data
+  bool timeline = false;              // keep every interval (for traces); otherwise totals only
+  bool stalls = true;                 // attribute waiting time
+  uint64_t maxSteps = UINT64_MAX;     // stop with Error TIME-STEPS after so many instructions
 };
 
 // One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.
 struct TimelineEvent {
   uint32_t lane = 0;
-  uint32_t index = 0;        // instruction index in its stream (queues: of the issuing instruction)
+  uint32_t index = 0; // instruction index in its stream (queues: of the issuing instruction)
   Engine engine = Engine::Sync;
   uint8_t core = 0;
   double start = 0, end = 0; // ns
 };
 
 struct LaneUse {
-  std::string name;          // "core 0 vector", "core 0 queue q0"
-  double busy = 0;           // ns
+  std::string name; // "core 0 vector", "core 0 queue q0"
+  double busy = 0;  // ns
   uint64_t instructions = 0;
-  uint64_t bytes = 0;        // queues
+  uint64_t bytes = 0; // queues
 };
 
 struct Stall {
   int core = 0;
   Engine engine = Engine::Sync;
-  uint32_t index = 0;        // the instruction that waited
-  double start = 0;          // of the first time
-  double length = 0;         // all times together
-  uint64_t count = 1;        // how often (loops)
-  std::string reason;        // "semaphore loaded", "queue q0 full", "port: SBUF shared with gpsimd", "fetch"
+  uint32_t index = 0; // the instruction that waited
+  double start = 0;   // of the first time
+  double length = 0;  // all times together
+  uint64_t count = 1; // how often (loops)
+  std::string reason; // "semaphore loaded", "queue q0 full", "port: SBUF shared with gpsimd", "fetch"
 };
 
 struct TimingResult {
-  double total = 0;          // ns, from the first instruction to the last completion
-  double launch = 0;         // ns the runtime needs before and after, not part of the total
+  double total = 0;  // ns, from the first instruction to the last completion
+  double launch = 0; // ns the runtime needs before and after, not part of the total
   uint64_t instructions = 0;
   std::vector<LaneUse> lanes;
-  std::vector<Stall> longestStalls;    // at most 20, longest first
+  std::vector<Stall> longestStalls; // at most 20, longest first
   uint64_t hbmBytesRead = 0, hbmBytesWritten = 0;
   // Share of the total that changes with parameters of each origin: documented, derived, assumed (0..1 each, sum 1).
   double documented = 0, derived = 0, assumed = 0;
-  std::vector<std::string> assumedParameters;   // those that took part
+  std::vector<std::string> assumedParameters; // those that took part
   std::vector<TimelineEvent> timeline;
 };
 
