@@ -91,8 +91,9 @@ struct Lane { // what one core of the loop-heavy program works with
 } // namespace
 
 Program loopHeavy(uint64_t instructions) {
-  // A nest: 4 outer iterations of 5 inner ones; sync, vector and scalar run it on each core, 8 instructions an inner iteration.
-  constexpr int kOuter = 4, kInner = 5, kPerNest = 2 * kOuter * (kInner * 8 + 9);
+  // A nest: 4 outer iterations of 5 inner ones, on sync, vector and scalar of each core. An inner iteration executes 4
+  // instructions and 3 end_loops, an outer one 3 loops and 3 end_loops, the nest 3 loops: 167 instructions on a core.
+  constexpr int kOuter = 4, kInner = 5, kPerNest = 2 * (kOuter * (kInner * 7 + 6) + 3);
   const int nests = static_cast<int>((instructions + kPerNest - 1) / kPerNest);
   Builder b(loadTarget("trn2"), 2);
   b.origin("stream", "scale", "stream.py", 1);

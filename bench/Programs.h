@@ -8,8 +8,8 @@ namespace glia {
 // queues into rotating buffers, results on 2 more. At least `instructions` instructions.
 Program unrolledMatmul(uint64_t instructions);
 
-// Two cores, rows of nested loops that move, scale, multiply and exchange; `instructions` executed in all, a twentieth of
-// that written down.
+// Two cores, rows of nested loops that load, scale, add and store; at least `instructions` executed in all, a tenth of that
+// written down.
 Program loopHeavy(uint64_t instructions);
 
 } // namespace glia
