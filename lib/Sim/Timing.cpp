@@ -45,6 +45,8 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   hbmPerPs = std::max(t.number("hbm.bytes_per_ns"), 1e-3) / 1000;
 
   perDmaEngine = 1.0 / std::max(t.dmaEngines, 1);
+  for (int i = 0; i <= 512; ++i)
+    speeds.push_back(1 / std::max(1.0, i * perDmaEngine));
 
   engines.resize(p.cores * kNumEngines);
   loaded.resize(engines.size());

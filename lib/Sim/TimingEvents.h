@@ -58,8 +58,10 @@ public:
   // Keeps ascending order of `time` when a later push may be earlier in time.
   void insert(const T &v) {
     push(v);
-    for (size_t i = tail - 1; i > head && items[(i - 1) & mask].time > items[i & mask].time; --i)
-      std::swap(items[i & mask], items[(i - 1) & mask]);
+    size_t i = tail - 1;
+    for (; i > head && items[(i - 1) & mask].time > v.time; --i)
+      items[i & mask] = items[(i - 1) & mask];
+    items[i & mask] = v;
   }
 
 private:

@@ -163,8 +163,13 @@ private:
   Ps rampTime = 0;
   double rampRate = 1;
   Share rampShare;
-  double hbmPerPs = 1;     // of a pair of cores
-  double perDmaEngine = 1; // 1 / number of DMA engines
+  double hbmPerPs = 1;        // of a pair of cores
+  double perDmaEngine = 1;    // 1 / number of DMA engines
+  std::vector<double> speeds; // by engines asked for: no division in the common case
+  double engineSpeed(double asked) const {
+    const size_t i = static_cast<size_t>(asked);
+    return i < speeds.size() ? speeds[i] : 1 / std::max(1.0, asked * perDmaEngine);
+  }
 
   // Lanes of the event tree.
   uint32_t issueLane(uint32_t engine) const { return engine; }

@@ -121,27 +121,20 @@ void Machine::endTransfer(int core) {
 void Machine::share(int core) {
   const int firstCore = core & ~1, lastCore = std::min<int>(firstCore + 2, static_cast<int>(dmas.size()));
   double demand = 0;
-  std::array<double, 2> slow{};
-  for (int c = firstCore; c < lastCore; ++c) {
-    const DmaRun &d = dmas[c];
-    slow[c - firstCore] = std::max(1.0, d.engines * perDmaEngine);
-    demand += d.hbmBytesPerPs / slow[c - firstCore];
-  }
+  for (int c = firstCore; c < lastCore; ++c)
+    demand += dmas[c].hbmBytesPerPs * engineSpeed(dmas[c].engines);
   const double hbm = demand > hbmPerPs ? demand / hbmPerPs : 1;
   for (int c = firstCore; c < lastCore; ++c) {
     DmaRun &d = dmas[c];
-    const double s = slow[c - firstCore] * hbm;
-    if (c != core && s == d.slow)
+    const double slow = std::max(1.0, d.engines * perDmaEngine) * hbm;
+    if (c != core && slow == d.slow)
       continue; // the other core goes on as it was
     d.virtualNow += static_cast<double>(now - d.at) * d.speed;
     d.at = now;
-    if (s != d.slow) {
-      d.slow = s;
-      d.speed = 1 / s;
-    }
-    events.set(dmaLane(c), d.active.empty()
-                               ? kNever
-                               : now + static_cast<Ps>(std::max(d.active.front().time - d.virtualNow, 0.0) * s + 0.5));
+    d.slow = slow;
+    d.speed = hbm == 1 ? engineSpeed(d.engines) : 1 / slow;
+    const double left = d.active.empty() ? 0 : std::max(d.active.front().time - d.virtualNow, 0.0);
+    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(left * slow + 0.5));
   }
 }
 
