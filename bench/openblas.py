@@ -15,7 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-CANDIDATES = ["", "Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids", "ARMV8", "NEOVERSEN1", "NEOVERSEV1", "NEOVERSEN2"]
+CANDIDATES = [
+    "",
+    "Haswell",
+    "Zen",
+    "SkylakeX",
+    "Cooperlake",
+    "SapphireRapids",
+    "ARMV8",
+    "NEOVERSEN1",
+    "NEOVERSEV1",
+    "NEOVERSEN2",
+]
 M, N, K = 128, 512, 128
 BASELINE = Path(__file__).resolve().parents[1] / "build" / "lib" / "libgliabaseline.so"
 

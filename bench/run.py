@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAIRS = int(os.environ.get("GLIA_BENCH_PAIRS", "31"))
 MILLION = int(os.environ.get("GLIA_BENCH_INSTRUCTIONS", "1000000"))
 
-if "GLIA_BENCH_CORE" not in os.environ:  # OpenBLAS reads its core type when it is loaded: choose first, then start again
+# OpenBLAS reads its core type when it is loaded: choose first, then start again.
+if "GLIA_BENCH_CORE" not in os.environ:
     sys.path.insert(0, str(ROOT / "bench"))
     from openblas import fastest_core
 
@@ -26,10 +27,9 @@ if "GLIA_BENCH_CORE" not in os.environ:  # OpenBLAS reads its core type when it 
     env = os.environ | {"GLIA_BENCH_CORE": json.dumps(speeds), "OPENBLAS_NUM_THREADS": "1"} | extra
     os.execve(sys.executable, [sys.executable, *sys.argv], env)
 
+import glia
 import numpy as np
 from openblas import BASELINE, Sgemm
-
-import glia
 
 sys.path.insert(0, str(ROOT / "examples"))
 from catalogue import EXAMPLES
@@ -38,7 +38,9 @@ rows = []
 
 
 def report(measure, value, target, ok, unit="x", details=None):
-    rows.append({"measure": measure, "value": value, "unit": unit, "target": target, "ok": bool(ok), "details": details})
+    rows.append(
+        {"measure": measure, "value": value, "unit": unit, "target": target, "ok": bool(ok), "details": details}
+    )
     text = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
     print(f"{measure:66} {text + ' ' + unit:>16}   {target:>12}   {'ok' if ok else 'MISSED'}", flush=True)
 
@@ -54,7 +56,9 @@ class Repeated:
         if times not in self.programs:
             declarations, before, engine, instruction, sync = self.text
             loop = f'{engine} loop iv=r1 count={times} group="bench"\n{engine} {instruction}\n{sync}{engine} end_loop\n'
-            self.programs[times] = glia.assemble(f"{declarations}\n{before}\n{loop if times else ''}", target="trn2")._handle
+            self.programs[times] = glia.assemble(
+                f"{declarations}\n{before}\n{loop if times else ''}", target="trn2"
+            )._handle
         return self.programs[times]
 
     def __call__(self, times):
@@ -89,7 +93,9 @@ def numpy_loop(call):
 def matmul():
     sgemm = Sgemm()
     speeds = json.loads(os.environ["GLIA_BENCH_CORE"])
-    print("OpenBLAS core types, GFLOP/s:", ", ".join(f"{k} {v:.0f}" for k, v in speeds.items()), f"; using {sgemm.core}\n")
+    print(
+        "OpenBLAS core types, GFLOP/s:", ", ".join(f"{k} {v:.0f}" for k, v in speeds.items()), f"; using {sgemm.core}\n"
+    )
     for dtype in ("f32", "bf16"):
         ours = Repeated(
             f"sbuf a : {dtype}[128, 128] @ 0\nsbuf b : {dtype}[128, 512] @ 1024\npsum c : f32[128, 512] @ 0\nsemaphore s",
@@ -111,12 +117,20 @@ def elementwise():
     table = 'vector nop then s += 1\nscalar act_table_load set="natural_log_exp_and_others" when s >= 1'
     cases = [
         ("tensor_tensor(add)", "vector", "tensor_tensor dst=c a=a b=b op=add", lambda: np.add(a, b, out=out), 0.9),
-        ("tensor_scalar(multiply)", "vector", "tensor_scalar dst=c data=a op0=multiply operand0=1.5", lambda: np.multiply(a, np.float32(1.5), out=out), 0.9),
+        (
+            "tensor_scalar(multiply)",
+            "vector",
+            "tensor_scalar dst=c data=a op0=multiply operand0=1.5",
+            lambda: np.multiply(a, np.float32(1.5), out=out),
+            0.9,
+        ),
         ("activation(exp)", "scalar", "activation dst=c data=a fn=exp", lambda: np.exp(a, out=out), 1.2),
         ("tensor_reduce(add)", "vector", "tensor_reduce dst=d data=a op=add", lambda: np.sum(a, axis=1, out=column), 3),
     ]
     for name, engine, instruction, call, bar in cases:
-        ratio = paired(Repeated(tiles, fill + (table if engine == "scalar" else ""), engine, instruction), numpy_loop(call))
+        ratio = paired(
+            Repeated(tiles, fill + (table if engine == "scalar" else ""), engine, instruction), numpy_loop(call)
+        )
         report(f"{name} (128, 2048) f32 against NumPy", ratio, f">= {bar}", ratio >= bar)
 
 
@@ -160,7 +174,9 @@ def strict():
         each[e.name] = {"slower": ratio, "shadow": shadow / max(touched, 1)}
         worst, worst_memory = max(worst, (ratio, e.name)), max(worst_memory, (shadow / max(touched, 1), e.name))
     report(f"strict against fast, worst example ({worst[1]})", worst[0], "<= 20", worst[0] <= 20, "x slower", each)
-    report(f"shadow memory per byte touched, worst ({worst_memory[1]})", worst_memory[0], "<= 3", worst_memory[0] <= 3, "x")
+    report(
+        f"shadow memory per byte touched, worst ({worst_memory[1]})", worst_memory[0], "<= 3", worst_memory[0] <= 3, "x"
+    )
 
 
 def large(what, which):
@@ -181,7 +197,14 @@ def replay_verify_container():
         r = large("verify", which)
         if r:
             fine = r["seconds"] <= 6 and r["ok"]
-            report(f"verify {which}, {r['instructions']:,} instructions{'' if r['ok'] else ' (REFUSED)'}", r["seconds"], "<= 6", fine, "s", r)
+            report(
+                f"verify {which}, {r['instructions']:,} instructions{'' if r['ok'] else ' (REFUSED)'}",
+                r["seconds"],
+                "<= 6",
+                fine,
+                "s",
+                r,
+            )
             report(f"    peak memory of that, {which}", r["peak_mib"] / 1024, "<= 1", r["peak_mib"] <= 1024, "GiB")
         else:
             report(f"verify {which}", 0, "<= 6", False, "s")
@@ -189,7 +212,13 @@ def replay_verify_container():
     if r:
         size = r["bytes_per_instruction"]
         report("container of the unrolled matmul, per instruction", size, "<= 120", size <= 120, "bytes")
-        report(f"open, checksum, structural check of {r['instructions']:,}", r["seconds"], "<= 0.3", r["seconds"] <= 0.3, "s")
+        report(
+            f"open, checksum, structural check of {r['instructions']:,}",
+            r["seconds"],
+            "<= 0.3",
+            r["seconds"] <= 0.3,
+            "s",
+        )
     else:
         report("container of the unrolled matmul", 0, "<= 120", False, "bytes")
 
@@ -211,12 +240,21 @@ def main():
             part()
         except (glia.Error, subprocess.CalledProcessError, OSError) as e:
             report(f"{part.__name__}: {str(e).splitlines()[0]}", 0, "to run", False, "")
-    mutants = subprocess.run([ROOT / "build/bin/glia-mutants", os.environ.get("GLIA_BENCH_MUTANTS", "5000")], capture_output=True, text=True)
+    mutants = subprocess.run(
+        [ROOT / "build/bin/glia-mutants", os.environ.get("GLIA_BENCH_MUTANTS", "5000")], capture_output=True, text=True
+    )
     print("\nmutants\n" + mutants.stdout + mutants.stderr)
     missed = sum(not r["ok"] for r in rows)
-    out = {"openblas": json.loads(os.environ["GLIA_BENCH_CORE"]), "rows": rows, "mutants": mutants.stdout, "mutants_ok": mutants.returncode == 0}
+    out = {
+        "openblas": json.loads(os.environ["GLIA_BENCH_CORE"]),
+        "rows": rows,
+        "mutants": mutants.stdout,
+        "mutants_ok": mutants.returncode == 0,
+    }
     (ROOT / "build/bench.json").write_text(json.dumps(out, indent=1))
-    print(f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}; build/bench.json")
+    print(
+        f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}; build/bench.json"
+    )
     return 0 if mutants.returncode == 0 else 1
 
 

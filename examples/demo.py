@@ -6,10 +6,9 @@ Writes build/demo.html, a zoomable timeline of the matmul. Exit status 1 if a re
 import sys
 from pathlib import Path
 
+import glia
 import numpy as np
 from catalogue import EXAMPLES, error
-
-import glia
 
 WIDTH = 96
 
@@ -60,7 +59,9 @@ def main():
                 print(e, file=sys.stderr)
             failures += result != "ok"
             shown = "" if worst is None else "exact" if worst == 0 else f"{worst:.1e}"
-            print(f"{example.name:18} {target:7} {result:10} {shown:>10} {'' if time is None else f'{time:9.2f} us':>12}")
+            print(
+                f"{example.name:18} {target:7} {result:10} {shown:>10} {'' if time is None else f'{time:9.2f} us':>12}"
+            )
     print()
 
     example = next(e for e in EXAMPLES if e.name == "matmul")

@@ -49,7 +49,9 @@ class Profile:
     lanes = property(lambda self: self._result.lanes, doc="Use of each engine and queue: name, busy, bytes ...")
     stalls = property(lambda self: self._result.stalls, doc="The longest waits: where, start, length, reason.")
     timeline = property(lambda self: self._result.timeline, doc="Intervals: name of the lane, start, end.")
-    launch = property(lambda self: self._result.launch, doc="What the runtime needs before and after; not in the total.")
+    launch = property(
+        lambda self: self._result.launch, doc="What the runtime needs before and after; not in the total."
+    )
     origins = property(lambda self: self._result.origins, doc="Share of the time by how well its parameters are known.")
     hbm_bytes = property(lambda self: self._result.hbm_bytes, doc="Bytes read from and written to HBM.")
 
@@ -138,7 +140,9 @@ class Program:
                     "Convert it first, for example with array.astype.",
                 )
             if array.shape != t.shape:
-                raise _glia.make_error("RUN-INPUT", f"input `{name}` has shape {array.shape} and must have {t.shape}", "")
+                raise _glia.make_error(
+                    "RUN-INPUT", f"input `{name}` has shape {array.shape} and must have {t.shape}", ""
+                )
             out[name] = np.ascontiguousarray(array).tobytes()
         return out
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-from catalogue import EVERY, EXAMPLES, HERE, error
-
 import glia
+from catalogue import EVERY, EXAMPLES, HERE, error
 
 RUNS = [(e, t) for e in EXAMPLES for t in e.targets]
 REFUSALS = [(e, t) for e in EXAMPLES for t in EVERY if t not in e.targets]

@@ -16,10 +16,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import glia
 import numpy as np
 import pytest
-
-import glia
 from glia.dtypes import numpy_dtype
 
 HERE = Path(__file__).resolve().parent

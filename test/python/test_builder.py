@@ -1,10 +1,9 @@
 """Programs made with the Python builder."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
-
-import glia
 
 
 def moved(body, dtype="f32", shape=(128, 64), target="trn2"):
@@ -23,7 +22,9 @@ X = np.random.default_rng(0).standard_normal((128, 64), dtype=np.float32)
 
 def test_slices():
     def body(b, t, loaded, done):
-        b.emit("vector", "tensor_scalar", dst=t[0:64, ::2], data=t[0:64, ::2], op0="add", operand0=1, when=[(loaded, 16)])
+        b.emit(
+            "vector", "tensor_scalar", dst=t[0:64, ::2], data=t[0:64, ::2], op0="add", operand0=1, when=[(loaded, 16)]
+        )
         b.emit("vector", "memset", dst=t[96:128, 3], value=np.float32(7), then=[(done, 1)])
 
     want = X.copy()

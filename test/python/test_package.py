@@ -1,10 +1,9 @@
 """The Python package: programs in and out, what is checked on the way, and how errors look."""
 
+import glia
 import ml_dtypes
 import numpy as np
 import pytest
-
-import glia
 
 SCALE = """
 input x : f32[128, 64]
@@ -132,7 +131,9 @@ def test_profile(scale):
     assert code(lambda: scale.profile({"x": X[:4]})) == "RUN-INPUT"
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "f16", "f8e4m3", "f8e5m2", "f8e3m4", "i8", "u8", "i16", "u16", "i32", "u32", "f32"])
+@pytest.mark.parametrize(
+    "dtype", ["bf16", "f16", "f8e4m3", "f8e5m2", "f8e3m4", "i8", "u8", "i16", "u16", "i32", "u32", "f32"]
+)
 def test_every_type_goes_through(dtype):
     from glia.dtypes import numpy_dtype
 
