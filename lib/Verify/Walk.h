@@ -83,6 +83,7 @@ struct LoopFrame {
   std::shared_ptr<LoopRun> run;
   std::shared_ptr<const Clock> knowledgeBefore;
   std::bitset<kLanes> accumulatorBefore;
+  std::bitset<64> undefinedBefore;           // registers
 };
 
 struct EngineWalk {
@@ -174,6 +175,8 @@ private:
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);
   void write(EngineWalk &e, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
+  void checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places);
+  void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
   std::vector<Place> resolveAll(const EngineWalk &e, const Decoded &d);
   void race(const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);

@@ -282,8 +282,11 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
         return &p;
     return nullptr;
   };
-  for (const char *side : {"dst", "src"}) {
-    Place *index = placeOf(std::string(side) + "_index"), *data = placeOf(side);
+  for (Place &indexPlace : places) {
+    const std::string_view indexName = d.def->slots[indexPlace.slot].name;
+    if (!indexName.ends_with("_index"))
+      continue;
+    Place *index = &indexPlace, *data = placeOf(indexName.substr(0, indexName.size() - 6));
     if (!index || !data)
       continue;
     uint32_t content = 0;
@@ -291,6 +294,8 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     if (unknown)
       fail("UNDEFINED-ADDRESS", by.who, index->slot, format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
     undefined |= unknown;
+    if (!generic(e))
+      logAccess(e, *index, by, false);
     const Content *known = content ? &contents[content] : nullptr;
     const int strideSlot = d.def->slot("index_stride"), oobSlot = d.def->slot("oob");
     const int64_t size = sizeOf(data->pattern->dtype);
@@ -324,6 +329,64 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     data->runs.assign(1, {std::max<int64_t>(lo, 0), std::min(hi, bytes)});
     if (data->runs[0].lo >= data->runs[0].hi)
       data->runs.clear();
+  }
+}
+
+// Gathers inside a memory trap on an index outside the data: what is known of the indices decides the verdict.
+void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places) {
+  const int indexSlot = std::max(d.def->slot("index"), d.def->slot("indices"));
+  if (indexSlot < 0)
+    return;
+  const int dataSlot = std::max(d.def->slot("src"), d.def->slot("data")), runSlot = d.def->slot("num_elem_per_idx");
+  const int64_t run = runSlot >= 0 ? d.values[runSlot].integer : 1;
+  for (const Place &p : places) {
+    if (p.slot != indexSlot)
+      continue;
+    uint32_t content = 0;
+    bool first = true;
+    if (!generic(e))
+      forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+        map.visit(lo, hi, mask, [&](Cell &c) {
+          content = first || content == c.content ? c.content : 0;
+          first = false;
+        });
+      });
+    const int64_t elements = program.patterns[d.values[dataSlot].access.pattern].elementsPerPartition();
+    const bool inside = content && contents[content].lo >= 0 && contents[content].hi + run <= elements;
+    verdict(d, dataSlot, inside ? Proof::Proved : Proof::MayTrap,
+            content ? format("indices are in %lld to %lld", (long long)contents[content].lo, (long long)contents[content].hi)
+                    : "nothing is known of the indices");
+    if (!inside && options.requireProved)
+      fail("DYNAMIC-UNPROVED", who(d), dataSlot, format("the indices in `%s` are not proved to be below %lld", program.objectName(p.object).c_str(),
+                                                        (long long)(elements - run + 1)));
+  }
+}
+
+// Operands of one instruction whose addresses registers move against each other; the static rules see to the others.
+void Walk::checkOverlap(const Decoded &d, const std::vector<Place> &places) {
+  for (const Place &w : places) {
+    if (!isWritten(d.def->slots[w.slot].kind))
+      continue;
+    for (const Place &o : places) {
+      const bool otherWritten = isWritten(d.def->slots[o.slot].kind);
+      const Pattern &x = *w.pattern, &y = *o.pattern;
+      if (o.slot == w.slot || (otherWritten && o.slot < w.slot) || w.space != o.space || (w.space == Space::Hbm && w.object != o.object) ||
+          (x.numDynamic == y.numDynamic && std::equal(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, y.dynamic.begin())))
+        continue;
+      if (w.space != Space::Hbm && (w.lastPartition <= o.firstPartition || o.lastPartition <= w.firstPartition))
+        continue;
+      const bool same = w.fixed && o.fixed && w.start.lo == o.start.lo && w.partition.lo == o.partition.lo && x.dtype == y.dtype &&
+                        x.partitions == y.partitions && x.rank == y.rank && std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
+      if (same && !otherWritten)
+        continue;
+      bool overlap = same;
+      for (size_t i = 0, k = 0; i < w.runs.size() && k < o.runs.size() && !overlap; w.runs[i].hi < o.runs[k].hi ? ++i : ++k)
+        overlap = w.runs[i].lo < o.runs[k].hi && o.runs[k].lo < w.runs[i].hi;
+      if (overlap)
+        fail("OPERAND-OVERLAP", who(d), w.slot, format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
+                                                       program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),
+                                                       program.objectName(o.object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));
+    }
   }
 }
 
@@ -408,13 +471,15 @@ static bool replacesAll(const Decoded &d) {
 void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by) {
   bool undefined = false, sbuf = false, psum = false;
   const bool dma = d.def->unit == Unit::Dma;
+  checkOverlap(d, places);
   if (dma)
     checkIndexed(e, d, places, by, undefined);
+  else
+    checkGather(e, d, places);
   if (generic(e))
     return;                                     // addresses are checked; the bytes were, in the walked iterations
 
-  const int accumulateSlot = d.def->slot("accumulate");
-  const bool accumulates = accumulateSlot >= 0 && d.values[accumulateSlot].integer;
+  const bool accumulates = !d.def->accumulateFlag.empty() && d.values[d.def->slot(d.def->accumulateFlag)].integer;
   std::optional<Content> source;
   bool firstSource = true;
   for (const Place &p : places) {
@@ -443,7 +508,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     if (!isWritten(slot.kind))
       continue;
     bool bad = slot.name == "reduce_res" ? resultUndefined : undefined;
-    if (accumulates && slot.name == "dst") {
+    if (accumulates && p.slot == 0) {
       bool notMatmul = false;
       const bool any = anyWriter;
       forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {

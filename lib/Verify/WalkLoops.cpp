@@ -55,6 +55,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   f.iv = d.values[d.def->slot("iv")].integer;
   f.knowledgeBefore = e.knows.share();
   f.accumulatorBefore = e.accumulator;
+  for (int r = 0; r < 64; ++r)
+    f.undefinedBefore[r] = e.regs[r].undefined;
   const bool walkAll = count.isConstant() && count.lo <= largestWalkedCount;
   if (!group.empty() && !skip) {
     const uint32_t n = e.loopEntries[group]++;
@@ -171,8 +173,9 @@ void Walk::leaveLoop(EngineWalk &e) {
   if (!walkedAll) {
     for (int reg : registersWritten(e.core, e.engine, f.begin, f.end)) {
       RegisterValue &r = e.regs[reg];
+      const bool undefined = r.undefined || (f.run->count.lo < 1 && f.undefinedBefore[reg]);
       r = RegisterValue::any();
-      r.undefined = f.run->count.lo < 1;
+      r.undefined = undefined;
       for (Motion &m : r.motion)
         m.kind = Motion::Unknown;
     }
