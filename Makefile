@@ -14,7 +14,10 @@ PY := $(VENV)/bin/python
 CMAKE_COMPILER = $(if $(shell command -v clang++-22),,-DCMAKE_CXX_COMPILER=g++)
 CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
-.PHONY: demo test bench build build-asan venv packages lint format clean docs
+# On a terminal ninja shows its progress; in a log one line is enough.
+QUIET := $(if $(MAKE_TERMOUT),,--quiet)
+
+.PHONY: demo test bench build build-asan venv packages lint format clean
 
 demo: build
 	@$(PY) examples/demo.py
@@ -24,7 +27,7 @@ test: build build-asan
 
 bench: build
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) -DGLIA_BENCH=ON >/dev/null
-	@ninja -C build -j$(JOBS) --quiet
+	@ninja -C build -j$(JOBS) $(QUIET)
 	@$(PY) bench/run.py
 
 # The tool, the C++ tests and the Python module, which .venv finds in build/python: after a change in C++ `ninja -C build`
@@ -32,12 +35,14 @@ bench: build
 build: venv
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
 	@mv build-configure.log build/configure.log
-	@ninja -C build -j$(JOBS) --quiet
+	@echo "build: compiling into build/ (several minutes the first time)"
+	@ninja -C build -j$(JOBS) $(QUIET)
 
 build-asan: venv
 	@cmake --preset asan $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
 	@mv build-configure.log build-asan/configure.log
-	@ninja -C build-asan -j$(JOBS) --quiet
+	@echo "build: compiling into build-asan/ with ASan and UBSan"
+	@ninja -C build-asan -j$(JOBS) $(QUIET)
 
 venv: $(VENV)/.stamp
 
