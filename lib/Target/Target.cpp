@@ -1,12 +1,12 @@
 #include "glia/Target/Target.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/BuiltinFiles.h"
+#include "Support/Toml.h"
 
 #include <cmath>
 #include <fstream>
 #include <mutex>
 #include <sstream>
-#include <toml++/toml.h>
 
 namespace glia {
 
@@ -118,11 +118,20 @@ void copyGeometry(Target &t, std::string_view file) {
 } // namespace
 
 std::shared_ptr<const Target> parseTarget(std::string_view text, std::string_view file) {
+  // toml++ 3.3 relies on non-ASCII blanks being where they cannot be, so a target file is ASCII.
+  uint32_t at = 1;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) > 126)
+      bad("a target file is written in ASCII; this line has another character", file, at);
+    at += c == '\n';
+  }
   toml::table root;
   try {
     root = toml::parse(text, file);
   } catch (const toml::parse_error &e) {
     bad(std::string(e.description()), file, e.source().begin.line);
+  } catch (const TomlAssumption &) {
+    bad("the text is not TOML", file, 0);
   }
   auto t = std::make_shared<Target>();
   t->text = text;

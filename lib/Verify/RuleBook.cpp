@@ -1,9 +1,9 @@
 #include "glia/Verify/RuleBook.h"
+#include "Support/Toml.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
-#include <toml++/toml.h>
 
 namespace glia {
 
