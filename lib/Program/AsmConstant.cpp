@@ -6,12 +6,14 @@
 
 namespace glia {
 
-static int hexDigit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+static int hexDigit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
 
 static void appendInteger(AsmCursor &c, DType t, std::vector<std::byte> &out) {
   const int bits = 8 * sizeOf(t);
   const size_t at = c.place();
-  const int64_t v = c.integer("a value");                     // u64 above 2^63 - 1 is written in hex
+  const int64_t v = c.integer("a value"); // u64 above 2^63 - 1 is written in hex
   const int64_t hi = bits == 64 ? INT64_MAX : info(t).isSigned ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
   const int64_t lo = info(t).isSigned ? -hi - 1 : 0;
   if (v < lo || v > hi)
@@ -28,7 +30,8 @@ std::vector<std::byte> parseConstant(AsmCursor &c, DType t, int64_t elements) {
     for (size_t i = 0; i < digits.size(); i += 2) {
       const int high = hexDigit(digits[i]), low = i + 1 < digits.size() ? hexDigit(digits[i + 1]) : -1;
       if (high < 0 || low < 0)
-        c.fail("ASM-SYNTAX", format("hex digit %zu is missing or no hex digit", i), "Bytes are two hex digits each, without blanks.", at);
+        c.fail("ASM-SYNTAX", format("hex digit %zu is missing or no hex digit", i),
+               "Bytes are two hex digits each, without blanks.", at);
       out.push_back(static_cast<std::byte>(high * 16 + low));
     }
   } else {
@@ -48,7 +51,9 @@ std::vector<std::byte> parseConstant(AsmCursor &c, DType t, int64_t elements) {
   }
   const int64_t got = static_cast<int64_t>(out.size()), need = elements * sizeOf(t);
   if (got != need)
-    c.fail("ASM-OPERAND", format("the constant has %lld bytes of values and its shape needs %lld", (long long)got, (long long)need), "", at);
+    c.fail("ASM-OPERAND",
+           format("the constant has %lld bytes of values and its shape needs %lld", (long long)got, (long long)need), "",
+           at);
   return out;
 }
 

@@ -103,7 +103,8 @@ std::string AsmCursor::textLiteral(const char *what) { return quotedText('"', wh
 std::string AsmCursor::quotedText(char quote, const char *what) {
   const size_t start = place();
   if (!eat(quote))
-    fail("ASM-SYNTAX", std::string("expected ") + what + " in " + (quote == '"' ? "double quotes" : "backquotes") + ", found " + rest());
+    fail("ASM-SYNTAX",
+         std::string("expected ") + what + " in " + (quote == '"' ? "double quotes" : "backquotes") + ", found " + rest());
   std::string out;
   while (pos < text.size() && text[pos] != quote) {
     char c = text[pos++];
@@ -188,7 +189,8 @@ int64_t AsmCursor::integerIn(const char *what, int64_t lo, int64_t hi) {
   const size_t start = place();
   const int64_t v = integer(what);
   if (v < lo || v > hi)
-    fail("ASM-OPERAND", format("%s is %lld and must be %lld to %lld", what, (long long)v, (long long)lo, (long long)hi), "", start);
+    fail("ASM-OPERAND", format("%s is %lld and must be %lld to %lld", what, (long long)v, (long long)lo, (long long)hi), "",
+         start);
   return v;
 }
 

@@ -1,6 +1,6 @@
 #include "AsmInstruction.h"
-#include "glia/Support/Text.h"
 #include "glia/Support/RefusedTypes.h"
+#include "glia/Support/Text.h"
 
 #include <climits>
 
@@ -17,11 +17,14 @@ static std::string str(std::string_view s) { return std::string(s); }
 
 // ---- labels and loops -------------------------------------------------------------------------------------
 
-void AsmInstruction::pendingLabel(std::string name, SourcePlace place) { waiting.emplace_back(std::move(name), std::move(place)); }
+void AsmInstruction::pendingLabel(std::string name, SourcePlace place) {
+  waiting.emplace_back(std::move(name), std::move(place));
+}
 
 void AsmInstruction::bindLabel(const AsmCursor &, int core, Engine e, const std::string &name, SourcePlace place) {
   if (!streams[{core, e}].labels.emplace(name, b.nextIndex(core, e)).second)
-    throw Error("ASM-NAME", "there is already a label `" + printable(name) + "` in this stream", "Give it another name.", std::move(place));
+    throw Error("ASM-NAME", "there is already a label `" + printable(name) + "` in this stream", "Give it another name.",
+                std::move(place));
 }
 
 void AsmInstruction::finish(std::vector<Diagnostic> &errors) {
@@ -47,7 +50,8 @@ void AsmInstruction::finish(std::vector<Diagnostic> &errors) {
   for (auto &[key, s] : streams)
     for (const auto &loop : s.loops)
       if (!loop.explicitEnd)
-        report("ASM-SYNTAX", "this loop has no end_loop on its engine", "Add `" + str(name(key.second)) + " end_loop`.", loop.place);
+        report("ASM-SYNTAX", "this loop has no end_loop on its engine", "Add `" + str(name(key.second)) + " end_loop`.",
+               loop.place);
 }
 
 // ---- operands ----------------------------------------------------------------------------------------------
@@ -77,7 +81,8 @@ int AsmInstruction::parseChoice(AsmCursor &c, const InstrDef &def, const Slot &s
     all += (all.empty() ? "" : " ") + str(n);
   std::vector<std::string_view> known(slot.names->names.begin(), slot.names->names.end());
   const std::string guess = didYouMean(w, known);
-  c.fail("ASM-OPERAND", format("`%s` of %s cannot be `%s`", str(slot.name).c_str(), str(def.name).c_str(), printable(w).c_str()),
+  c.fail("ASM-OPERAND",
+         format("`%s` of %s cannot be `%s`", str(slot.name).c_str(), str(def.name).c_str(), printable(w).c_str()),
          (guess.empty() ? "" : guess + " ") + "Choices: " + all + ".", at);
 }
 
@@ -90,7 +95,9 @@ View AsmInstruction::parseBraces(AsmCursor &c, bool onChip) {
     c.expect('+', "between the first partition and their number");
     const int64_t lanes = c.decimal("the number of partitions");
     if (first < INT_MIN || first > INT_MAX || lanes < 1 || lanes > 128)
-      c.fail("ASM-OPERAND", format("%lld+%lld is no range of partitions; at most 128 fit an operand", (long long)first, (long long)lanes), "", at);
+      c.fail("ASM-OPERAND",
+             format("%lld+%lld is no range of partitions; at most 128 fit an operand", (long long)first, (long long)lanes),
+             "", at);
     v.partition = static_cast<int32_t>(first);
     v.pattern.partitions = static_cast<uint16_t>(lanes);
   }
@@ -109,8 +116,8 @@ View AsmInstruction::parseBraces(AsmCursor &c, bool onChip) {
     const int64_t count = c.decimal("a count");
     if (v.pattern.rank == most)
       c.fail("ASM-OPERAND", format("at most %d dimensions fit this operand", most), "", dimAt);
-    if (stride < INT_MIN || stride > INT_MAX || count < 1 || count > UINT32_MAX || __builtin_mul_overflow(total, count, &total) ||
-        total > (int64_t{1} << 40))
+    if (stride < INT_MIN || stride > INT_MAX || count < 1 || count > UINT32_MAX ||
+        __builtin_mul_overflow(total, count, &total) || total > (int64_t{1} << 40))
       c.fail("ASM-OPERAND", format("%lldx%lld is no dimension that fits an operand", (long long)stride, (long long)count),
              "A stride has 32 bits, counts are at least 1, and an operand has at most 2^40 elements.", dimAt);
     v.pattern.dims[v.pattern.rank++] = {static_cast<int32_t>(stride), static_cast<uint32_t>(count)};
@@ -167,8 +174,9 @@ Access AsmInstruction::parseAccess(AsmCursor &c, int core) {
     v = parseBraces(c, chip);
   } else {
     if (sizeOf(t) != sizeOf(own))
-      c.fail("ASM-OPERAND", format("`%s` has elements of %d bytes and %s has %d", printable(objectName).c_str(), sizeOf(own),
-                                   str(name(t)).c_str(), sizeOf(t)),
+      c.fail("ASM-OPERAND",
+             format("`%s` has elements of %d bytes and %s has %d", printable(objectName).c_str(), sizeOf(own),
+                    str(name(t)).c_str(), sizeOf(t)),
              "Between types of different size write the pattern explicitly: t:bf16{0+128 | 0 | 1x512}.", at);
     std::vector<Slice> slices;
     if (c.eat('['))
@@ -196,7 +204,8 @@ Access AsmInstruction::parseAccess(AsmCursor &c, int core) {
   return b.view(object, v.pattern, v.byteOffset, v.partition);
 }
 
-Value AsmInstruction::parseValue(AsmCursor &c, int core, Engine e, const InstrDef &def, const Slot &slot, std::vector<uint32_t> &list) {
+Value AsmInstruction::parseValue(AsmCursor &c, int core, Engine e, const InstrDef &def, const Slot &slot,
+                                 std::vector<uint32_t> &list) {
   const std::string what = "`" + str(slot.name) + "`";
   Value v;
   auto integer = [&](int64_t lo, int64_t hi) {
@@ -204,14 +213,20 @@ Value AsmInstruction::parseValue(AsmCursor &c, int core, Engine e, const InstrDe
     v.integer = static_cast<int32_t>(c.integerIn(what.c_str(), lo, hi));
   };
   switch (slot.kind) {
-  case SlotKind::Scalar: case SlotKind::OptScalar: case SlotKind::Float:
+  case SlotKind::Scalar:
+  case SlotKind::OptScalar:
+  case SlotKind::Float:
     if (slot.kind == SlotKind::Float || c.peekNumber()) {
       v.kind = Value::Float;
       v.number = c.number("a number");
       break;
     }
     [[fallthrough]];
-  case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
+  case SlotKind::In:
+  case SlotKind::Out:
+  case SlotKind::InOut:
+  case SlotKind::OptIn:
+  case SlotKind::OptOut:
     v.kind = Value::Tensor;
     v.access = parseAccess(c, core);
     break;
@@ -228,7 +243,8 @@ Value AsmInstruction::parseValue(AsmCursor &c, int core, Engine e, const InstrDe
       break;
     }
     [[fallthrough]];
-  case SlotKind::RegOut: case SlotKind::RegIn:
+  case SlotKind::RegOut:
+  case SlotKind::RegIn:
     v.kind = Value::Register;
     v.integer = parseRegister(c);
     break;
@@ -275,7 +291,8 @@ void AsmInstruction::parseWaits(AsmCursor &c, int core, Emit &e) {
       c.fail("ASM-OPERAND", "an instruction takes at most 255 waits", "", at);
     const uint32_t s = AsmNames::find(names.semaphores, core, c.name("a semaphore"), "semaphore", c, at);
     if (!c.eat(">="))
-      c.fail("ASM-SYNTAX", "expected `>=` after the semaphore, found " + c.rest(), "A wait is written `when S >= 2` or `when S >= 2 consume`.");
+      c.fail("ASM-SYNTAX", "expected `>=` after the semaphore, found " + c.rest(),
+             "A wait is written `when S >= 2` or `when S >= 2 consume`.");
     const int32_t v = static_cast<int32_t>(c.integerIn("the value waited for", 0, INT_MAX));
     e.when(static_cast<int>(s), v, c.eat("consume"));
   } while (c.eat("and"));
@@ -297,7 +314,8 @@ void AsmInstruction::parseUpdates(AsmCursor &c, int core, Emit &e) {
     else if (c.eat("="))
       op.kind = SyncKind::Write;
     else
-      c.fail("ASM-SYNTAX", "expected `+=`, `-=` or `=` after the semaphore, found " + c.rest(), "An update is written `then S += 1`.");
+      c.fail("ASM-SYNTAX", "expected `+=`, `-=` or `=` after the semaphore, found " + c.rest(),
+             "An update is written `then S += 1`.");
     op.value = static_cast<int32_t>(c.integerIn("the value of an update", 0, INT_MAX));
     e.sync(op);
   } while (c.eat("and"));
@@ -318,7 +336,8 @@ void AsmInstruction::parse(AsmCursor &c, int core, Engine e) {
     std::vector<std::string_view> known;
     for (const InstrDef *d : allInstructions())
       known.push_back(d->name);
-    c.fail("ISA-UNKNOWN", "there is no instruction `" + printable(mnemonic) + "`", didYouMean(mnemonic, known, "`glia isa` lists the instructions."), at);
+    c.fail("ISA-UNKNOWN", "there is no instruction `" + printable(mnemonic) + "`",
+           didYouMean(mnemonic, known, "`glia isa` lists the instructions."), at);
   }
 
   for (auto &[label, place] : std::exchange(waiting, {}))
@@ -349,7 +368,8 @@ void AsmInstruction::parse(AsmCursor &c, int core, Engine e) {
   if (c.eat("then"))
     parseUpdates(c, core, emit);
   if (!c.atEnd())
-    c.fail("ASM-SYNTAX", "unexpected " + c.rest(), "An instruction is written: engine name operand=value ... when S >= n then S += n.");
+    c.fail("ASM-SYNTAX", "unexpected " + c.rest(),
+           "An instruction is written: engine name operand=value ... when S >= n then S += n.");
 
   StreamState &stream = streams[{core, e}];
   Value later;

@@ -8,9 +8,11 @@ const uint32_t *AsmNames::lookUp(const Table &t, int core, const std::string &na
   return it == t.end() ? nullptr : &it->second;
 }
 
-void AsmNames::declare(Table &t, int core, const std::string &name, uint32_t index, const char *what, const AsmCursor &c, size_t at) {
+void AsmNames::declare(Table &t, int core, const std::string &name, uint32_t index, const char *what, const AsmCursor &c,
+                       size_t at) {
   if (!t.emplace(std::pair(core, name), index).second)
-    c.fail("ASM-NAME", std::string("there is already a ") + what + " `" + printable(name) + "`", "Give it another name.", at);
+    c.fail("ASM-NAME", std::string("there is already a ") + what + " `" + printable(name) + "`", "Give it another name.",
+           at);
 }
 
 void AsmNames::declareObject(Table &t, int core, const std::string &name, uint32_t index, const AsmCursor &c, size_t at) {
@@ -35,7 +37,8 @@ ObjectRef AsmNames::object(int core, const std::string &name, const AsmCursor &c
     return {ObjectKind::Tensor, *i};
   for (int other = 0; other < 64; ++other)
     if (lookUp(allocations, other, name))
-      c.fail("ASM-NAME", format("`%s` is in the memory of core %d; core %d cannot name it", printable(name).c_str(), other, core),
+      c.fail("ASM-NAME",
+             format("`%s` is in the memory of core %d; core %d cannot name it", printable(name).c_str(), other, core),
              format("Declare one with the option `core %d`, or exchange the data by HBM or sendrecv.", core), at);
   std::vector<std::string_view> known;
   addNames(allocations, core, known);
@@ -49,12 +52,14 @@ uint32_t AsmNames::find(const Table &t, int core, const std::string &name, const
     return *i;
   for (int other = 0; other < 64; ++other)
     if (lookUp(t, other, name))
-      c.fail("ASM-NAME", format("%s `%s` belongs to core %d; core %d cannot use it", what, printable(name).c_str(), other, core),
+      c.fail("ASM-NAME",
+             format("%s `%s` belongs to core %d; core %d cannot use it", what, printable(name).c_str(), other, core),
              format("Declare one with the option `core %d`.", core), at);
   std::vector<std::string_view> known;
   addNames(t, core, known);
   c.fail("ASM-NAME", std::string("there is no ") + what + " `" + printable(name) + "`",
-         didYouMean(name, known, std::string("Declare it above: ") + what + " " + (isPlainName(name) ? name : "name") + "."), at);
+         didYouMean(name, known, std::string("Declare it above: ") + what + " " + (isPlainName(name) ? name : "name") + "."),
+         at);
 }
 
 } // namespace glia

@@ -12,12 +12,13 @@ namespace glia {
 
 class AsmNames {
 public:
-  using Table = std::map<std::pair<int, std::string>, uint32_t>;   // (core, name) -> index
+  using Table = std::map<std::pair<int, std::string>, uint32_t>; // (core, name) -> index
   static constexpr int kEveryCore = -1;
 
   Table tensors, allocations, semaphores, queues, symbols;
 
-  static void declare(Table &t, int core, const std::string &name, uint32_t index, const char *what, const AsmCursor &c, size_t at);
+  static void declare(Table &t, int core, const std::string &name, uint32_t index, const char *what, const AsmCursor &c,
+                      size_t at);
   void declareObject(Table &t, int core, const std::string &name, uint32_t index, const AsmCursor &c, size_t at);
   ObjectRef object(int core, const std::string &name, const AsmCursor &c, size_t at) const;
   static uint32_t find(const Table &t, int core, const std::string &name, const char *what, const AsmCursor &c, size_t at);

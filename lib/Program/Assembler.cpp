@@ -2,8 +2,8 @@
 #include "glia/Program/Assembler.h"
 #include "AsmConstant.h"
 #include "AsmInstruction.h"
-#include "glia/Support/Text.h"
 #include "glia/Support/RefusedTypes.h"
+#include "glia/Support/Text.h"
 
 #include <algorithm>
 #include <climits>
@@ -55,11 +55,14 @@ private:
   void typeAndShape(AsmCursor &c, DType &t, std::vector<int64_t> &shape, const std::string &object, bool onChip);
   ObjectRef objectWithCore(AsmCursor &c);
 
-  struct Keyword { std::string_view word; void (Assembler::*parse)(AsmCursor &); };
+  struct Keyword {
+    std::string_view word;
+    void (Assembler::*parse)(AsmCursor &);
+  };
   static constexpr Keyword kKeywords[] = {
-      {"target", &Assembler::target},   {"cores", &Assembler::cores},     {"input", &Assembler::input},
-      {"output", &Assembler::output},   {"const", &Assembler::constant},  {"scratch", &Assembler::scratch},
-      {"sbuf", &Assembler::sbuf},       {"psum", &Assembler::psum},       {"semaphore", &Assembler::semaphore},
+      {"target", &Assembler::target}, {"cores", &Assembler::cores},    {"input", &Assembler::input},
+      {"output", &Assembler::output}, {"const", &Assembler::constant}, {"scratch", &Assembler::scratch},
+      {"sbuf", &Assembler::sbuf},     {"psum", &Assembler::psum},      {"semaphore", &Assembler::semaphore},
       {"queue", &Assembler::queue},
   };
 };
@@ -74,7 +77,7 @@ void Assembler::target(AsmCursor &c) {
     c.fail("ASM-SYNTAX", "the target is named twice", "", at);
   targetSeen = true;
   if (targetGiven)
-    return;                                                     // the caller's choice wins
+    return; // the caller's choice wins
   try {
     p().target = loadTarget(name);
   } catch (const Error &e) {
@@ -148,7 +151,8 @@ void Assembler::tensor(AsmCursor &c, TensorKind kind) {
       if (isFloat(t.dtype) || t.rangeLo > t.rangeHi)
         c.fail("ASM-OPERAND", "a range is `range low high`, of an integer type", "", optionAt);
     } else {
-      c.fail("ASM-SYNTAX", "unexpected " + c.rest(), "Options: `range 0 127` and `unique` for inputs, `private` for scratch.");
+      c.fail("ASM-SYNTAX", "unexpected " + c.rest(),
+             "Options: `range 0 127` and `unique` for inputs, `private` for scratch.");
     }
   }
   names.declareObject(names.tensors, AsmNames::kEveryCore, t.name, static_cast<uint32_t>(p().tensors.size()), c, at);
@@ -287,10 +291,12 @@ void Assembler::directive(AsmCursor &c) {
 void Assembler::instruction(AsmCursor &c, const std::string &first, size_t at) {
   std::string word = first;
   int k = 0;
-  if (word.size() > 4 && word.size() < 8 && word.starts_with("core") && word.find_first_not_of("0123456789", 4) == std::string::npos) {
+  if (word.size() > 4 && word.size() < 8 && word.starts_with("core") &&
+      word.find_first_not_of("0123456789", 4) == std::string::npos) {
     k = std::stoi(word.substr(4));
     if (k >= static_cast<int>(p().cores))
-      c.fail("ASM-NAME", format("there is no core %d in a program with %u", k, p().cores), format("Write `cores %d` at the top.", k + 1), at);
+      c.fail("ASM-NAME", format("there is no core %d in a program with %u", k, p().cores),
+             format("Write `cores %d` at the top.", k + 1), at);
     at = c.place();
     word = c.name("an engine");
   }
@@ -306,8 +312,12 @@ void Assembler::instruction(AsmCursor &c, const std::string &first, size_t at) {
   }
   for (const Keyword &keyword : kKeywords)
     known.push_back(keyword.word);
-  c.fail("ASM-SYNTAX", "a line cannot start with `" + printable(word) + "`",
-         didYouMean(word, known, "A line is a declaration (input, sbuf, semaphore ...), a label, or an instruction that starts with its engine."), at);
+  c.fail(
+      "ASM-SYNTAX", "a line cannot start with `" + printable(word) + "`",
+      didYouMean(
+          word, known,
+          "A line is a declaration (input, sbuf, semaphore ...), a label, or an instruction that starts with its engine."),
+      at);
 }
 
 void Assembler::line(AsmCursor &c) {
@@ -348,8 +358,15 @@ Program Assembler::run(std::string_view text) {
   if (errors.empty() || text.empty())
     instructions.finish(errors);
   if (!p().target && !targetSeen)
-    errors.push_back({"ASM-TARGET", "the text does not say which target it is for", {file, 0, 0}, {}, {}, {},
-                      "Start it with `target trn2`, or give --target.", {}, Severity::Error});
+    errors.push_back({"ASM-TARGET",
+                      "the text does not say which target it is for",
+                      {file, 0, 0},
+                      {},
+                      {},
+                      {},
+                      "Start it with `target trn2`, or give --target.",
+                      {},
+                      Severity::Error});
   std::sort(errors.begin(), errors.end(), [](auto &x, auto &y) {
     return std::pair(x.place.line, x.place.column) < std::pair(y.place.line, y.place.column);
   });

@@ -7,7 +7,7 @@
 
 namespace glia {
 
-static std::string bytesOf(const Pattern &p) {           // a key: fields one after the other, no padding
+static std::string bytesOf(const Pattern &p) { // a key: fields one after the other, no padding
   std::string k;
   auto add = [&k](const auto &v) { k.append(reinterpret_cast<const char *>(&v), sizeof v); };
   add(p.dtype), add(p.rank), add(p.partitions), add(p.numDynamic);
@@ -160,7 +160,8 @@ Emit Builder::emit(int core, Engine e, std::string_view instruction) {
   if (!def) {
     std::string_view why = refusedInstruction(instruction);
     if (!why.empty())
-      throw Error("ISA-REFUSED", format("`%s` is not implemented: %s", std::string(instruction).c_str(), std::string(why).c_str()));
+      throw Error("ISA-REFUSED",
+                  format("`%s` is not implemented: %s", std::string(instruction).c_str(), std::string(why).c_str()));
     throw Error("ISA-UNKNOWN", format("there is no instruction `%s`", std::string(instruction).c_str()),
                 "`glia isa` lists the instructions.");
   }
@@ -208,9 +209,7 @@ void Builder::append(Emit &e) {
     if (isPackedSlot(kind))
       continue;
     switch (v.kind) {
-    case Value::Absent:
-      words.push_back(kAbsentWord);
-      break;
+    case Value::Absent: words.push_back(kAbsentWord); break;
     case Value::Tensor: {
       const bool chip = v.access.object.kind == ObjectKind::Allocation;
       words.push_back(v.access.pattern);
@@ -225,7 +224,8 @@ void Builder::append(Emit &e) {
         words.push_back(kImmediateWord);
       addFloat(v.number);
       break;
-    case Value::Int: case Value::Register:
+    case Value::Int:
+    case Value::Register:
       if (kind == SlotKind::RegOrInt)
         words.push_back(v.kind == Value::Register);
       words.push_back(static_cast<uint32_t>(v.integer));
@@ -234,9 +234,7 @@ void Builder::append(Emit &e) {
       words.push_back(static_cast<uint32_t>(e.lists[i].size()));
       words.insert(words.end(), e.lists[i].begin(), e.lists[i].end());
       break;
-    case Value::Text:
-      words.push_back(static_cast<uint32_t>(v.integer));
-      break;
+    case Value::Text: words.push_back(static_cast<uint32_t>(v.integer)); break;
     }
   }
   s.instrs.push_back(in);
@@ -272,8 +270,9 @@ Emit::Emit(Builder &b, int core, Engine e, const InstrDef &def)
     if (!s.hasDefault)
       continue;
     values[i].kind = s.kind == SlotKind::Float || s.kind == SlotKind::Scalar ? Value::Float
-                     : s.kind == SlotKind::Ints ? Value::Ints
-                     : s.kind == SlotKind::Text ? Value::Text : Value::Int;
+                     : s.kind == SlotKind::Ints                              ? Value::Ints
+                     : s.kind == SlotKind::Text                              ? Value::Text
+                                                                             : Value::Int;
     values[i].integer = s.defaultInt;
     values[i].number = s.defaultFloat;
   }

@@ -41,7 +41,7 @@ public:
     std::memcpy(&v, take(sizeof v).data(), sizeof v);
     return v;
   }
-  template <class E> E choice(int numValues) {                   // an enumeration stored as one byte
+  template <class E> E choice(int numValues) { // an enumeration stored as one byte
     const uint8_t v = get<uint8_t>();
     if (v >= numValues)
       fail("has an unknown choice " + std::to_string(v));

@@ -38,7 +38,7 @@ public:
         return false;
     return order.size() == same.size();
   }
-  std::vector<uint32_t> order;                  // new index -> old index
+  std::vector<uint32_t> order; // new index -> old index
 
 private:
   std::vector<uint32_t> same, fresh;
@@ -57,7 +57,8 @@ std::string patternKey(const Pattern &p) {
 }
 
 // Calls onPattern / onText for each word of the instruction that is an index into those tables; returns the number of words.
-template <class W, class OnPattern, class OnText> size_t walk(const InstrDef &def, W *w, OnPattern onPattern, OnText onText) {
+template <class W, class OnPattern, class OnText>
+size_t walk(const InstrDef &def, W *w, OnPattern onPattern, OnText onText) {
   W *const start = w;
   int packed = 0;
   for (const Slot &s : def.slots)
@@ -94,12 +95,13 @@ struct Numbering {
         origins(p.origins.size(),
                 [&](uint32_t i) {
                   const InstrOrigin &o = p.origins[i];
-                  return std::to_string(p.strings[o.kernel].size()) + "," + std::to_string(p.strings[o.operation].size()) + "," +
-                         std::to_string(o.line) + ":" + p.strings[o.kernel] + p.strings[o.operation] + p.strings[o.file];
+                  return std::to_string(p.strings[o.kernel].size()) + "," + std::to_string(p.strings[o.operation].size()) +
+                         "," + std::to_string(o.line) + ":" + p.strings[o.kernel] + p.strings[o.operation] +
+                         p.strings[o.file];
                 }),
         patterns(p.patterns.size(), [&](uint32_t i) { return patternKey(p.patterns[i]); }),
         opcodes(p.opcodes.size(), [&](uint32_t i) { return std::string(p.opcodes[i]->name); }) {
-    strings.use(0);                              // index 0 is the empty text, origin 0 is "unknown"
+    strings.use(0); // index 0 is the empty text, origin 0 is "unknown"
     origins.use(0);
     for (uint32_t c = 0; c < p.cores; ++c)
       for (const Stream &s : p.streams[c])
@@ -111,8 +113,9 @@ struct Numbering {
             const InstrOrigin &o = p.origins[in.origin];
             strings.use(o.kernel), strings.use(o.operation), strings.use(o.file);
           }
-          walk(*p.opcodes[in.opcode], s.words.data() + in.words, [this](uint32_t w) { patterns.use(w); },
-               [this](uint32_t w) { strings.use(w); });
+          walk(
+              *p.opcodes[in.opcode], s.words.data() + in.words, [this](uint32_t w) { patterns.use(w); },
+              [this](uint32_t w) { strings.use(w); });
         }
   }
   bool identity() const { return strings.identity() && origins.identity() && patterns.identity() && opcodes.identity(); }
@@ -143,8 +146,9 @@ Program canonical(const Program &p) {
       std::vector<Instr> &instrs = s.instrs.edit();
       std::vector<uint32_t> &words = s.words.edit();
       for (Instr &in : instrs) {
-        walk(*p.opcodes[in.opcode], words.data() + in.words, [&](uint32_t &w) { w = n.patterns.use(w); },
-             [&](uint32_t &w) { w = n.strings.use(w); });
+        walk(
+            *p.opcodes[in.opcode], words.data() + in.words, [&](uint32_t &w) { w = n.patterns.use(w); },
+            [&](uint32_t &w) { w = n.strings.use(w); });
         in.opcode = static_cast<uint16_t>(n.opcodes.use(in.opcode));
         in.origin = n.origins.use(in.origin);
       }

@@ -12,21 +12,36 @@ struct ContainerHeader {
   uint32_t version;
   uint32_t sections;
   uint64_t fileBytes;
-  uint64_t checksum;          // of the 24 bytes before it and everything behind it
+  uint64_t checksum; // of the 24 bytes before it and everything behind it
 };
 static_assert(sizeof(ContainerHeader) == 32);
 
 // In this order in the table and in the file. All are present; many may be empty.
 enum class Section : uint32_t {
-  Target = 1, Opcodes, Tensors, Constants, Allocations, Semaphores, Queues, Patterns, Strings, Origins,
-  Streams, Instructions, Words, Syncs, Symbols, Relocations, Contract,
+  Target = 1,
+  Opcodes,
+  Tensors,
+  Constants,
+  Allocations,
+  Semaphores,
+  Queues,
+  Patterns,
+  Strings,
+  Origins,
+  Streams,
+  Instructions,
+  Words,
+  Syncs,
+  Symbols,
+  Relocations,
+  Contract,
 };
 inline constexpr uint32_t kNumSections = 17;
 
 struct SectionEntry {
   uint32_t id;
   uint32_t reserved;
-  uint64_t offset;            // a multiple of 8; sections follow each other with less than 8 zero bytes between them
+  uint64_t offset; // a multiple of 8; sections follow each other with less than 8 zero bytes between them
   uint64_t bytes;
 };
 static_assert(sizeof(SectionEntry) == 24);

@@ -43,7 +43,9 @@ private:
   void linking();
 };
 
-[[noreturn]] void bad(const char *code, const std::string &what, const char *advice = kDamaged) { throw Error(code, what, advice); }
+[[noreturn]] void bad(const char *code, const std::string &what, const char *advice = kDamaged) {
+  throw Error(code, what, advice);
+}
 
 void Reader::header() {
   if (!looksLikeContainer(file))
@@ -53,10 +55,12 @@ void Reader::header() {
     bad("CONTAINER-SIZE", "the file has " + std::to_string(file.size()) + " bytes and is too short for a header");
   std::memcpy(&h, file.data(), sizeof h);
   if (h.version != kContainerVersion)
-    bad("CONTAINER-VERSION", format("the file has version %u of the format and this glia reads version %u", h.version, kContainerVersion),
+    bad("CONTAINER-VERSION",
+        format("the file has version %u of the format and this glia reads version %u", h.version, kContainerVersion),
         "Make the program again with this glia.");
   if (h.fileBytes != file.size())
-    bad("CONTAINER-SIZE", format("the file has %zu bytes and should have %llu", file.size(), (unsigned long long)h.fileBytes));
+    bad("CONTAINER-SIZE",
+        format("the file has %zu bytes and should have %llu", file.size(), (unsigned long long)h.fileBytes));
   if (h.checksum != checksum64(file.subspan(sizeof h), checksum64(file.first(offsetof(ContainerHeader, checksum)))))
     bad("CONTAINER-CHECKSUM", "the checksum of the file is wrong");
   if (h.sections != kNumSections)
@@ -92,7 +96,8 @@ void Reader::opcodes() {
     const std::string name = r.text();
     const InstrDef *d = findInstruction(name);
     if (!d)
-      bad("ISA-UNKNOWN", "the program uses an instruction `" + printable(name) + "` that this glia does not have", "Use a newer glia.");
+      bad("ISA-UNKNOWN", "the program uses an instruction `" + printable(name) + "` that this glia does not have",
+          "Use a newer glia.");
     p.opcodes.push_back(d);
   }
   r.end();
@@ -293,7 +298,7 @@ bool looksLikeContainer(std::span<const std::byte> bytes) {
 }
 
 Program loadBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  if (!owner || reinterpret_cast<uintptr_t>(bytes.data()) % 8) {           // the arrays need their alignment
+  if (!owner || reinterpret_cast<uintptr_t>(bytes.data()) % 8) { // the arrays need their alignment
     auto copy = std::make_shared<std::vector<uint64_t>>((bytes.size() + 7) / 8);
     if (!bytes.empty())
       std::memcpy(copy->data(), bytes.data(), bytes.size());

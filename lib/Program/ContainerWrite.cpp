@@ -22,7 +22,7 @@ void tensors(ByteWriter &w, ByteWriter &constants, const Program &p) {
     w.put(t.dtype), w.put(t.kind), w.put(uint8_t{t.shared}), w.put(uint8_t{t.uniqueRows}), w.put(uint8_t{t.hasRange});
     w.put(t.hasRange ? t.rangeLo : 0), w.put(t.hasRange ? t.rangeHi : 0);
     shape(w, t.shape);
-    constants.raw(t.data.data(), t.data.size());              // as many bytes as the shape says: no size is stored
+    constants.raw(t.data.data(), t.data.size()); // as many bytes as the shape says: no size is stored
   }
 }
 
@@ -56,7 +56,8 @@ void streams(ByteWriter &table, ByteWriter &instrs, ByteWriter &words, ByteWrite
   for (const auto &core : p.streams)
     for (const Stream &s : core)
       total[0] += s.instrs.size(), total[1] += s.words.size(), total[2] += s.syncs.size();
-  instrs.bytes.reserve(total[0] * sizeof(Instr)), words.bytes.reserve(total[1] * 4), syncs.bytes.reserve(total[2] * sizeof(SyncOp));
+  instrs.bytes.reserve(total[0] * sizeof(Instr)), words.bytes.reserve(total[1] * 4),
+      syncs.bytes.reserve(total[2] * sizeof(SyncOp));
   for (const auto &core : p.streams)
     for (const Stream &s : core) {
       table.put(static_cast<uint64_t>(s.instrs.size()));

@@ -34,7 +34,7 @@ void decode(const Program &p, int core, Engine e, uint32_t index, Decoded &out) 
   out.values.resize(slots.size());
   const uint32_t *w = s.words.data() + in.words;
 
-  int packed = 0;                       // bytes of Enum/Flag/Small slots come first, four to a word
+  int packed = 0; // bytes of Enum/Flag/Small slots come first, four to a word
   for (size_t i = 0; i < slots.size(); ++i)
     if (isPackedSlot(slots[i].kind)) {
       Value &v = out.values[i];
@@ -47,10 +47,16 @@ void decode(const Program &p, int core, Engine e, uint32_t index, Decoded &out) 
   for (size_t i = 0; i < slots.size(); ++i) {
     Value &v = out.values[i];
     switch (slots[i].kind) {
-    case SlotKind::Enum: case SlotKind::Flag: case SlotKind::Small:
-      break;
-    case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
-    case SlotKind::Scalar: case SlotKind::OptScalar:
+    case SlotKind::Enum:
+    case SlotKind::Flag:
+    case SlotKind::Small: break;
+    case SlotKind::In:
+    case SlotKind::Out:
+    case SlotKind::InOut:
+    case SlotKind::OptIn:
+    case SlotKind::OptOut:
+    case SlotKind::Scalar:
+    case SlotKind::OptScalar:
       if (w[0] == kAbsentWord) {
         v.kind = Value::Absent;
         ++w;
@@ -68,11 +74,14 @@ void decode(const Program &p, int core, Engine e, uint32_t index, Decoded &out) 
       v.kind = Value::Float;
       std::memcpy(&v.number, w++, 4);
       break;
-    case SlotKind::Int: case SlotKind::Label: case SlotKind::Queue:
+    case SlotKind::Int:
+    case SlotKind::Label:
+    case SlotKind::Queue:
       v.kind = Value::Int;
       v.integer = static_cast<int32_t>(*w++);
       break;
-    case SlotKind::RegOut: case SlotKind::RegIn:
+    case SlotKind::RegOut:
+    case SlotKind::RegIn:
       v.kind = Value::Register;
       v.integer = static_cast<int32_t>(*w++);
       break;

@@ -50,9 +50,12 @@ public:
   std::string instruction(const Decoded &d, const std::map<uint32_t, std::string> *labels);
 
 private:
-  struct Whole { bool known = false, exists = false; View view; };
+  struct Whole {
+    bool known = false, exists = false;
+    View view;
+  };
   const Program &p;
-  std::vector<Whole> wholeTensors, wholeAllocations;           // the view that a bare name stands for
+  std::vector<Whole> wholeTensors, wholeAllocations; // the view that a bare name stands for
   std::vector<int64_t> filled;
   Decoded d;
 
@@ -78,7 +81,7 @@ const Printer::Whole &Printer::whole(ObjectRef o) {
       w.view = chip ? makeView("", p.allocations[o.index].shape, p.allocations[o.index].dtype, true, {})
                     : makeView("", p.tensors[o.index].shape, p.tensors[o.index].dtype, false, {});
       w.exists = true;
-    } catch (const Error &) {                                  // too many dimensions for one operand: no bare name then
+    } catch (const Error &) { // too many dimensions for one operand: no bare name then
     }
   }
   return w;
@@ -100,13 +103,15 @@ std::string Printer::access(const Access &a) {
   if (!w.exists || !sameStatic(w.view.pattern, x) || a.byteOffset != w.view.byteOffset || a.partition != w.view.partition) {
     if (x.dtype != own)
       out += ":" + str(name(x.dtype));
-    out += "{" + (chip ? std::to_string(a.partition) + "+" + std::to_string(x.partitions) : "") + " | " + std::to_string(a.byteOffset) + " | ";
+    out += "{" + (chip ? std::to_string(a.partition) + "+" + std::to_string(x.partitions) : "") + " | " +
+           std::to_string(a.byteOffset) + " | ";
     for (int i = 0; i < x.rank; ++i)
       out += (i ? ", " : "") + std::to_string(x.dims[i].stride) + "x" + std::to_string(x.dims[i].count);
     out += "}";
   }
   for (int i = 0; i < x.numDynamic; ++i)
-    out += " + r" + std::to_string(x.dynamic[i].reg) + "*" + std::to_string(x.dynamic[i].scale) + (x.dynamic[i].partition ? "p" : "");
+    out += " + r" + std::to_string(x.dynamic[i].reg) + "*" + std::to_string(x.dynamic[i].scale) +
+           (x.dynamic[i].partition ? "p" : "");
   return out;
 }
 
@@ -130,24 +135,18 @@ std::string Printer::value(const Decoded &in, size_t i, const std::map<uint32_t,
   const Slot &s = in.def->slots[i];
   const Value &v = in.values[i];
   switch (v.kind) {
-  case Value::Absent:
-    return "";
-  case Value::Tensor:
-    return access(v.access);
-  case Value::Float:
-    return number(v.number);
-  case Value::Register:
-    return "r" + std::to_string(v.integer);
-  case Value::Text:
-    return quoted(p.strings[v.integer]);
+  case Value::Absent: return "";
+  case Value::Tensor: return access(v.access);
+  case Value::Float: return number(v.number);
+  case Value::Register: return "r" + std::to_string(v.integer);
+  case Value::Text: return quoted(p.strings[v.integer]);
   case Value::Ints: {
     std::string out = "[";
     for (size_t k = 0; k < v.list.size(); ++k)
       out += (k ? ", " : "") + std::to_string(static_cast<int32_t>(v.list[k]));
     return out + "]";
   }
-  case Value::Int:
-    break;
+  case Value::Int: break;
   }
   if (s.kind == SlotKind::Enum) {
     const std::string_view choice = s.names->names[v.integer];
@@ -163,17 +162,21 @@ std::string Printer::value(const Decoded &in, size_t i, const std::map<uint32_t,
 std::string Printer::instruction(const Decoded &in, const std::map<uint32_t, std::string> *labels) {
   std::string out = (in.core ? "core" + std::to_string(in.core) + " " : "") + str(name(in.engine)) + " " + str(in.def->name);
   for (size_t i = 0; i < in.values.size(); ++i) {
-    const bool loopEnd = labels && in.def->slots[i].kind == SlotKind::Label && filled[in.index] == static_cast<uint32_t>(in.values[i].integer);
+    const bool loopEnd = labels && in.def->slots[i].kind == SlotKind::Label &&
+                         filled[in.index] == static_cast<uint32_t>(in.values[i].integer);
     if (!loopEnd && !isDefault(in, i))
       out += " " + str(in.def->slots[i].name) + "=" + value(in, i, labels);
   }
   for (size_t i = 0; i < in.waits.size(); ++i)
-    out += (i ? " and " : "  when ") + plain(p.semaphores[in.waits[i].semaphore].name) + " >= " + std::to_string(in.waits[i].value) +
-           (in.waits[i].kind == SyncKind::WaitGeConsume ? " consume" : "");
+    out += (i ? " and " : "  when ") + plain(p.semaphores[in.waits[i].semaphore].name) +
+           " >= " + std::to_string(in.waits[i].value) + (in.waits[i].kind == SyncKind::WaitGeConsume ? " consume" : "");
   for (size_t i = 0; i < in.updates.size(); ++i) {
     const SyncKind k = in.updates[i].kind;
     out += (i ? " and " : "  then ") + plain(p.semaphores[in.updates[i].semaphore].name) +
-           (k == SyncKind::Add ? " += " : k == SyncKind::Sub ? " -= " : " = ") + std::to_string(in.updates[i].value);
+           (k == SyncKind::Add   ? " += "
+            : k == SyncKind::Sub ? " -= "
+                                 : " = ") +
+           std::to_string(in.updates[i].value);
   }
   return out;
 }
@@ -184,8 +187,9 @@ void Printer::header(std::string &out) const {
   bool builtin = false;
   for (const BuiltinFile &f : builtinTargetFiles())
     builtin |= f.name == p.target->name && f.text == p.target->text;
-  out += builtin ? "target " + p.target->name + "\n"
-                 : "; for the target `" + printable(p.target->name) + "`, which is not built in: assemble with --target FILE\n";
+  out += builtin
+             ? "target " + p.target->name + "\n"
+             : "; for the target `" + printable(p.target->name) + "`, which is not built in: assemble with --target FILE\n";
   if (p.cores != 1)
     out += "cores " + std::to_string(p.cores) + "\n";
 }
@@ -206,8 +210,8 @@ void Printer::objects(std::string &out) const {
     out += str(t.uniqueRows ? " unique" : "") + (t.shared ? "" : " private") + "\n";
   }
   for (const Allocation &a : p.allocations) {
-    out += str(a.space == Space::Sbuf ? "sbuf " : "psum ") + plain(a.name) + " : " + str(name(a.dtype)) + shape(a.shape) + " @ " +
-           std::to_string(a.partition) + ":" + std::to_string(a.byteOffset);
+    out += str(a.space == Space::Sbuf ? "sbuf " : "psum ") + plain(a.name) + " : " + str(name(a.dtype)) + shape(a.shape) +
+           " @ " + std::to_string(a.partition) + ":" + std::to_string(a.byteOffset);
     if (a.core)
       out += " core " + std::to_string(a.core);
     if (a.liveFrom != 0 || a.liveTo != UINT32_MAX)
@@ -260,7 +264,8 @@ void Printer::stream(std::string &out, int core, Engine e, uint32_t &origin, boo
     decode(p, core, e, i, d);
     for (size_t k = 0; k < d.values.size(); ++k)
       if (def.slots[k].kind == SlotKind::Label && filled[i] != static_cast<uint32_t>(d.values[k].integer))
-        labels.emplace(static_cast<uint32_t>(d.values[k].integer), "L" + std::to_string(static_cast<uint32_t>(d.values[k].integer)));
+        labels.emplace(static_cast<uint32_t>(d.values[k].integer),
+                       "L" + std::to_string(static_cast<uint32_t>(d.values[k].integer)));
   }
   const std::string prefix = (core ? "core" + std::to_string(core) + " " : "") + str(name(e)) + " ";
   out += "\n; core " + std::to_string(core) + ", " + str(name(e)) + ": " + std::to_string(s.instrs.size()) +
@@ -268,9 +273,11 @@ void Printer::stream(std::string &out, int core, Engine e, uint32_t &origin, boo
   for (uint32_t i = 0; i < s.instrs.size(); ++i) {
     const InstrOrigin &now = p.origins[s.instrs[i].origin], &last = p.origins[origin];
     auto text = [this](uint32_t index) { return quoted(p.strings[index]); };
-    const bool samePlace = !first && text(now.kernel) == text(last.kernel) && text(now.operation) == text(last.operation) && text(now.file) == text(last.file);
+    const bool samePlace = !first && text(now.kernel) == text(last.kernel) && text(now.operation) == text(last.operation) &&
+                           text(now.file) == text(last.file);
     if (!samePlace)
-      out += ".loc " + text(now.kernel) + " " + text(now.operation) + " " + text(now.file) + " " + std::to_string(now.line) + "\n";
+      out += ".loc " + text(now.kernel) + " " + text(now.operation) + " " + text(now.file) + " " + std::to_string(now.line) +
+             "\n";
     else if (now.line != last.line)
       out += ".loc " + std::to_string(now.line) + "\n";
     first = false;

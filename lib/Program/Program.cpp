@@ -24,9 +24,7 @@ uint64_t Program::instructionCount() const {
   return n;
 }
 
-Space Program::space(ObjectRef o) const {
-  return o.kind == ObjectKind::Tensor ? Space::Hbm : allocations[o.index].space;
-}
+Space Program::space(ObjectRef o) const { return o.kind == ObjectKind::Tensor ? Space::Hbm : allocations[o.index].space; }
 
 const std::string &Program::objectName(ObjectRef o) const {
   return o.kind == ObjectKind::Tensor ? tensors[o.index].name : allocations[o.index].name;

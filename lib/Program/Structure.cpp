@@ -75,7 +75,8 @@ private:
   uint32_t index = 0;
 
   [[noreturn]] void fail(const std::string &what) {
-    bad("core " + std::to_string(core) + " " + std::string(name(engine)) + " instruction " + std::to_string(index) + ": " + what);
+    bad("core " + std::to_string(core) + " " + std::string(name(engine)) + " instruction " + std::to_string(index) + ": " +
+        what);
   }
 
   void checkSync(const SyncOp &op, bool wait) {
@@ -125,11 +126,18 @@ private:
     w += (packed + 3) / 4;
     for (const Slot &slot : def.slots) {
       switch (slot.kind) {
-      case SlotKind::Enum: case SlotKind::Flag: case SlotKind::Small:
-        break;
-      case SlotKind::In: case SlotKind::Out: case SlotKind::InOut: case SlotKind::OptIn: case SlotKind::OptOut:
-      case SlotKind::Scalar: case SlotKind::OptScalar: {
-        const bool optional = slot.kind == SlotKind::OptIn || slot.kind == SlotKind::OptOut || slot.kind == SlotKind::OptScalar;
+      case SlotKind::Enum:
+      case SlotKind::Flag:
+      case SlotKind::Small: break;
+      case SlotKind::In:
+      case SlotKind::Out:
+      case SlotKind::InOut:
+      case SlotKind::OptIn:
+      case SlotKind::OptOut:
+      case SlotKind::Scalar:
+      case SlotKind::OptScalar: {
+        const bool optional =
+            slot.kind == SlotKind::OptIn || slot.kind == SlotKind::OptOut || slot.kind == SlotKind::OptScalar;
         const bool scalar = slot.kind == SlotKind::Scalar || slot.kind == SlotKind::OptScalar;
         const uint32_t tag = at(w);
         if (tag == kAbsentWord && optional) {
@@ -143,9 +151,8 @@ private:
         }
         break;
       }
-      case SlotKind::Float: case SlotKind::Int:
-        at(w++);
-        break;
+      case SlotKind::Float:
+      case SlotKind::Int: at(w++); break;
       case SlotKind::Label:
         if (at(w++) > s.instrs.size())
           fail("it jumps outside its stream");
@@ -155,7 +162,8 @@ private:
           fail("it names no queue of its core");
         ++w;
         break;
-      case SlotKind::RegOut: case SlotKind::RegIn:
+      case SlotKind::RegOut:
+      case SlotKind::RegIn:
         if (at(w++) >= static_cast<uint32_t>(p.target->registers))
           fail("it names no register");
         break;

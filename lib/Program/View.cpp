@@ -21,7 +21,8 @@ std::string shapeProblem(const std::vector<int64_t> &shape, DType t, bool onChip
   return {};
 }
 
-View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DType t, bool onChip, std::vector<Slice> slices) {
+View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DType t, bool onChip,
+              std::vector<Slice> slices) {
   const std::string object = printable(objectName);
   auto bad = [](const std::string &what, const char *advice = "") { throw Error("BUILD-VIEW", what, advice); };
   if (slices.size() > shape.size())
@@ -30,29 +31,33 @@ View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DT
     slices.push_back({0, shape[i], 1});
   for (size_t i = 0; i < shape.size(); ++i)
     if (slices[i].start < 0 || slices[i].stop > shape[i] || slices[i].start >= slices[i].stop || slices[i].step < 1)
-      bad(format("slice %lld:%lld:%lld of dimension %zu of `%s` is empty or outside its size %lld", (long long)slices[i].start,
-                 (long long)slices[i].stop, (long long)slices[i].step, i, object.c_str(), (long long)shape[i]));
+      bad(format("slice %lld:%lld:%lld of dimension %zu of `%s` is empty or outside its size %lld",
+                 (long long)slices[i].start, (long long)slices[i].stop, (long long)slices[i].step, i, object.c_str(),
+                 (long long)shape[i]));
 
   View out;
   out.pattern.dtype = t;
   int64_t stride = 1, offset = 0;
-  std::vector<Dim> dims;                                  // fastest first while collecting
+  std::vector<Dim> dims; // fastest first while collecting
   for (size_t i = shape.size(); i-- > (onChip ? 1u : 0u);) {
     const Slice &s = slices[i];
     const int64_t count = (s.stop - s.start - 1) / s.step + 1;
-    const int64_t step = count == 1 ? 1 : stride * s.step;   // a single element has no stride to speak of
+    const int64_t step = count == 1 ? 1 : stride * s.step; // a single element has no stride to speak of
     offset += s.start * stride;
     stride *= shape[i];
     if (count == 1)
       continue;
-    const int64_t merged = dims.empty() ? 0 : int64_t{dims.back().stride} * dims.back().count == step ? dims.back().count * count : 0;
+    const int64_t merged = dims.empty()                                              ? 0
+                           : int64_t{dims.back().stride} * dims.back().count == step ? dims.back().count * count
+                                                                                     : 0;
     if (merged > 0 && merged <= INT_MAX)
       dims.back().count = static_cast<uint32_t>(merged);
     else if (step <= INT_MAX && count <= INT_MAX)
       dims.push_back({static_cast<int32_t>(step), static_cast<uint32_t>(count)});
     else
       bad(format("dimension %zu of a view of `%s` has %lld elements that lie %lld apart; both fit 31 bits in an operand", i,
-                 object.c_str(), (long long)count, (long long)step), "Split the tensor or the instruction.");
+                 object.c_str(), (long long)count, (long long)step),
+          "Split the tensor or the instruction.");
   }
   if (dims.empty())
     dims.push_back({1, 1});
@@ -66,7 +71,8 @@ View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DT
   if (onChip) {
     const int64_t lanes = slices[0].stop - slices[0].start;
     if (slices[0].step != 1)
-      bad(format("the partitions of `%s` are taken with step %lld; partitions have no stride", object.c_str(), (long long)slices[0].step));
+      bad(format("the partitions of `%s` are taken with step %lld; partitions have no stride", object.c_str(),
+                 (long long)slices[0].step));
     if (lanes > 128)
       bad(format("a view of `%s` has %lld partitions; an operand has at most 128", object.c_str(), (long long)lanes));
     out.pattern.partitions = static_cast<uint16_t>(lanes);

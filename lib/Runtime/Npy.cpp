@@ -45,7 +45,8 @@ public:
   }
 
   [[noreturn]] void fail(const std::string &what) const {
-    throw Error("NPY-FORMAT", "`" + printable(name, 200) + "` is no NumPy array: " + what, "Write it with numpy.save or numpy.savez.");
+    throw Error("NPY-FORMAT", "`" + printable(name, 200) + "` is no NumPy array: " + what,
+                "Write it with numpy.save or numpy.savez.");
   }
 
 private:
@@ -158,7 +159,7 @@ bool accepts(DType t, std::string_view descr) {
     return true;
   if (descr.size() != 3 || descr[0] == '>' || descr[2] != want[2])
     return false;
-  return descr[1] == want[1] || (t == DType::F8E5M2 && descr[1] == 'f');    // NumPy saves this one type as "<f1"
+  return descr[1] == want[1] || (t == DType::F8E5M2 && descr[1] == 'f'); // NumPy saves this one type as "<f1"
 }
 
 } // namespace
@@ -197,7 +198,8 @@ NpyArray parseNpy(std::span<const std::byte> bytes, std::string_view name) {
       none.fail("its shape is too large");
   const std::span<const std::byte> data = bytes.subspan(start + length);
   if (static_cast<uint64_t>(total) != data.size())
-    none.fail("it has " + std::to_string(data.size()) + " bytes of data and its shape " + shapeText(a.shape) + " needs " + std::to_string(total));
+    none.fail("it has " + std::to_string(data.size()) + " bytes of data and its shape " + shapeText(a.shape) + " needs " +
+              std::to_string(total));
   if (fortran && a.shape.size() > 1)
     a.data = rowMajor(a.shape, data, static_cast<size_t>(size));
   else
@@ -207,7 +209,7 @@ NpyArray parseNpy(std::span<const std::byte> bytes, std::string_view name) {
 
 std::vector<std::byte> formatNpy(const NpyArray &a) {
   std::string header = "{'descr': '" + a.descr + "', 'fortran_order': False, 'shape': " + shapeText(a.shape) + ", }";
-  header.append(63 - (10 + header.size()) % 64, ' ');                       // data start at a multiple of 64
+  header.append(63 - (10 + header.size()) % 64, ' '); // data start at a multiple of 64
   header += '\n';
   const uint16_t length = static_cast<uint16_t>(header.size());
   std::string start = std::string(kMagic, kMagicBytes) + std::string("\x01\x00", 2);
@@ -226,7 +228,8 @@ std::vector<std::byte> fitTo(const Tensor &t, NpyArray a) {
   };
   if (!accepts(t.dtype, a.descr))
     bad("has elements of type `" + printable(a.descr) + "` and the program takes " + std::string(name(t.dtype)),
-        "Convert the array: NumPy calls that type `" + descrOf(t.dtype) + "`" + (isFloat(t.dtype) && descrOf(t.dtype)[1] == 'V' ? " when an ml_dtypes array is saved." : "."));
+        "Convert the array: NumPy calls that type `" + descrOf(t.dtype) + "`" +
+            (isFloat(t.dtype) && descrOf(t.dtype)[1] == 'V' ? " when an ml_dtypes array is saved." : "."));
   if (a.shape != t.shape)
     bad("has shape " + shapeText(a.shape) + " and the program takes " + shapeText(t.shape), "Reshape the array.");
   return std::move(a.data);

@@ -92,7 +92,7 @@ private:
   }
 
   std::vector<std::byte> inflated(std::span<const std::byte> in, uint32_t size) const {
-    if (size / 1032 > in.size() + 1)                                        // deflate never does better than that
+    if (size / 1032 > in.size() + 1) // deflate never does better than that
       fail("it says it holds more than it can");
     std::vector<std::byte> out(size);
     z_stream z{};
@@ -130,7 +130,9 @@ void common(Output &o, uint32_t crc, uint32_t size, const std::string &member) {
 
 } // namespace
 
-std::map<std::string, NpyArray> parseNpz(std::span<const std::byte> bytes, std::string_view name) { return Zip(bytes, name).read(); }
+std::map<std::string, NpyArray> parseNpz(std::span<const std::byte> bytes, std::string_view name) {
+  return Zip(bytes, name).read();
+}
 
 std::vector<std::byte> formatNpz(const std::map<std::string, NpyArray> &arrays) {
   Output out, directory;
@@ -138,7 +140,8 @@ std::vector<std::byte> formatNpz(const std::map<std::string, NpyArray> &arrays) 
     const std::string member = array + ".npy";
     const std::vector<std::byte> data = formatNpy(content);
     if (out.bytes.size() + data.size() > UINT32_MAX - 65536 || arrays.size() > 65000 || member.size() > 65535)
-      throw Error("NPY-FORMAT", "the outputs do not fit an .npz file", "Write each to a .npy file of its own: --output name=file.npy.");
+      throw Error("NPY-FORMAT", "the outputs do not fit an .npz file",
+                  "Write each to a .npy file of its own: --output name=file.npy.");
     const uint32_t at = static_cast<uint32_t>(out.bytes.size()), size = static_cast<uint32_t>(data.size());
     const uint32_t crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef *>(data.data()), data.size()));
     out.put(kLocal);
@@ -147,13 +150,15 @@ std::vector<std::byte> formatNpz(const std::map<std::string, NpyArray> &arrays) 
     out.raw(data.data(), data.size());
     directory.put(kCentral), directory.put(uint16_t{20});
     common(directory, crc, size, member);
-    directory.put(uint16_t{0}), directory.put(uint16_t{0}), directory.put(uint16_t{0}), directory.put(uint32_t{0}), directory.put(at);
+    directory.put(uint16_t{0}), directory.put(uint16_t{0}), directory.put(uint16_t{0}), directory.put(uint32_t{0}),
+        directory.put(at);
     directory.raw(member.data(), member.size());
   }
   const uint32_t start = static_cast<uint32_t>(out.bytes.size()), size = static_cast<uint32_t>(directory.bytes.size());
   out.raw(directory.bytes.data(), directory.bytes.size());
   const uint16_t n = static_cast<uint16_t>(arrays.size());
-  out.put(kEnd), out.put(uint16_t{0}), out.put(uint16_t{0}), out.put(n), out.put(n), out.put(size), out.put(start), out.put(uint16_t{0});
+  out.put(kEnd), out.put(uint16_t{0}), out.put(uint16_t{0}), out.put(n), out.put(n), out.put(size), out.put(start),
+      out.put(uint16_t{0});
   return std::move(out.bytes);
 }
 

@@ -48,6 +48,7 @@ static std::string joinAll(const std::vector<Diagnostic> &ds) {
 Error::Error(std::vector<Diagnostic> ds) : std::runtime_error(joinAll(ds)), list(std::move(ds)) {}
 
 Error::Error(std::string code, std::string message, std::string advice, SourcePlace place)
-    : Error(Diagnostic{std::move(code), std::move(message), std::move(place), {}, {}, {}, std::move(advice), {}, Severity::Error}) {}
+    : Error(Diagnostic{
+          std::move(code), std::move(message), std::move(place), {}, {}, {}, std::move(advice), {}, Severity::Error}) {}
 
 } // namespace glia

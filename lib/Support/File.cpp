@@ -39,14 +39,14 @@ void writeAll(int fd, std::span<const std::byte> bytes, const std::string &path)
   }
 }
 
-void closeChecked(Descriptor &d, const std::string &path) {                 // some file systems report a full disk here
+void closeChecked(Descriptor &d, const std::string &path) { // some file systems report a full disk here
   const int fd = d.fd;
   d.fd = -1;
   if (::close(fd) != 0)
     cannot("FILE-WRITE", "write", path, errno);
 }
 
-struct TemporaryFile {                                                       // gone unless it was kept
+struct TemporaryFile { // gone unless it was kept
   std::string path;
   bool kept = false;
   ~TemporaryFile() {
@@ -68,7 +68,7 @@ FileBytes readFile(const std::string &path) {
     const size_t size = static_cast<size_t>(st.st_size);
     int flags = MAP_PRIVATE;
 #ifdef MAP_POPULATE
-    flags |= MAP_POPULATE;                                                   // everything is read at once anyway: the checksum
+    flags |= MAP_POPULATE; // everything is read at once anyway: the checksum
 #endif
     void *at = ::mmap(nullptr, size, PROT_READ, flags, d.fd, 0);
     if (at == MAP_FAILED)
@@ -101,9 +101,9 @@ void writeFile(const std::string &path, std::span<const std::byte> bytes) {
       writeAll(d.fd, bytes, path);
       return closeChecked(d, path);
     }
-    if (::access(path.c_str(), W_OK) != 0)                                   // renaming would go around the file's own permission
+    if (::access(path.c_str(), W_OK) != 0) // renaming would go around the file's own permission
       cannot("FILE-WRITE", "write", path, errno);
-    if (char *resolved = ::realpath(path.c_str(), nullptr)) {                // keep a symbolic link, replace what it points to
+    if (char *resolved = ::realpath(path.c_str(), nullptr)) { // keep a symbolic link, replace what it points to
       real = resolved;
       std::free(resolved);
     }
@@ -112,7 +112,7 @@ void writeFile(const std::string &path, std::span<const std::byte> bytes) {
   TemporaryFile temporary{real + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(counter++)};
   Descriptor d{::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
   if (d.fd < 0) {
-    temporary.kept = true;                                                   // it is not ours
+    temporary.kept = true; // it is not ours
     cannot("FILE-WRITE", "write", path, errno);
   }
   writeAll(d.fd, bytes, path);

@@ -48,7 +48,7 @@ static size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view> &candidates) {
-  if (wrong.size() < 3 || wrong.size() > 64 || candidates.size() > 4096)     // keep hostile input cheap
+  if (wrong.size() < 3 || wrong.size() > 64 || candidates.size() > 4096) // keep hostile input cheap
     return {};
   std::string_view best;
   size_t bestDistance = wrong.size() / 3 + 1;

@@ -1,7 +1,7 @@
 #include "glia/Target/Target.h"
-#include "glia/Support/Diagnostic.h"
-#include "glia/Support/BuiltinFiles.h"
 #include "Support/Toml.h"
+#include "glia/Support/BuiltinFiles.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <cmath>
 #include <fstream>
@@ -36,7 +36,8 @@ int Target::activationSet(std::string_view function) const {
 namespace {
 
 [[noreturn]] void bad(const std::string &what, std::string_view file, uint32_t line) {
-  throw Error("TARGET-FILE", what, "See `docs/targets.md`, or start from `glia targets trn2 --toml`.", {std::string(file), line, 0});
+  throw Error("TARGET-FILE", what, "See `docs/targets.md`, or start from `glia targets trn2 --toml`.",
+              {std::string(file), line, 0});
 }
 
 Origin parseOrigin(std::string_view s, std::string_view file, uint32_t line) {
@@ -99,7 +100,9 @@ void copyGeometry(Target &t, std::string_view file) {
   auto get = [&](std::string_view key, int64_t lo, int64_t hi) {
     const double v = t.number(key);
     if (v != std::floor(v) || v < static_cast<double>(lo) || v > static_cast<double>(hi))
-      bad(format("`%s` is %g and must be a whole number from %lld to %lld", std::string(key).c_str(), v, (long long)lo, (long long)hi), file, 0);
+      bad(format("`%s` is %g and must be a whole number from %lld to %lld", std::string(key).c_str(), v, (long long)lo,
+                 (long long)hi),
+          file, 0);
     return static_cast<int64_t>(v);
   };
   t.partitions = static_cast<int>(get("memory.partitions", 1, 128));
@@ -172,7 +175,7 @@ std::vector<std::string> builtinTargets() {
 std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
   for (const BuiltinFile &f : builtinTargetFiles())
     if (f.name == nameOrPath) {
-      static std::mutex lock;                               // built-in targets never change: each is parsed once
+      static std::mutex lock; // built-in targets never change: each is parsed once
       static std::map<std::string_view, std::shared_ptr<const Target>> parsed;
       const std::lock_guard guard(lock);
       std::shared_ptr<const Target> &t = parsed[f.name];
@@ -186,7 +189,8 @@ std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
     std::string known;
     for (const std::string &n : builtinTargets())
       known += (known.empty() ? "" : ", ") + n;
-    throw Error("TARGET-UNKNOWN", (looksLikePath ? "cannot read the target file `" : "there is no target `") + std::string(nameOrPath) + "`",
+    throw Error("TARGET-UNKNOWN",
+                (looksLikePath ? "cannot read the target file `" : "there is no target `") + std::string(nameOrPath) + "`",
                 "Known targets: " + known + "; or give the path of a target file.");
   }
   std::stringstream text;

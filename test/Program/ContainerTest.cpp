@@ -2,8 +2,8 @@
 #include "ProgramText.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Builder.h"
-#include "glia/Support/Diagnostic.h"
 #include "glia/Support/Checksum.h"
+#include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
 
 #include <cstring>
@@ -48,7 +48,8 @@ TEST(Container, AUsersTargetTravels) {
   const size_t at = text.find("\"trn2\"");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 6, "\"mine\"");
-  const Program p = assemble("sbuf t : f32[1, 1] @ 0\nvector memset dst=t value=1\n", "t.gasm", parseTarget(text, "mine.toml"));
+  const Program p =
+      assemble("sbuf t : f32[1, 1] @ 0\nvector memset dst=t value=1\n", "t.gasm", parseTarget(text, "mine.toml"));
   const Program q = loadBytes(toBytes(p));
   EXPECT_EQ(q.target->name, "mine");
   EXPECT_EQ(q.target->text, text);
@@ -73,7 +74,9 @@ TEST(Container, EveryFlippedByteIsRefused) {
 TEST(Container, ResealedDamageNeverCrashes) {
   const auto good = everything();
   uint64_t state = 7;
-  auto random = [&state] { return state = state * 6364136223846793005u + 1442695040888963407u, static_cast<uint32_t>(state >> 33); };
+  auto random = [&state] {
+    return state = state * 6364136223846793005u + 1442695040888963407u, static_cast<uint32_t>(state >> 33);
+  };
   int accepted = 0;
   for (int round = 0; round < 3000; ++round) {
     auto file = good;
@@ -90,7 +93,7 @@ TEST(Container, ResealedDamageNeverCrashes) {
     } catch (const Error &) {
     }
   }
-  EXPECT_GT(accepted, 0);                         // names and immediates may be anything
+  EXPECT_GT(accepted, 0); // names and immediates may be anything
 }
 
 TEST(Container, ErrorsSayWhatIsWrong) {

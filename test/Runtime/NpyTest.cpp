@@ -29,7 +29,9 @@ static std::string codeOf(const std::vector<std::byte> &b) {
 }
 
 TEST(Npy, ReadsWhatNumPyWrites) {
-  const NpyArray a = parseNpy(npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }      \n", std::string("\1\0\2\0\3\0\4\0\5\0\6\0", 12)), "x");
+  const NpyArray a = parseNpy(npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }      \n",
+                                  std::string("\1\0\2\0\3\0\4\0\5\0\6\0", 12)),
+                              "x");
   EXPECT_EQ(a.descr, "<i2");
   EXPECT_EQ(a.shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(a.data.size(), 12u);
@@ -60,10 +62,15 @@ TEST(Npy, BadFilesAreRefused) {
   const auto file = npy(good, "ab");
   for (size_t n = 0; n < file.size(); ++n)
     EXPECT_EQ(codeOf({file.begin(), file.begin() + static_cast<ptrdiff_t>(n)}), "NPY-FORMAT") << n;
-  for (const char *header : {"{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "{'descr': '|u1', 'shape': (2,), }", "{}", "", "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}",
-                             "{'descr': '|u1', 'fortran_order': Maybe, 'shape': (2,)}", "{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", "{'descr': '|u1', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807)}",
-                             "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "{'descr': '|u0', 'fortran_order': False, 'shape': (2,)}", "{'descr': '|u1', 'descr': '|u1', 'shape': (2,)}", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)} x",
-                             "{'descr': '|u1', 'fortran_order': False, 'shape': (2 3)}", "{'descr: '|u1'}"})
+  for (const char *header :
+       {"{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "{'descr': '|u1', 'shape': (2,), }", "{}", "",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '|u1', 'fortran_order': Maybe, 'shape': (2,)}",
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}",
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807)}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "{'descr': '|u0', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '|u1', 'descr': '|u1', 'shape': (2,)}", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)} x",
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (2 3)}", "{'descr: '|u1'}"})
     EXPECT_EQ(codeOf(npy(header, "ab")), "NPY-FORMAT") << header;
 }
 
@@ -85,7 +92,8 @@ TEST(Npy, TypeAndShapeMustFit) {
 }
 
 TEST(Npz, WrittenAndReadIsTheSame) {
-  const std::map<std::string, NpyArray> arrays = {{"x", {"|u1", {3}, std::vector<std::byte>(3, std::byte{5})}}, {"y z", {"<f4", {1}, std::vector<std::byte>(4)}}};
+  const std::map<std::string, NpyArray> arrays = {{"x", {"|u1", {3}, std::vector<std::byte>(3, std::byte{5})}},
+                                                  {"y z", {"<f4", {1}, std::vector<std::byte>(4)}}};
   const auto file = formatNpz(arrays);
   const auto back = parseNpz(file, "a.npz");
   ASSERT_EQ(back.size(), 2u);
@@ -93,7 +101,7 @@ TEST(Npz, WrittenAndReadIsTheSame) {
   EXPECT_EQ(back.at("y z").descr, "<f4");
   for (size_t n = 0; n < file.size(); ++n)
     EXPECT_THROW(parseNpz(std::span(file).first(n), "a.npz"), Error) << n;
-  for (size_t i = 0; i < file.size(); ++i) {       // damage is refused or lies where nothing is read; it never crashes
+  for (size_t i = 0; i < file.size(); ++i) { // damage is refused or lies where nothing is read; it never crashes
     auto bad = file;
     bad[i] ^= std::byte{0xFF};
     try {

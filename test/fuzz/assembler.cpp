@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
   } catch (const Error &e) {
     if (e.diagnostics().empty() || e.diagnostics()[0].code.starts_with("CONTAINER-"))
-      std::abort();                                  // the assembler must have found it first
+      std::abort(); // the assembler must have found it first
   }
   return 0;
 }

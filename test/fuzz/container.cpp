@@ -1,6 +1,6 @@
 // Any bytes as a program file. The checksum is made right first, otherwise nothing behind it would ever be reached.
-#include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
+#include "glia/Program/Assembler.h"
 #include "glia/Support/Checksum.h"
 #include "glia/Support/Diagnostic.h"
 

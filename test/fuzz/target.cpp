@@ -1,6 +1,6 @@
 // Any text as a target file.
-#include "glia/Support/Diagnostic.h"
 #include "glia/Target/Target.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <cstdlib>
 

@@ -6,7 +6,9 @@
 namespace glia::tool {
 
 void addAsm(CLI::App &app, Tool &tool) {
-  struct Options { std::string file, target, output; };
+  struct Options {
+    std::string file, target, output;
+  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("asm", "Assembles a text into a program file");
   c->add_option("file", o->file, "The assembly text (.gasm)")->required();

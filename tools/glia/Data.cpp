@@ -11,7 +11,9 @@ namespace glia::tool {
 
 namespace {
 
-struct Argument { std::string tensor, file; };            // tensor is empty for a .npz of all of them
+struct Argument {
+  std::string tensor, file;
+}; // tensor is empty for a .npz of all of them
 
 Argument split(const std::string &s, const char *option) {
   const size_t at = s.find('=');
@@ -33,8 +35,10 @@ const Tensor &find(const Program &p, const std::string &name, TensorKind kind, c
       known.push_back(t.name);
       all += (all.empty() ? "" : ", ") + printable(t.name);
     }
-  throw Error(code, std::string("the program has no ") + what + " `" + printable(name) + "`",
-              didYouMean(name, known, all.empty() ? std::string("It has no ") + what + "s." : std::string("Its ") + what + "s: " + all + "."));
+  throw Error(
+      code, std::string("the program has no ") + what + " `" + printable(name) + "`",
+      didYouMean(name, known,
+                 all.empty() ? std::string("It has no ") + what + "s." : std::string("Its ") + what + "s: " + all + "."));
 }
 
 double valueAt(DType t, const std::byte *at) {

@@ -8,8 +8,8 @@
 
 namespace glia::tool {
 
-TensorData readInputs(const Program &p, const std::vector<std::string> &arguments);      // "x=x.npy" or "all.npz"
-void checkOutputs(const Program &p, const std::vector<std::string> &arguments);          // before anything runs
+TensorData readInputs(const Program &p, const std::vector<std::string> &arguments); // "x=x.npy" or "all.npz"
+void checkOutputs(const Program &p, const std::vector<std::string> &arguments);     // before anything runs
 void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::string> &arguments);
 std::string summary(const Program &p, const TensorData &outputs);
 

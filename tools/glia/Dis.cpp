@@ -5,7 +5,9 @@
 namespace glia::tool {
 
 void addDis(CLI::App &app, Tool &tool) {
-  struct Options { std::string file, output; };
+  struct Options {
+    std::string file, output;
+  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("dis", "Prints a program as assembly text; `glia asm` makes the same file of it again");
   c->add_option("file", o->file, "The program (.glia or .gasm)")->required();

@@ -8,9 +8,10 @@ namespace glia::tool {
 static std::string str(std::string_view s) { return std::string(s); }
 
 // In the order of SlotKind.
-static constexpr const char *kKinds[] = {"in",    "out",  "inout", "optional in", "optional out", "scalar", "optional scalar",
-                                         "float", "int",  "choice", "flag",       "0..255",       "register out", "register",
-                                         "register or int", "list", "text", "label", "queue"};
+static constexpr const char *kKinds[] = {
+    "in",   "out",    "inout", "optional in", "optional out", "scalar",   "optional scalar", "float",
+    "int",  "choice", "flag",  "0..255",      "register out", "register", "register or int", "list",
+    "text", "label",  "queue"};
 
 static std::string page(const InstrDef &d) {
   std::string out = str(d.name) + ": " + str(d.summary) + "\n  engines:";
@@ -47,7 +48,10 @@ static std::string page(const InstrDef &d) {
 }
 
 void addIsa(CLI::App &app, Tool &tool) {
-  struct Options { std::string name; bool json = false; };
+  struct Options {
+    std::string name;
+    bool json = false;
+  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("isa", "Lists the instructions, or shows one with its operands and rules");
   CLI::Option *one = c->add_option("name", o->name, "An instruction");
@@ -69,7 +73,8 @@ void addIsa(CLI::App &app, Tool &tool) {
         std::vector<std::string_view> known;
         for (const InstrDef *x : allInstructions())
           known.push_back(x->name);
-        throw Error("ISA-UNKNOWN", "there is no instruction `" + printable(o->name) + "`", didYouMean(o->name, known, "`glia isa` lists the instructions."));
+        throw Error("ISA-UNKNOWN", "there is no instruction `" + printable(o->name) + "`",
+                    didYouMean(o->name, known, "`glia isa` lists the instructions."));
       }
       write(out);
       return 0;

@@ -1,6 +1,6 @@
+#include "glia/Runtime/Profile.h"
 #include "Data.h"
 #include "Tool.h"
-#include "glia/Runtime/Profile.h"
 #include "glia/Sim/Timing.h"
 #include "glia/Support/File.h"
 
@@ -15,7 +15,8 @@ void addProfile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("profile", "Predicts how long a program takes and where the time goes");
   c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
-  c->add_option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data")->allow_extra_args(false);
+  c->add_option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data")
+      ->allow_extra_args(false);
   c->add_option("--target", o->target, "Time it on this target instead of the program's own");
   c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
   c->add_option("--html", o->html, "Write a page with a zoomable timeline");

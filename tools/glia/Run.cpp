@@ -14,14 +14,18 @@ void addRun(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
   c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
-  c->add_option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated")->allow_extra_args(false);
-  c->add_option("--output", o->outputs, "name=file.npy, or a .npz file for all outputs; may be repeated. Without it a summary is printed")->allow_extra_args(false);
+  c->add_option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated")
+      ->allow_extra_args(false);
+  c->add_option("--output", o->outputs,
+                "name=file.npy, or a .npz file for all outputs; may be repeated. Without it a summary is printed")
+      ->allow_extra_args(false);
   c->add_option("--target", o->target, "Run on this target instead of the program's own");
   CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
   c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
-  c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input x=x.npy --strict --seed 7");
+  c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
+            "x=x.npy --strict --seed 7");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);

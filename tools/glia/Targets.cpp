@@ -13,7 +13,8 @@ static const char *originName(Origin o) {
 static std::string table(const Target &t) {
   std::string out = t.name + ": " + t.summary + "\n";
   for (const auto &[key, v] : t.values)
-    out += format("  %-40s %14.10g %-8s %-10s %s\n", key.c_str(), v.number, v.unit.c_str(), originName(v.origin), v.source.c_str());
+    out += format("  %-40s %14.10g %-8s %-10s %s\n", key.c_str(), v.number, v.unit.c_str(), originName(v.origin),
+                  v.source.c_str());
   for (const ActivationSet &s : t.activationSets) {
     out += "  activation set " + s.name + " (" + originName(s.origin) + "):";
     for (const std::string &f : s.functions)
@@ -57,7 +58,11 @@ static std::string difference(const Target &a, const Target &b) {
 }
 
 void addTargets(CLI::App &app, Tool &tool) {
-  struct Options { std::string name; std::vector<std::string> diff; bool json = false, toml = false; };
+  struct Options {
+    std::string name;
+    std::vector<std::string> diff;
+    bool json = false, toml = false;
+  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("targets", "Lists targets, or shows one with the origin of every value");
   c->add_option("name", o->name, "A built-in target or a target file");

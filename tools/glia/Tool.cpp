@@ -15,9 +15,17 @@ namespace glia::tool {
 
 static nlohmann::json toJson(const Diagnostic &d) {
   static constexpr const char *kSeverity[] = {"error", "warning", "note"};
-  return {{"severity", kSeverity[static_cast<int>(d.severity)]}, {"code", d.code}, {"message", d.message},
-          {"file", d.place.file}, {"line", d.place.line}, {"column", d.place.column}, {"context", d.context},
-          {"value", d.value}, {"limit", d.limit}, {"advice", d.advice}, {"notes", d.notes}};
+  return {{"severity", kSeverity[static_cast<int>(d.severity)]},
+          {"code", d.code},
+          {"message", d.message},
+          {"file", d.place.file},
+          {"line", d.place.line},
+          {"column", d.place.column},
+          {"context", d.context},
+          {"value", d.value},
+          {"limit", d.limit},
+          {"advice", d.advice},
+          {"notes", d.notes}};
 }
 
 void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics) {
@@ -59,7 +67,7 @@ Program loadProgram(const std::string &path, const std::string &target) {
   Program p = load(path);
   if (chosen) {
     p.target = chosen;
-    checkStructure(p);                                    // another target has other registers
+    checkStructure(p); // another target has other registers
   }
   return p;
 }

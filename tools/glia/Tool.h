@@ -16,7 +16,7 @@ namespace glia::tool {
 
 struct Tool {
   bool jsonDiagnostics = false;
-  std::function<int()> command;            // set by the parsed command; its result is the exit status
+  std::function<int()> command; // set by the parsed command; its result is the exit status
 };
 
 void addAsm(CLI::App &app, Tool &tool);
@@ -31,9 +31,9 @@ void addIsa(CLI::App &app, Tool &tool);
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);
-void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics);     // on stderr, as text or JSON
-void write(std::string_view text);                                            // to stdout; throws Error FILE-WRITE
-std::string grouped(uint64_t n);                                              // 1,234,567
+void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics); // on stderr, as text or JSON
+void write(std::string_view text);                                        // to stdout; throws Error FILE-WRITE
+std::string grouped(uint64_t n);                                          // 1,234,567
 
 // Verifies, prints what is wrong; true if the program is proved.
 bool verified(const Tool &tool, const Program &p, bool requireProved = false);

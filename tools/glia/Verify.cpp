@@ -1,6 +1,6 @@
+#include "glia/Verify/Verify.h"
 #include "Tool.h"
 #include "glia/Program/Decode.h"
-#include "glia/Verify/Verify.h"
 
 namespace glia::tool {
 
@@ -11,7 +11,8 @@ static std::string counts(const Program &p, const VerifyResult &r) {
   std::string out = grouped(p.instructionCount()) + " instructions on " + p.target->name;
   if (r.dynamicAccesses.empty())
     return out + ", no dynamic accesses";
-  return out + "; dynamic accesses: " + grouped(n[0]) + " proved, " + grouped(n[1]) + " skip out-of-range elements, " + grouped(n[2]) + " may trap";
+  return out + "; dynamic accesses: " + grouped(n[0]) + " proved, " + grouped(n[1]) + " skip out-of-range elements, " +
+         grouped(n[2]) + " may trap";
 }
 
 static std::string verdicts(const Program &p, const VerifyResult &r) {
@@ -20,8 +21,8 @@ static std::string verdicts(const Program &p, const VerifyResult &r) {
   Decoded d;
   for (const DynamicAccess &a : r.dynamicAccesses) {
     decode(p, a.core, a.engine, a.index, d);
-    out += "  " + std::string(kProof[static_cast<int>(a.proof)]) + ": core " + std::to_string(a.core) + " " + std::string(name(a.engine)) +
-           " instruction " + std::to_string(a.index) + " " + std::string(d.def->name);
+    out += "  " + std::string(kProof[static_cast<int>(a.proof)]) + ": core " + std::to_string(a.core) + " " +
+           std::string(name(a.engine)) + " instruction " + std::to_string(a.index) + " " + std::string(d.def->name);
     if (a.slot >= 0 && a.slot < static_cast<int>(d.def->slots.size()))
       out += " " + std::string(d.def->slots[a.slot].name);
     out += (a.why.empty() ? "" : " (" + a.why + ")") + "\n";
@@ -30,7 +31,10 @@ static std::string verdicts(const Program &p, const VerifyResult &r) {
 }
 
 void addVerify(CLI::App &app, Tool &tool) {
-  struct Options { std::string file, target; bool requireProved = false, accesses = false; };
+  struct Options {
+    std::string file, target;
+    bool requireProved = false, accesses = false;
+  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("verify", "Proves a program against every rule, or prints all violations");
   c->add_option("file", o->file, "The program (.glia or .gasm)")->required();

@@ -14,7 +14,8 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.fallthrough();
   std::string form = "text";
-  app.add_option("--diagnostics", form, "How errors are printed on stderr: text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--diagnostics", form, "How errors are printed on stderr: text or json")
+      ->check(CLI::IsMember({"text", "json"}));
   app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
   for (auto add : {addAsm, addDis, addVerify, addRun, addProfile, addRules, addExplain, addTargets, addIsa})
     add(app, tool);
@@ -31,7 +32,8 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     print(tool, Error("MEMORY", "there is not enough memory for this program").diagnostics());
   } catch (const std::exception &e) {
-    print(tool, Error("INTERNAL", e.what(), "This is a bug in glia; please report it with the command and its files.").diagnostics());
+    print(tool, Error("INTERNAL", e.what(), "This is a bug in glia; please report it with the command and its files.")
+                    .diagnostics());
   }
   return 1;
 }

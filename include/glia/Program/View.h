@@ -23,7 +23,8 @@ struct View {
 
 // `slices` are per dimension of the shape, missing ones are whole; dimensions are merged where adjacent.
 // Throws Error BUILD-VIEW, naming the object.
-View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DType t, bool onChip, std::vector<Slice> slices);
+View makeView(std::string_view objectName, const std::vector<int64_t> &shape, DType t, bool onChip,
+              std::vector<Slice> slices);
 
 // What is wrong with a shape ("has a dimension of size 0"), or empty.
 std::string shapeProblem(const std::vector<int64_t> &shape, DType t, bool onChip);

@@ -13,9 +13,9 @@
 namespace glia {
 
 struct NpyArray {
-  std::string descr;                    // "<f4"
+  std::string descr; // "<f4"
   std::vector<int64_t> shape;
-  std::vector<std::byte> data;          // row-major, whatever the order in the file
+  std::vector<std::byte> data; // row-major, whatever the order in the file
 };
 
 // `name` is for messages. Throw Error NPY-FORMAT.
