@@ -164,7 +164,7 @@ private:
   void fail(std::string_view rule, uint32_t who, int slot, std::string what, std::string value = {}, std::string limit = {},
             std::vector<std::string> notes = {});
 
-  // WalkAccess.cpp
+  // WalkAddress.cpp and WalkAccess.cpp
   struct Issuer {                              // who makes an access, as the shadow records it
     uint32_t comp, seq, who;
     const EngineWalk *engine;                  // whose knowledge orders it
@@ -200,5 +200,22 @@ private:
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 };
+
+// f(map, lo, hi, mask) for every rectangle of the place.
+template <class F> void Walk::forEachRect(const Place &p, F &&f) {
+  if (p.space == Space::Hbm) {
+    ByteMap *map = mapOf(p, 0);
+    for (const ByteRun &r : p.runs)
+      f(*map, r.lo, r.hi, 1u);
+    return;
+  }
+  for (int q = p.firstPartition / 32; q * 32 < p.lastPartition && q < 4; ++q) {
+    const int first = std::max(p.firstPartition - q * 32, 0), last = std::min(p.lastPartition - q * 32, 32);
+    const uint32_t mask = static_cast<uint32_t>(((uint64_t{1} << (last - first)) - 1) << first);
+    ByteMap *map = mapOf(p, q);
+    for (const ByteRun &r : p.runs)
+      f(*map, r.lo, r.hi, mask);
+  }
+}
 
 } // namespace glia::flow
