@@ -1,7 +1,9 @@
 // glia-mutants N [SEED]: changes valid programs N times and holds the verifier and the strict simulator against each other.
+// glia-mutants --valid N [SEED]: generates N valid programs and checks that they are (Valid.h).
 // A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
 #include "Inputs.h"
 #include "Mutate.h"
+#include "Valid.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Runtime/FootprintCheck.h"
 #include "glia/Verify/Verify.h"
@@ -81,6 +83,8 @@ struct Row {
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--valid")
+    return checkValid(argc > 2 ? std::atoi(argv[2]) : 200, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
   const int wanted = argc > 1 ? std::atoi(argv[1]) : 300;
   Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
   const int seedsForVerified = 8, seedsForRefused = 50;
