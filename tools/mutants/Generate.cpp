@@ -12,16 +12,30 @@ Program generate(std::shared_ptr<const Target> target, Random &random) {
   while (g.s.size() < most) {
     const int core = static_cast<int>(random.below(cores));
     const int64_t what = random.below(100);
-    if (what < 45)
+    if (what < 30)
       g.compute(core);
-    else if (what < 60)
+    else if (what < 40)
       g.vectorExtras(core);
-    else if (what < 75)
+    else if (what < 48)
       g.activation(core);
-    else if (what < 90)
+    else if (what < 56)
       g.transfer(core);
-    else
+    else if (what < 63)
       g.gather(core);
+    else if (what < 71)
+      g.matmul(core);
+    else if (what < 80)
+      g.gpsimd(core);
+    else if (what < 86)
+      g.registers(core);
+    else if (what < 89)
+      g.branch(core);
+    else if (cores == 1 || what < 93)
+      g.loop(core);
+    else if (what < 97)
+      g.exchange();
+    else
+      g.meet();
     if (random.chance(30))
       g.retire();
   }

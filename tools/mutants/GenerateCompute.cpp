@@ -79,7 +79,6 @@ void Generator::compute(int core) {
     const bool onScalar = has("scalar_tensor_scalar") && r.chance(30), onGpSimd = !onScalar && r.chance(20);
     Draft d(core, onScalar ? Engine::Scalar : onGpSimd ? Engine::GpSimd : Engine::Vector, "tensor_scalar");
     in(d, "data", computeTypes(), p, n);
-    out(d, "dst", computeTypes(), p, n);
     if (onScalar) {
       d.op.set("op0", "multiply").set("operand0", number(*this));
       if (r.chance(50)) {
@@ -93,6 +92,7 @@ void Generator::compute(int core) {
       if (r.chance(30))
         d.op.set("op1", unary(*this));
     }
+    out(d, "dst", computeTypes(), p, n);
     add(d);
     return;
   }

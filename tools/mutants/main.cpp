@@ -1,6 +1,7 @@
 // glia-mutants N [SEED]: changes valid programs N times and holds the verifier and the strict simulator against each other.
 // glia-mutants --valid N [SEED]: generates N valid programs and checks that they are (Valid.h).
 // A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
+#include "Generate.h"
 #include "Inputs.h"
 #include "Mutate.h"
 #include "Valid.h"
@@ -45,6 +46,19 @@ std::vector<Seed> smallPrograms() {
     }
   }
   return out;
+}
+
+// A generated program that verifies (that all do is the business of --valid).
+Seed generatedProgram(Random &random) {
+  static const std::vector<std::string> targets = builtinTargets();
+  while (true) {
+    const std::string &target = random.pick(targets);
+    const uint64_t seed = random.next();
+    Random own(seed);
+    Program p = generate(loadTarget(target), own);
+    if (verify(p).ok())
+      return {format("generated from %llu/%s", static_cast<unsigned long long>(seed), target.c_str()), std::move(p)};
+  }
 }
 
 // What a run shows: a fault's code, or the result as bytes (a guarded trap is a result).
@@ -96,8 +110,11 @@ int main(int argc, char **argv) {
     }
     std::map<std::string, Row> rows;
     int made = 0, verified = 0, broken = 0;
+    int generated = 0;
     while (made < wanted) {
-      const Seed &start = random.pick(seeds);
+      const Seed fresh = random.chance(50) ? generatedProgram(random) : Seed{};
+      generated += !fresh.name.empty();
+      const Seed &start = fresh.name.empty() ? random.pick(seeds) : fresh;
       std::optional<Mutant> m = mutate(start.program, random);
       if (!m)
         continue;
@@ -147,9 +164,9 @@ int main(int argc, char **argv) {
       }
     }
     const double share = 100.0 * verified / made, rate = confirmableRefused ? 100.0 * confirmed / confirmableRefused : 100;
-    std::printf("\nmutants %d from %zu programs\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d (must be 0)\n"
+    std::printf("\nmutants %d from %zu programs and %d generated ones\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d (must be 0)\n"
                 "refused for races, definedness or bounds and shown wrong within %d seeds: %d of %d (%.0f %%, at least 80 %%)\n",
-                made, seeds.size(), verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
+                made, seeds.size(), generated, verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
     return broken == 0 && share >= 20 && rate >= 80 ? 0 : 1;
   } catch (const Error &e) {
     std::fprintf(stderr, "%s\n", e.what());

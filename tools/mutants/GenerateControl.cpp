@@ -1,0 +1,143 @@
+// Registers: constants and loaded values in addresses, stores of registers, and branches.
+#include "Generator.h"
+
+namespace glia::mutants {
+
+namespace {
+
+const std::vector<Engine> kEngines = {Engine::Tensor, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Sync};
+
+// A register with a value from lo to hi, loaded from an input, perhaps by way of arithmetic.
+int loaded(Generator &g, int core, Engine e, int64_t lo, int64_t hi) {
+  static const Types types = {DType::I32, DType::U32, DType::I16, DType::U16, DType::I8, DType::U8};
+  const int r = g.reg(core, e);
+  const DType t = lo < 0 ? DType::I16 : g.type(types);
+  const Hbm n = g.rangedInput({2}, t, lo, hi);
+  Op op(core, e, "reg_load");
+  op.in("src", g.view(n, {{1, 1}}, g.r.below(2))).reg("dst", r);
+  g.s.add(std::move(op));
+  return r;
+}
+
+int constant(Generator &g, int core, Engine e, int64_t v) {
+  const int r = g.reg(core, e);
+  g.s.add(std::move(Op(core, e, "reg_move").reg("dst", r).set("src", static_cast<int32_t>(v))));
+  return r;
+}
+
+} // namespace
+
+void Generator::registers(int core) {
+  const int p = partitions();
+  const int64_t n = r.between(1, 8), steps = r.between(1, 4);
+  switch (r.below(4)) {
+  case 0: {                                            // an engine operand that moves by a register
+    const Engine e = r.chance(50) ? Engine::Vector : Engine::GpSimd;
+    const DType t = type(computeTypes());
+    const bool fixed = r.chance(40);
+    const int64_t at = r.between(0, steps);
+    int reg = fixed ? constant(*this, core, e, at) : loaded(*this, core, e, 0, steps);
+    if (r.chance(40)) {                                // times two, or shifted and masked
+      const int other = this->reg(core, e);
+      Op op(core, e, "reg_alu");
+      op.reg("dst", other).reg("a", reg).set("op", "add").set("b", int32_t{0});
+      s.add(std::move(op));
+      reg = other;
+    }
+    Buffer &from = source(core, Space::Sbuf, {t}, p, n * (steps + 1), true);
+    const Operand src = moved(view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, p), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
+    Draft d(core, e, "tensor_copy");
+    d.op.in("src", src);
+    if (r.chance(50)) {
+      out(d, "dst", {t}, p, n);
+    } else {                                           // the destination moves too
+      Buffer &to = allocate(core, Space::Sbuf, t, p, n * (steps + 1));
+      fill(to);
+      Operand dst = moved(view(to, {{1, static_cast<uint32_t>(n)}}), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
+      d.op.out("dst", dst);
+    }
+    add(d);
+    return;
+  }
+  case 1: {                                            // a transfer that moves by a register
+    const bool hw = has("hwdge") && r.chance(60);
+    const Engine e = !hw ? Engine::GpSimd : r.chance(50) ? Engine::Sync : Engine::Scalar;
+    const int reg = loaded(*this, core, e, 0, steps);
+    const DType t = type(computeTypes());
+    const Hbm x = tensor("x", TensorKind::Input, t, {p + steps, n});
+    Buffer &to = allocate(core, Space::Sbuf, t, p, n);
+    Op op = dma(core, e);
+    op.out("dst", whole(to));
+    op.in("src", moved(view(x, {{static_cast<int32_t>(n), static_cast<uint32_t>(p)}, {1, static_cast<uint32_t>(n)}}), reg, n * sizeOf(t), 0, steps));
+    op.set("dge", hw ? "hwdge" : "swdge").queue(queue(core, e));
+    s.add(std::move(op));
+    to.defined = true;
+    return;
+  }
+  case 2: {                                            // arithmetic, and a register that is stored
+    const Engine e = r.pick(kEngines);
+    static const std::vector<const char *> ops = {"add", "subtract", "multiply", "and", "or", "xor", "min", "max", "shift_left", "shift_right"};
+    const int a = constant(*this, core, e, r.between(-9, 9)), c = loaded(*this, core, e, 0, 31), d = reg(core, e);
+    Op op(core, e, "reg_alu");
+    op.reg("dst", d).reg("a", a).reg("b", c).set("op", r.pick(ops));
+    s.add(std::move(op));
+    static const Types types = {DType::I32, DType::U16, DType::I8, DType::F32};
+    Buffer &to = allocate(core, Space::Sbuf, type(types), 1, 1);
+    Op store(core, e, "reg_store");
+    store.out("dst", whole(to)).reg("src", d);
+    s.add(std::move(store));
+    to.defined = true;
+    return;
+  }
+  default: {                                           // an output written element by element
+    const Engine e = r.pick(kEngines);
+    const Hbm y = tensor("y", TensorKind::Output, DType::I32, {2});
+    for (int i = 0; i < 2; ++i) {
+      const int v = i ? loaded(*this, core, e, -3, 3) : constant(*this, core, e, r.between(-100, 100));
+      Op store(core, e, "reg_store");
+      store.out("dst", view(y, {{1, 1}}, i)).reg("src", v);
+      s.add(std::move(store));
+    }
+  }
+  }
+}
+
+// A few instructions that an input may skip. What happens before and after hangs on instructions outside of them (L6).
+void Generator::branch(int core) {
+  const int p = partitions();
+  const int64_t n = r.between(1, 16);
+  static const std::vector<const char *> conditions = {"lt", "le", "eq", "ne", "ge", "gt", "always"};
+  const Engine e = r.chance(50) ? Engine::Vector : Engine::Scalar;
+  Buffer &buf = source(core, Space::Sbuf, {DType::F32, DType::BF16}, p, n, true);
+  const int reg = loaded(*this, core, e, 0, 7);
+  std::vector<Op> body;
+  const int count = static_cast<int>(r.between(1, 3));
+  for (int i = 0; i < count; ++i) {
+    const Operand o = randomView(buf, p, n, false, true);
+    Op op(core, e, e == Engine::Vector ? "tensor_scalar" : "activation");
+    op.in("data", o).out("dst", o);
+    if (e == Engine::Vector)
+      op.set("op0", "add").set("operand0", 1.0f);
+    else
+      op.set("fn", "relu").set("scale", 0.5f);
+    op.inner = true;
+    body.push_back(std::move(op));
+  }
+  Op before(core, e, "nop"), after(core, e, "nop");
+  for (const Op &op : body)
+    for (const Touch &t : op.touches) {
+      before.touches.push_back(t);
+      after.touches.push_back(t);
+    }
+  s.add(std::move(before));
+  Op jump(core, e, "branch");
+  jump.reg("a", reg).set("b", static_cast<int32_t>(r.between(0, 7))).set("cond", r.pick(conditions)).set("target", int32_t{0});
+  jump.inner = true;
+  const int from = s.add(std::move(jump));
+  for (Op &op : body)
+    s.add(std::move(op));
+  const int to = s.add(std::move(after));
+  s.label(from, to);
+}
+
+} // namespace glia::mutants

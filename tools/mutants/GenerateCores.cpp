@@ -1,0 +1,61 @@
+// Two cores: barriers around shared HBM, and exchanges of tiles.
+#include "Generator.h"
+#include "glia/Support/Diagnostic.h"
+
+namespace glia::mutants {
+
+// Each core writes its part of a shared tensor, both meet, each reads the other's part (idiom 6).
+void Generator::meet() {
+  const int p = partitions();
+  const int64_t n = r.between(1, 16);
+  const auto N = static_cast<uint32_t>(n), P = static_cast<uint32_t>(p);
+  const DType t = type(computeTypes());
+  const Hbm h = tensor("h", TensorKind::Scratch, t, {2, p, n});
+  const std::vector<Dim> half = {{static_cast<int32_t>(n), P}, {1, N}};
+  Engine at[2];
+  for (int core = 0; core < 2; ++core) {
+    Buffer &from = source(core, Space::Sbuf, {t}, p, n, true);
+    const Engine e = static_cast<Engine>(dmaEngine(core));
+    Op op = dma(core, e);
+    op.out("dst", view(h, half, core * p * n)).in("src", randomView(from, p, n, true, false)).queue(queue(core, e));
+    s.add(std::move(op));
+    at[core] = static_cast<Engine>(dmaEngine(core));
+    Op wait(core, at[core], "nop");                    // whoever enters the barrier knows that the store is complete
+    wait.touches.push_back(view(h, half, core * p * n).touch);
+    wait.touches.back().write = true;
+    s.add(std::move(wait));
+  }
+  // A name belongs to one engine of each core, so that which is its n-th barrier is certain.
+  s.barrier(at[0], at[1], format("meet%d%d", static_cast<int>(at[0]), static_cast<int>(at[1])));
+  for (int core = 0; core < 2; ++core) {
+    const Engine e = static_cast<Engine>(dmaEngine(core));
+    Buffer &to = allocate(core, Space::Sbuf, t, p, n);
+    Op op = dma(core, e);
+    op.out("dst", whole(to)).in("src", view(h, half, (1 - core) * p * n)).queue(queue(core, e));
+    s.add(std::move(op));
+    to.defined = true;
+  }
+}
+
+void Generator::exchange() {
+  const int p = partitions();
+  const int64_t n = r.between(1, 8);
+  const DType t = type(computeTypes());
+  const bool small = has("gpsimd_dma") && r.chance(30);
+  const Engine e = small ? Engine::GpSimd : static_cast<Engine>(dmaEngine(0));
+  std::vector<Op> both;
+  Buffer *to[2];
+  for (int core = 0; core < 2; ++core) {
+    Buffer &from = source(core, Space::Sbuf, {t}, p, n, true);
+    to[core] = &allocate(core, Space::Sbuf, t, p, n);
+    Op op(core, e, "sendrecv");
+    op.out("dst", whole(*to[core])).in("src", randomView(from, p, n, true, false)).pipe(static_cast<int>(e));   // one owner per pipe
+    if (small)
+      op.set("engine", "gpsimd_dma");
+    both.push_back(std::move(op));
+  }
+  s.addExchange(std::move(both[0]), std::move(both[1]));
+  to[0]->defined = to[1]->defined = true;
+}
+
+} // namespace glia::mutants
