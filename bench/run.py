@@ -244,18 +244,28 @@ def main():
         [ROOT / "build/bin/glia-mutants", os.environ.get("GLIA_BENCH_MUTANTS", "5000")], capture_output=True, text=True
     )
     print("\nmutants\n" + mutants.stdout + mutants.stderr)
+    valid = subprocess.run(
+        [ROOT / "build/bin/glia-mutants", "--valid", os.environ.get("GLIA_BENCH_VALID", "2000")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "build",
+    )
+    print("valid programs\n" + valid.stdout + valid.stderr)
     missed = sum(not r["ok"] for r in rows)
     out = {
         "openblas": json.loads(os.environ["GLIA_BENCH_CORE"]),
         "rows": rows,
         "mutants": mutants.stdout,
         "mutants_ok": mutants.returncode == 0,
+        "valid": valid.stdout,
+        "valid_ok": valid.returncode == 0,
     }
     (ROOT / "build/bench.json").write_text(json.dumps(out, indent=1))
     print(
-        f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}; build/bench.json"
+        f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}, "
+        f"valid programs {'ok' if valid.returncode == 0 else 'FAILED'}; build/bench.json"
     )
-    return 0 if mutants.returncode == 0 else 1
+    return 0 if mutants.returncode == 0 and valid.returncode == 0 else 1
 
 
 if __name__ == "__main__":
