@@ -12,10 +12,14 @@ FootprintCheck::Known &FootprintCheck::lookUp(const Decoded &d, int slot) {
     return k;
   const Access &a = d.values[slot].access;
   const Pattern &p = program.patterns[a.pattern];
-  const bool indexed = [&] {
-    const int index = d.def->slot(std::string(d.def->slots[slot].name) + "_index");
-    return index >= 0 && d.values[index].kind == Value::Tensor;
-  }();
+  bool anyIndex = false, indexed = false;          // rows of an indexed transfer may be skipped
+  for (size_t i = 0; i < d.values.size(); ++i) {
+    const std::string_view other = d.def->slots[i].name;
+    if (!other.ends_with("_index") || d.values[i].kind != Value::Tensor)
+      continue;
+    anyIndex = true;
+    indexed |= other.substr(0, other.size() - 6) == d.def->slots[slot].name;
+  }
   const bool peers = d.def->unit == Unit::Exchange && !isWritten(d.def->slots[slot].kind);   // what is read is on the other core
   k.exact = p.numDynamic == 0 && !indexed && !peers;
   if (!k.exact)
@@ -32,7 +36,7 @@ FootprintCheck::Known &FootprintCheck::lookUp(const Decoded &d, int slot) {
   for (const ByteRun &r : k.runs)
     k.bytes += (r.hi - r.lo) * (k.lastPartition - k.firstPartition);
   const SlotKind kind = d.def->slots[slot].kind;
-  k.mustWriteAll = kind == SlotKind::Out || kind == SlotKind::OptOut;
+  k.mustWriteAll = !anyIndex && (kind == SlotKind::Out || kind == SlotKind::OptOut);
   return k;
 }
 

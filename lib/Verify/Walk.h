@@ -35,6 +35,7 @@ struct Place {
   RegisterValue partition;         // absolute first partition
   int partitions = 0;              // HBM: 0
   bool fixed = true;               // the address is one number: `runs` is exact
+  bool partly = false;             // rows may be skipped: not all of it need be written
   std::vector<ByteRun> runs;       // what may be touched
   int firstPartition = 0, lastPartition = 0;   // [first, last): what may be touched
 };

@@ -281,7 +281,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       const std::optional<Content> c = contentOf(program, d, source);
       content = keepContent(c);
     }
-    const bool maybe = e.maybeUntil || !p.fixed;
+    const bool maybe = e.maybeUntil || !p.fixed || p.partly;
     write(e, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
     logAccess(e, p, by, true);
   }

@@ -163,6 +163,9 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     if (isWritten(d.def->slots[data->slot].kind) && !apart && !generic(e))
       fail("SCATTER-UNIQUE", by.who, index->slot, format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
                                                          program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
+    if (!inside && skip)
+      for (Place &p : places)
+        p.partly = true;
     data->fixed = false;
     data->runs.assign(1, {std::max<int64_t>(lo, 0), std::min(hi, bytes)});
     if (data->runs[0].lo >= data->runs[0].hi)
