@@ -32,10 +32,12 @@ Program generate(std::shared_ptr<const Target> target, Random &random) {
       g.branch(core);
     else if (cores == 1 || what < 93)
       g.loop(core);
-    else if (what < 97)
+    else if (what < 96)
       g.exchange();
-    else
+    else if (what < 99)
       g.meet();
+    else
+      g.meetInLoop();
     if (random.chance(30))
       g.retire();
   }

@@ -171,8 +171,9 @@ void Generator::compute(int core) {
     if (has("scalar_tensor_copy"))
       engines.push_back(Engine::Scalar);
     Draft d(core, r.pick(engines), "tensor_copy");
-    in(d, "src", computeTypes(), p, n);
-    out(d, "dst", computeTypes(), p, n);
+    const Types &types = has("f8e4m3fn") ? newestTypes() : computeTypes();
+    in(d, "src", types, p, n);
+    out(d, "dst", types, p, n);
     add(d);
     return;
   }

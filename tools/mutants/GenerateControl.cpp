@@ -25,25 +25,55 @@ int constant(Generator &g, int core, Engine e, int64_t v) {
   return r;
 }
 
+// The same value by way of an operation that keeps values from 0 to `most` as they are.
+int arithmetic(Generator &g, int core, Engine e, int reg, int64_t most) {
+  struct Step { const char *op; int32_t b; };
+  const std::vector<std::vector<Step>> ways = {{{"add", 0}},
+                                               {{"and", 7}},
+                                               {{"min", static_cast<int32_t>(most)}},
+                                               {{"max", 0}},
+                                               {{"add", 5}, {"subtract", 5}},
+                                               {{"shift_left", 3}, {"shift_right", 3}},
+                                               {{"multiply", 4}, {"shift_right", 2}}};
+  for (const Step &step : g.r.pick(ways)) {
+    const int to = g.reg(core, e);
+    Op op(core, e, "reg_alu");
+    op.reg("dst", to).reg("a", reg).set("op", step.op).set("b", step.b);
+    g.s.add(std::move(op));
+    reg = to;
+  }
+  return reg;
+}
+
 } // namespace
 
 void Generator::registers(int core) {
   const int p = partitions();
   const int64_t n = r.between(1, 8), steps = r.between(1, 4);
-  switch (r.below(4)) {
+  switch (r.below(5)) {
+  case 4: {                                            // a quadrant of the partitions by a register
+    const bool fixed = r.chance(50);
+    const int at = static_cast<int>(r.below(4)), q = static_cast<int>(r.between(1, 32));
+    const int reg = fixed ? constant(*this, core, Engine::Vector, at) : loaded(*this, core, Engine::Vector, 0, 3);
+    Buffer &from = source(core, Space::Sbuf, {DType::F32}, 128, n, true);
+    Operand src = view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, q);
+    src.access = b.dynamic(src.access, reg, 32, true);
+    src.touch.first = fixed ? 32 * at : 0;
+    src.touch.last = fixed ? 32 * at + q : 96 + q;
+    Draft d(core, Engine::Vector, "tensor_copy");
+    d.op.in("src", src);
+    out(d, "dst", {DType::F32, DType::BF16}, q, n);
+    add(d);
+    return;
+  }
   case 0: {                                            // an engine operand that moves by a register
     const Engine e = r.chance(50) ? Engine::Vector : Engine::GpSimd;
     const DType t = type(computeTypes());
     const bool fixed = r.chance(40);
     const int64_t at = r.between(0, steps);
     int reg = fixed ? constant(*this, core, e, at) : loaded(*this, core, e, 0, steps);
-    if (r.chance(40)) {                                // times two, or shifted and masked
-      const int other = this->reg(core, e);
-      Op op(core, e, "reg_alu");
-      op.reg("dst", other).reg("a", reg).set("op", "add").set("b", int32_t{0});
-      s.add(std::move(op));
-      reg = other;
-    }
+    if (r.chance(50))
+      reg = arithmetic(*this, core, e, reg, steps);
     Buffer &from = source(core, Space::Sbuf, {t}, p, n * (steps + 1), true);
     const Operand src = moved(view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, p), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
     Draft d(core, e, "tensor_copy");
@@ -109,7 +139,7 @@ void Generator::branch(int core) {
   static const std::vector<const char *> conditions = {"lt", "le", "eq", "ne", "ge", "gt", "always"};
   const Engine e = r.chance(50) ? Engine::Vector : Engine::Scalar;
   Buffer &buf = source(core, Space::Sbuf, {DType::F32, DType::BF16}, p, n, true);
-  const int reg = loaded(*this, core, e, 0, 7);
+  const int reg = loaded(*this, core, e, 0, 7), other = r.chance(40) ? constant(*this, core, e, r.between(0, 7)) : -1;
   std::vector<Op> body;
   const int count = static_cast<int>(r.between(1, 3));
   for (int i = 0; i < count; ++i) {
@@ -131,7 +161,12 @@ void Generator::branch(int core) {
     }
   s.add(std::move(before));
   Op jump(core, e, "branch");
-  jump.reg("a", reg).set("b", static_cast<int32_t>(r.between(0, 7))).set("cond", r.pick(conditions)).set("target", int32_t{0});
+  jump.reg("a", reg);
+  if (other >= 0)
+    jump.reg("b", other);
+  else
+    jump.set("b", static_cast<int32_t>(r.between(0, 7)));
+  jump.set("cond", r.pick(conditions)).set("target", int32_t{0});
   jump.inner = true;
   const int from = s.add(std::move(jump));
   for (Op &op : body)

@@ -58,4 +58,50 @@ void Generator::exchange() {
   to[0]->defined = to[1]->defined = true;
 }
 
+// Both cores run a loop of the same fixed count and meet, or exchange, in every iteration.
+void Generator::meetInLoop() {
+  const int p = partitions();
+  const int64_t n = r.between(1, 4);
+  const auto N = static_cast<uint32_t>(n);
+  const auto count = static_cast<int32_t>(r.between(1, 3));
+  const bool barrier = r.chance(50);
+  const std::string name = format("l%d", s.size());
+  const Engine e = r.chance(50) ? Engine::Vector : Engine::Scalar;
+  const int pipe = 8 + s.size();
+  for (int core = 0; core < 2; ++core) {
+    Buffer &a = allocate(core, Space::Sbuf, DType::F32, p, n), &c = allocate(core, Space::Sbuf, DType::F32, p, n * count);
+    fill(a);
+    fill(c);
+    a.reserved = c.reserved = true;
+    const int iv = reg(core, e), done = barrier ? -1 : s.semaphore(core);
+    const Operand slot = moved(view(c, {{1, N}}), iv, 4 * n, 0, count - 1);
+    Op before(core, e, "nop");
+    before.touches = {whole(a).touch, whole(c).touch};
+    before.touches[0].write = before.touches[1].write = true;
+    s.add(std::move(before));
+    Op begin(core, e, "loop"), op(core, e, barrier ? "core_barrier" : "sendrecv"), wait(core, e, "nop"), end(core, e, "end_loop");
+    begin.reg("iv", iv).set("count", count).set("group", name).set("end", int32_t{0});
+    if (barrier) {
+      op.set("name", name);
+    } else {
+      op.out("dst", slot).in("src", whole(a)).pipe(pipe % 256);
+      op.updates.push_back({done, 16});
+      wait.waits.push_back({done, -1, 16, true});
+    }
+    end.set("begin", int32_t{0});
+    begin.inner = op.inner = wait.inner = end.inner = true;
+    const int from = s.add(std::move(begin));
+    s.add(std::move(op));
+    s.add(std::move(wait));
+    const int to = s.add(std::move(end));
+    s.label(from, to);
+    s.label(to, from);
+    Op after(core, e, "nop");
+    after.touches = {whole(a).touch, whole(c).touch};
+    after.touches[0].write = after.touches[1].write = true;
+    s.add(std::move(after));
+    a.reserved = c.reserved = false;
+  }
+}
+
 } // namespace glia::mutants

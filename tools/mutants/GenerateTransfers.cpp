@@ -63,8 +63,12 @@ void Generator::transfer(int core) {
   const int p = partitions();
   const int64_t n = r.between(1, 24);
   const auto N = static_cast<uint32_t>(n);
-  const int form = static_cast<int>(r.below(has("dma_transpose") ? 5 : 4));
-  if (form == 4) {
+  const int form = static_cast<int>(r.below(has("dma_transpose") ? 7 : 5));
+  if (form == 4)
+    return passThrough(core);
+  if (form == 6)
+    return transposedRows(core);
+  if (form == 5) {
     const DType t = r.chance(50) ? DType::BF16 : DType::F32;
     const bool hwdge = t == DType::BF16 && has("hwdge") && (e == Engine::Sync || e == Engine::Scalar) && r.chance(50);
     const int64_t rows = hwdge ? 16 : r.between(1, 20), middle = hwdge || r.chance(60) ? 1 : r.between(2, 3);
@@ -85,7 +89,7 @@ void Generator::transfer(int core) {
   d.undefined = !from.defined;
   if (form <= 1) {
     const bool shared = r.chance(60);
-    const Hbm h = tensor("h", TensorKind::Scratch, from.dtype, {p, n + 2}, shared, core);
+    const Hbm h = scratch(from.dtype, {p, n + 2}, shared, core);
     Op out = dma(core, e);
     out.out("dst", view(h, {{static_cast<int32_t>(n + 2), static_cast<uint32_t>(p)}, {1, N}}, 1)).in("src", randomView(from, p, n, true, false));
     chooseDge(*this, out, false);
@@ -120,6 +124,59 @@ void Generator::transfer(int core) {
   }
   d.op.queue(queue(core, e));
   add(d);
+}
+
+// A new scratch tensor, or an old one of the core whose contents are no longer needed.
+Hbm Generator::scratch(DType t, std::vector<int64_t> shape, bool shared, int core) {
+  for (const auto &[owner, h] : scratches)
+    if (owner == core && h.dtype == t && h.elements >= shape[0] * shape[1] && r.chance(60))
+      return h;
+  const Hbm h = tensor("h", TensorKind::Scratch, t, std::move(shape), shared, core);
+  scratches.push_back({core, h});
+  return h;
+}
+
+// Bytes of a type that nothing computes on, in and out again, and from HBM to HBM.
+void Generator::passThrough(int core) {
+  static const Types types = {DType::I64, DType::U64, DType::F8E4M3FN, DType::F32, DType::U8};
+  const DType t = type(types);
+  const int64_t rows = r.between(1, 40), n = r.between(1, 9);
+  const Engine e = static_cast<Engine>(dmaEngine(core));
+  const Hbm x = tensor("x", TensorKind::Input, t, {rows, n}), y = tensor("y", TensorKind::Output, t, {rows, n});
+  const auto R = static_cast<uint32_t>(rows), N = static_cast<uint32_t>(n);
+  Op out = dma(core, e);
+  if (r.chance(50)) {                                  // transposed on the way
+    out.out("dst", view(y, {{static_cast<int32_t>(n), R}, {1, N}})).in("src", r.chance(50) ? view(x, {{1, R}, {static_cast<int32_t>(rows), N}}) : randomView(x, rows, n, n, true));
+  } else {
+    Buffer &buf = allocate(core, Space::Sbuf, t, static_cast<int>(rows), n);
+    buf.reserved = true;
+    Op in = dma(core, e);
+    in.out("dst", whole(buf)).in("src", randomView(x, rows, n, n, true)).queue(queue(core, e));
+    s.add(std::move(in));
+    out.out("dst", view(y, {{static_cast<int32_t>(n), R}, {1, N}})).in("src", whole(buf));
+  }
+  chooseDge(*this, out, false);
+  out.queue(queue(core, e));
+  s.add(std::move(out));
+}
+
+// dst[c, r] = x[index[r], c], by DMA.
+void Generator::transposedRows(int core) {
+  const int64_t rows = 16 * r.between(1, 2), all = rows + r.below(8);
+  const int columns = static_cast<int>(r.between(1, 32));
+  const Hbm x = tensor("x", TensorKind::Input, DType::BF16, {all, columns});
+  Buffer &index = allocate(core, Space::Sbuf, DType::U32, static_cast<int>(rows), 1), &to = allocate(core, Space::Sbuf, DType::BF16, columns, rows);
+  index.reserved = true;
+  Op iota(core, Engine::GpSimd, "iota");
+  iota.out("dst", whole(index)).set("pattern", std::vector<int32_t>{0, 1}).set("channel_multiplier", int32_t{1});
+  iota.set("offset", static_cast<int32_t>(r.below(all - rows + 1)));
+  s.add(std::move(iota));
+  Op op(core, Engine::GpSimd, "dma_transpose");
+  Operand src = view(x, {{columns, static_cast<uint32_t>(rows)}, {1, static_cast<uint32_t>(columns)}});
+  src.touch.runs = {{0, all * columns * 2}};
+  op.out("dst", whole(to)).in("src", src).in("src_index", whole(index)).set("dge", "swdge").queue(queue(core, Engine::GpSimd));
+  s.add(std::move(op));
+  to.defined = true;
 }
 
 // Rows by index: the indices are an iota, an input with a range, or clamped; then perhaps stored by index.

@@ -15,6 +15,15 @@ const Types &computeTypes() {
   return types;
 }
 
+const Types &newestTypes() {
+  static const Types types = [] {
+    Types t = computeTypes();
+    t.push_back(DType::F8E4M3FN);
+    return t;
+  }();
+  return types;
+}
+
 int Generator::partitions() {
   static const std::vector<int> sizes = {1, 3, 16, 16, 32, 32, 32, 48, 64, 128};
   return r.pick(sizes);

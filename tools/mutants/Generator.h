@@ -29,6 +29,7 @@ struct Hbm {                                           // a tensor
 using Types = std::vector<DType>;
 const Types &floatTypes();                             // of every target
 const Types &computeTypes();                           // up to 32 bits, of every target
+const Types &newestTypes();                            // the same and f8e4m3fn
 
 // An instruction and the buffers it writes, so that undefined bytes are followed.
 struct Draft {
@@ -92,17 +93,22 @@ public:
   void store(Buffer &buf);
   void transfer(int core);
   void gather(int core);
+  Hbm scratch(DType t, std::vector<int64_t> shape, bool shared, int core);
+  void passThrough(int core);
+  void transposedRows(int core);
   void registers(int core);                            // GenerateControl.cpp
   void branch(int core);
   void loop(int core);                                 // GenerateLoops.cpp
   void exchange();                                     // GenerateCores.cpp
   void meet();
+  void meetInLoop();
   void table(int core, std::string_view fn);           // loads the set of a function if need be
   bool canUse(int core, std::string_view fn);          // within the number of sets
 
 private:
   std::map<std::pair<int, int>, int64_t> top;          // (core, space): first free byte
   std::vector<Buffer *> retired;
+  std::vector<std::pair<int, Hbm>> scratches;
   std::map<std::pair<int, int>, std::vector<int>> queues;
   std::map<std::pair<int, int>, int> registersUsed;
   std::map<int, std::vector<std::string>> setsLoaded;

@@ -274,6 +274,8 @@ void Schedule::finish() {
   for (size_t i = 0; i < ops.size(); ++i) {
     const Op &o = ops[i];
     place[i] = b.nextIndex(o.core, o.engine);
+    if (r.chance(15))
+      b.origin("generated", format("step %zu", i), "generated.py", static_cast<uint32_t>(i));
     Emit e = b.emit(o.core, o.engine, o.name);
     for (const auto &set : o.sets)
       set(e);
