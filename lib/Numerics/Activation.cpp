@@ -17,7 +17,15 @@ namespace {
 FUNCTION(Copy) { return x; } };
 FUNCTION(Square) { return hn::Mul(x, x); } };
 FUNCTION(Abs) { return hn::Abs(x); } };
-FUNCTION(Sqrt) { return hn::Sqrt(x); } };
+// A NaN is told by its bits here: from `root == root` compilers know that x is not negative, and take oneNaN() of a root
+// for needless.
+FUNCTION(Sqrt) {
+  const hn::RebindToSigned<D> di;
+  const V root = hn::Sqrt(x);
+  const auto bits = hn::And(hn::BitCast(di, root), hn::Set(di, 0x7FFFFFFF));
+  const auto isNaN = hn::RebindMask(d, hn::Gt(bits, hn::Set(di, 0x7F800000)));
+  return hn::IfThenElse(isNaN, hn::BitCast(d, hn::Set(di, 0x7FC00000)), root);
+} };
 FUNCTION(Reciprocal) { return hn::Div(hn::Set(d, 1.0f), x); } };
 FUNCTION(Exp) { return exp32(d, x); } };
 FUNCTION(Relu) { return hn::IfThenElse(hn::Le(x, hn::Zero(d)), hn::Zero(d), x); } };
