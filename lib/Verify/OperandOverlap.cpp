@@ -2,9 +2,10 @@
 //
 // Boxes that do not meet are disjoint. Otherwise every stride G of the two is tried as a period: if all strides of at
 // least G are multiples of it, both operands repeat with period G and it is enough to compare what the smaller strides
-// reach, modulo G. That proves column halves, interleaved elements and rows of tiles disjoint. What is not proved
-// disjoint counts as overlapping.
+// reach, modulo G. That proves column halves, interleaved elements and rows of tiles disjoint. Where that does not
+// settle it, the runs of the two are compared; very large ones that are not proved disjoint count as overlapping.
 #include "StaticParts.h"
+#include "glia/Verify/Footprint.h"
 
 #include <cstdlib>
 
@@ -56,12 +57,23 @@ bool provedByStridesOf(const Pattern &x, const Pattern &a, int64_t startA, const
   return false;
 }
 
+bool runsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB) {
+  constexpr size_t kMostRuns = 4096;
+  std::vector<ByteRun> x, y;
+  if (!footprint(a, startA, x, kMostRuns) || !footprint(b, startB, y, kMostRuns))
+    return true;
+  for (size_t i = 0, k = 0; i < x.size() && k < y.size(); x[i].hi < y[k].hi ? ++i : ++k)
+    if (x[i].lo < y[k].hi && y[k].lo < x[i].hi)
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb, int64_t startB) {
   if (startA + fa.hi <= startB + fb.lo || startB + fb.hi <= startA + fa.lo)
     return false;
-  return !provedByStridesOf(a, a, startA, b, startB) && !provedByStridesOf(b, a, startA, b, startB);
+  return !provedByStridesOf(a, a, startA, b, startB) && !provedByStridesOf(b, a, startA, b, startB) && runsMeet(a, startA, b, startB);
 }
 
 } // namespace glia

@@ -206,9 +206,11 @@ bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
   return true;
 }
 
-void Walk::fireUpdates(EngineWalk &e, const Decoded &d, const Snapshot &snap) {
-  if (generic(e))
-    return;
+// `loops`: where the instruction was issued. A generic iteration fires nothing: it is balanced (L3).
+void Walk::fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, const Snapshot &snap) {
+  for (const LoopFrame &f : loops)
+    if (f.generic)
+      return;
   for (const SyncOp &op : d.updates) {
     SemaphoreState &s = semaphores[op.semaphore];
     if (const Guard *g = s.overtaken(snap))
@@ -216,14 +218,14 @@ void Walk::fireUpdates(EngineWalk &e, const Decoded &d, const Snapshot &snap) {
            format("it adds to `%s` and may do so before an earlier wait on it has passed: that wait then proves nothing",
                   program.semaphores[op.semaphore].name.c_str()),
            {}, {}, {"the wait: " + reporter.describe(ref(g->who))});
-    for (LoopFrame &f : e.loops)
+    for (const LoopFrame &f : loops)
       if (f.run->summarised)
         f.run->semaphoresBefore.emplace(op.semaphore, s.before());
     s.add(op.value, snap);
     if (const int64_t top = s.highest(snap); top > program.target->semaphoreMax)
       fail("SYNC-RANGE", who(d), -1, format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)top),
            std::to_string(top), std::to_string(program.target->semaphoreMax));
-    for (LoopFrame &f : e.loops)
+    for (const LoopFrame &f : loops)
       if (f.run->summarised) {
         f.run->net[op.semaphore] += op.value;
         f.run->produced[op.semaphore] = true;
@@ -271,7 +273,7 @@ bool Walk::step(EngineWalk &e) {
     return stepControl(e, d);
   }
   if (!d.updates.empty())
-    fireUpdates(e, d, snapshot(e));
+    fireUpdates(e.loops, d, snapshot(e));
   ++e.pc;
   return true;
 }
@@ -295,7 +297,7 @@ void Walk::stepDma(EngineWalk &e, const Decoded &d) {
   Snapshot s = snapshot(e);
   s.comp[1] = comp;
   s.seq[1] = n;
-  fireUpdates(e, d, s);
+  fireUpdates(e.loops, d, s);
 }
 
 void Walk::stepExchange(EngineWalk &e, const Decoded &d) {
@@ -303,7 +305,7 @@ void Walk::stepExchange(EngineWalk &e, const Decoded &d) {
   if (generic(e))
     return;
   const int pipe = d.values[d.def->slot("pipe")].integer;
-  PendingExchange x{d, std::move(places), snapshot(e)};
+  PendingExchange x{d, std::move(places), snapshot(e), e.loops};
   exchanges[pipe][e.core].push_back(std::move(x));
   meetExchanges(pipe);
 }
@@ -342,12 +344,12 @@ void Walk::meetExchanges(int pipe) {
       const Issuer issuer{comp, n, who(x[side].d), &e, &both};
       for (const Place &p : x[side].places)
         if (p.slot == dst)
-          write(e, p, issuer, defined[1 - side], !p.fixed, false, 0);
+          write(x[side].loops, p, issuer, defined[1 - side], !p.fixed, false, 0);
       Snapshot s;
       s.base = both.share();
       s.comp[0] = comp;
       s.seq[0] = n;
-      fireUpdates(e, x[side].d, s);
+      fireUpdates(x[side].loops, x[side].d, s);
     }
   }
 }
@@ -423,7 +425,7 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
     const bool undefined = operand("src").undefined;
     if (!generic(e))
       for (const Place &p : places)
-        write(e, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
+        write(e.loops, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
@@ -442,7 +444,7 @@ bool Walk::stepControl(EngineWalk &e, const Decoded &d) {
     return true;
   }
   if (!e.arrived && !d.updates.empty())
-    fireUpdates(e, d, snapshot(e));
+    fireUpdates(e.loops, d, snapshot(e));
   return d.def->name == "loop" ? enterLoop(e, d) : endLoop(e);
 }
 

@@ -85,6 +85,7 @@ struct LoopFrame {
   std::shared_ptr<const Clock> knowledgeBefore;
   std::bitset<kLanes> accumulatorBefore;
   std::bitset<64> undefinedBefore;           // registers
+  int residentBefore = -1;                   // activation set
 };
 
 struct EngineWalk {
@@ -131,7 +132,7 @@ private:
   int64_t largestWalkedCount = 0;
   struct BarrierMeet { std::vector<std::pair<int, Snapshot>> arrived; };   // core, what it knew
   std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
-  struct PendingExchange { Decoded d; std::vector<Place> places; Snapshot snapshot; };
+  struct PendingExchange { Decoded d; std::vector<Place> places; Snapshot snapshot; std::vector<LoopFrame> loops; };
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
   std::map<std::tuple<uint32_t, int>, size_t> verdicts;      // (who, slot) -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
@@ -143,7 +144,7 @@ private:
   void chooseWalkedLoops();
   bool step(EngineWalk &e);
   bool passWaits(EngineWalk &e, const Decoded &d);
-  void fireUpdates(EngineWalk &e, const Decoded &d, const Snapshot &s);
+  void fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, const Snapshot &s);
   void stepCompute(EngineWalk &e, const Decoded &d);
   void stepRegister(EngineWalk &e, const Decoded &d);
   void stepDma(EngineWalk &e, const Decoded &d);
@@ -175,7 +176,7 @@ private:
   void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);
-  void write(EngineWalk &e, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
+  void write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
   void checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places);
   void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);

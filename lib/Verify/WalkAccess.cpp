@@ -91,7 +91,7 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   return undefined;
 }
 
-void Walk::write(EngineWalk &e, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
+void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
   const bool output = p.space == Space::Hbm && program.tensors[p.object.index].kind == TensorKind::Output;
   if (output && !defined)
     fail("UNDEFINED-OUTPUT", by.who, p.slot, format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
@@ -105,7 +105,7 @@ void Walk::write(EngineWalk &e, const Place &p, const Issuer &by, bool defined, 
 
   // A write in a loop that may run less often than it is walked is undone, as far as definedness goes, when it is left.
   LoopRun *undo = nullptr;
-  for (LoopFrame &f : e.loops)
+  for (const LoopFrame &f : loops)
     if (f.run->summarised && !undo && f.run->count.lo < f.run->walked && f.iteration >= std::max<int64_t>(f.run->count.lo, 0))
       undo = f.run.get();
 
@@ -270,7 +270,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       bool notMatmul = false;
       const bool any = anyWriter;
       forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-        map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= any ? !c.defined : !(c.written && c.matmul && c.owner == static_cast<int32_t>(p.object.index)); });
+        map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= !(c.written && (any || c.matmul) && c.owner == static_cast<int32_t>(p.object.index)); });
       });
       if (notMatmul && d.def->flow == Flow::Matmul)       // a computing transfer adds to anything that is defined
         fail("PSUM-ACCUMULATE", by.who, p.slot, format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
@@ -282,7 +282,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       content = keepContent(c);
     }
     const bool maybe = e.maybeUntil || !p.fixed || p.partly;
-    write(e, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
+    write(e.loops, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
     logAccess(e, p, by, true);
   }
 }

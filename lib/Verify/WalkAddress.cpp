@@ -45,7 +45,9 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   if (p.pattern->numDynamic) {
     const bool bytesInside = p.start.lo + ext.lo >= objectLo && p.start.hi + ext.hi <= objectHi;
     const bool partitionsInside = !p.partitions || (p.partition.lo >= objectFirst && p.partition.hi + p.partitions <= objectLast);
-    const std::string range = format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
+    const std::string range = bytesInside && partitionsInside
+                                  ? std::string()
+                                  : format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
     if (bytesInside && partitionsInside) {
       verdict(d, slot, Proof::Proved, "inside the object for every value of the register");
     } else if (d.def->unit == Unit::Dma) {

@@ -55,6 +55,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   f.iv = d.values[d.def->slot("iv")].integer;
   f.knowledgeBefore = e.knows.share();
   f.accumulatorBefore = e.accumulator;
+  f.residentBefore = e.residentSet;
   for (int r = 0; r < 64; ++r)
     f.undefinedBefore[r] = e.regs[r].undefined;
   const bool walkAll = count.isConstant() && count.lo <= largestWalkedCount;
@@ -179,8 +180,8 @@ void Walk::leaveLoop(EngineWalk &e) {
       for (Motion &m : r.motion)
         m.kind = Motion::Unknown;
     }
-    if (f.run->count.lo < f.run->walked)
-      e.residentSet = e.engine == Engine::Scalar ? -2 : e.residentSet;
+    if (f.run->count.lo < f.run->walked && e.residentSet != f.residentBefore)
+      e.residentSet = -2;                            // not known
   }
   e.pc = f.end + 1;
 }
@@ -266,7 +267,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   const RegisterValue b = bv.kind == Value::Register ? e.regs[bv.integer] : RegisterValue::constant(bv.integer);
   const Stream &s = program.stream(e.core, e.engine);
   if (!d.updates.empty())
-    fireUpdates(e, d, snapshot(e));
+    fireUpdates(e.loops, d, snapshot(e));
   if (target <= d.index) {
     fail("CONTROL-FORM", who(d), -1, "it jumps backwards; a loop is written with loop and end_loop");
     e.pc = d.index + 1;
