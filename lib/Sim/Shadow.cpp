@@ -49,8 +49,8 @@ bool Shadow::read(const ByteRect &w, Touch t, const Clock &clock, Findings &find
   for (int64_t at = w.lo; at < w.hi; ++it) {
     if (it == m.end() || it->first > at) {
       const int64_t end = it == m.end() ? w.hi : std::min(w.hi, it->first);
-      if (findings.wantMatmul)
-        findings.notMatmul.push_back({w.quad, w.mask, at, end});
+      if (findings.wantBase)
+        findings.noBase.push_back({w.quad, w.mask, at, end});
       it = m.emplace_hint(it, at, Segment{end, {t}});
       grown();
       at = end;
@@ -70,11 +70,11 @@ bool Shadow::read(const ByteRect &w, Touch t, const Clock &clock, Findings &find
       }
       if (o.owner != t.owner)
         findings.foreign.push_back({w.quad, shared, at, end});
-      else if (o.matmul)
+      else if (o.matmul || findings.anyWriter)
         accumulated |= shared;
     }
-    if (findings.wantMatmul && accumulated != w.mask)
-      findings.notMatmul.push_back({w.quad, w.mask & ~accumulated, at, end});
+    if (findings.wantBase && accumulated != w.mask)
+      findings.noBase.push_back({w.quad, w.mask & ~accumulated, at, end});
     addRead(it->second.touches, t, clock);
     at = end;
   }

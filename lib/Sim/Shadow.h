@@ -35,8 +35,9 @@ struct Conflict {
 // What a read found out about the bytes, besides races.
 struct Findings {
   std::vector<ByteRect> foreign;     // last written through another allocation
-  std::vector<ByteRect> notMatmul;   // not last written by a matmul through the same allocation (only if asked)
-  bool wantMatmul = false;
+  std::vector<ByteRect> noBase;      // not last written through the same allocation by what may be accumulated onto (if asked)
+  bool wantBase = false;
+  bool anyWriter = false;            // anything may be accumulated onto, not only what a matmul wrote
 };
 
 class Shadow {

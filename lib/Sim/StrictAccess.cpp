@@ -56,7 +56,8 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
     faultAt(program, event.x->id, "RACE", "the destination `" + program.objectName(r.object) +
                                               "` names bytes twice, and the parts of a transfer come in any order");
   Findings findings;
-  findings.wantMatmul = !write && byTensorEngine(*event.x) && isWritten(event.x->d.def->slots[slot].kind);
+  findings.wantBase = !write && byTensorEngine(*event.x) && isWritten(event.x->d.def->slots[slot].kind);
+  findings.anyWriter = findings.wantBase && program.target->has("psum_accumulate_any_writer");
   Conflict conflict;
   forEachQuad(r.firstPartition, r.partitions, [&](int quad, uint32_t mask) {
     forEachRun(set, [&](int64_t lo, int64_t hi) {
@@ -68,14 +69,10 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
       return true;
     });
   });
-  if (findings.wantMatmul) {
-    const bool anyWriter = program.target->has("psum_accumulate_any_writer");
-    if (!anyWriter && !findings.notMatmul.empty())
-      faultAt(program, event.x->id, "PSUM-ACCUMULATE",
-              objectBytes(r, findings.notMatmul.front()) + " are accumulated onto and were not last written by a matmul");
-    if (anyWriter && !definedness.defined(r, event.x->d.core, findings.foreign))
-      faultAt(program, event.x->id, "PSUM-ACCUMULATE", "undefined bytes of `" + program.objectName(r.object) + "` are accumulated onto");
-  }
+  if (!findings.noBase.empty())
+    faultAt(program, event.x->id, "PSUM-ACCUMULATE",
+            objectBytes(r, findings.noBase.front()) + " are accumulated onto and were " +
+                (findings.anyWriter ? "never written" : "not last written by a matmul"));
   if (!write)
     foreign[slot] = std::move(findings.foreign);
 }
