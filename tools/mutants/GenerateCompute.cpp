@@ -10,8 +10,8 @@ namespace {
 using Names = std::vector<const char *>;
 
 const char *binary(Generator &g) {
-  static const Names ops = {"add", "subtract", "multiply", "max", "min", "equal", "not_equal", "greater_equal", "greater",
-                            "less_equal", "less", "logical_and", "logical_or", "logical_xor"};
+  static const Names ops = {"add",           "subtract", "multiply",   "max",  "min",         "equal",      "not_equal",
+                            "greater_equal", "greater",  "less_equal", "less", "logical_and", "logical_or", "logical_xor"};
   if (g.has("abs_max") && g.r.chance(10))
     return g.r.chance(50) ? "abs_max" : "abs_min";
   return g.r.pick(ops);
@@ -62,7 +62,7 @@ void Generator::compute(int core) {
     add(d);
     return;
   }
-  case 2: {                                            // in place
+  case 2: { // in place
     Buffer &buf = source(core, r.chance(25) ? Space::Psum : Space::Sbuf, floatTypes(), p, n);
     const Operand o = randomView(buf, p, n, false, true);
     Draft d(core, Engine::Vector, "tensor_scalar");
@@ -96,12 +96,12 @@ void Generator::compute(int core) {
     add(d);
     return;
   }
-  case 4: {                                            // bits
+  case 4: { // bits
     const Types &types = r.chance(33) ? narrow : r.chance(50) ? half : word;
     static const Names ops = {"bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"};
     const bool two = r.chance(50);
     Draft d(core, Engine::Vector, two ? "tensor_tensor" : "tensor_scalar");
-    if (&types == &word && r.chance(40)) {             // a float seen as bits
+    if (&types == &word && r.chance(40)) { // a float seen as bits
       Buffer &f = source(core, Space::Sbuf, {DType::F32}, p, n);
       d.undefined = !f.defined;
       d.op.in(two ? "a" : "data", cast(f, randomView(f, p, n, true, true), DType::U32));
@@ -193,7 +193,7 @@ void Generator::compute(int core) {
     Buffer &mask = allocate(core, Space::Sbuf, type(predicates), p, n);
     fill(mask);
     d.op.in("predicate", whole(mask)).set("reverse", int32_t(r.below(2)));
-    d.op.touches.push_back(dst.touch);                 // kept where the predicate is zero
+    d.op.touches.push_back(dst.touch); // kept where the predicate is zero
     d.undefined |= !to.defined;
     write(d, "dst", to, dst);
     add(d);
@@ -253,7 +253,7 @@ void Generator::vectorExtras(int core) {
     add(d);
     return;
   }
-  case 5: {                                            // a permutation with some partitions kept
+  case 5: { // a permutation with some partitions kept
     const DType t = type(computeTypes());
     Buffer &from = allocate(core, Space::Sbuf, t, 32, n), &to = allocate(core, Space::Sbuf, t, 32, n);
     fill(from);
@@ -287,7 +287,9 @@ void Generator::vectorExtras(int core) {
     in(d, "data", floatTypes(), p, n);
     in(d, "bound0", {DType::F32}, p, 1, false);
     in(d, "bound1", {DType::F32}, p, 1, false);
-    d.op.set("comp_op0", r.pick(ops)).set("comp_op1", r.pick(ops)).set("range_start", static_cast<int32_t>(r.between(-4, 20)));
+    d.op.set("comp_op0", r.pick(ops))
+        .set("comp_op1", r.pick(ops))
+        .set("range_start", static_cast<int32_t>(r.between(-4, 20)));
     out(d, "dst", computeTypes(), p, n);
     if (r.chance(60))
       out(d, "reduce_res", computeTypes(), p, 1, false);
@@ -315,15 +317,16 @@ void Generator::table(int core, std::string_view fn) {
 }
 
 void Generator::activation(int core) {
-  static const Names functions = {"copy", "square", "sigmoid", "relu", "gelu", "gelu_dx", "silu", "tanh", "softplus", "mish", "erf", "erf_dx",
-                                  "exp", "sign", "abs", "log", "sin", "arctan", "sqrt", "rsqrt", "reciprocal"};
+  static const Names functions = {"copy", "square",   "sigmoid", "relu",   "gelu",   "gelu_dx", "silu",
+                                  "tanh", "softplus", "mish",    "erf",    "erf_dx", "exp",     "sign",
+                                  "abs",  "log",      "sin",     "arctan", "sqrt",   "rsqrt",   "reciprocal"};
   const char *fn = r.pick(functions);
   if (!canUse(core, fn))
     fn = "relu";
   const int p = partitions();
   const int64_t n = r.between(1, 24);
   const bool twice = r.chance(20);
-  for (int i = 0; i <= twice; ++i) {                   // the second adds to the accumulator of the first
+  for (int i = 0; i <= twice; ++i) { // the second adds to the accumulator of the first
     Draft d(core, Engine::Scalar, "activation");
     in(d, "data", computeTypes(), p, n);
     if (r.chance(50))

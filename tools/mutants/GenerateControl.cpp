@@ -27,7 +27,10 @@ int constant(Generator &g, int core, Engine e, int64_t v) {
 
 // The same value by way of an operation that keeps values from 0 to `most` as they are.
 int arithmetic(Generator &g, int core, Engine e, int reg, int64_t most) {
-  struct Step { const char *op; int32_t b; };
+  struct Step {
+    const char *op;
+    int32_t b;
+  };
   const std::vector<std::vector<Step>> ways = {{{"add", 0}},
                                                {{"and", 7}},
                                                {{"min", static_cast<int32_t>(most)}},
@@ -51,7 +54,7 @@ void Generator::registers(int core) {
   const int p = partitions();
   const int64_t n = r.between(1, 8), steps = r.between(1, 4);
   switch (r.below(5)) {
-  case 4: {                                            // a quadrant of the partitions by a register
+  case 4: { // a quadrant of the partitions by a register
     const bool fixed = r.chance(50);
     const int at = static_cast<int>(r.below(4)), q = static_cast<int>(r.between(1, 32));
     const int reg = fixed ? constant(*this, core, Engine::Vector, at) : loaded(*this, core, Engine::Vector, 0, 3);
@@ -66,7 +69,7 @@ void Generator::registers(int core) {
     add(d);
     return;
   }
-  case 0: {                                            // an engine operand that moves by a register
+  case 0: { // an engine operand that moves by a register
     const Engine e = r.chance(50) ? Engine::Vector : Engine::GpSimd;
     const DType t = type(computeTypes());
     const bool fixed = r.chance(40);
@@ -75,12 +78,13 @@ void Generator::registers(int core) {
     if (r.chance(50))
       reg = arithmetic(*this, core, e, reg, steps);
     Buffer &from = source(core, Space::Sbuf, {t}, p, n * (steps + 1), true);
-    const Operand src = moved(view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, p), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
+    const Operand src =
+        moved(view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, p), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
     Draft d(core, e, "tensor_copy");
     d.op.in("src", src);
     if (r.chance(50)) {
       out(d, "dst", {t}, p, n);
-    } else {                                           // the destination moves too
+    } else { // the destination moves too
       Buffer &to = allocate(core, Space::Sbuf, t, p, n * (steps + 1));
       fill(to);
       Operand dst = moved(view(to, {{1, static_cast<uint32_t>(n)}}), reg, n * sizeOf(t), fixed ? at : 0, fixed ? at : steps);
@@ -89,7 +93,7 @@ void Generator::registers(int core) {
     add(d);
     return;
   }
-  case 1: {                                            // a transfer that moves by a register
+  case 1: { // a transfer that moves by a register
     const bool hw = has("hwdge") && r.chance(60);
     const Engine e = !hw ? Engine::GpSimd : r.chance(50) ? Engine::Sync : Engine::Scalar;
     const int reg = loaded(*this, core, e, 0, steps);
@@ -98,15 +102,17 @@ void Generator::registers(int core) {
     Buffer &to = allocate(core, Space::Sbuf, t, p, n);
     Op op = dma(core, e);
     op.out("dst", whole(to));
-    op.in("src", moved(view(x, {{static_cast<int32_t>(n), static_cast<uint32_t>(p)}, {1, static_cast<uint32_t>(n)}}), reg, n * sizeOf(t), 0, steps));
+    op.in("src", moved(view(x, {{static_cast<int32_t>(n), static_cast<uint32_t>(p)}, {1, static_cast<uint32_t>(n)}}), reg,
+                       n * sizeOf(t), 0, steps));
     op.set("dge", hw ? "hwdge" : "swdge").queue(queue(core, e));
     s.add(std::move(op));
     to.defined = true;
     return;
   }
-  case 2: {                                            // arithmetic, and a register that is stored
+  case 2: { // arithmetic, and a register that is stored
     const Engine e = r.pick(kEngines);
-    static const std::vector<const char *> ops = {"add", "subtract", "multiply", "and", "or", "xor", "min", "max", "shift_left", "shift_right"};
+    static const std::vector<const char *> ops = {"add", "subtract", "multiply", "and",        "or",
+                                                  "xor", "min",      "max",      "shift_left", "shift_right"};
     const int a = constant(*this, core, e, r.between(-9, 9)), c = loaded(*this, core, e, 0, 31), d = reg(core, e);
     Op op(core, e, "reg_alu");
     op.reg("dst", d).reg("a", a).reg("b", c).set("op", r.pick(ops));
@@ -119,7 +125,7 @@ void Generator::registers(int core) {
     to.defined = true;
     return;
   }
-  default: {                                           // an output written element by element
+  default: { // an output written element by element
     const Engine e = r.pick(kEngines);
     const Hbm y = tensor("y", TensorKind::Output, DType::I32, {2});
     for (int i = 0; i < 2; ++i) {

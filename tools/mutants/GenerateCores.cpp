@@ -20,7 +20,7 @@ void Generator::meet() {
     op.out("dst", view(h, half, core * p * n)).in("src", randomView(from, p, n, true, false)).queue(queue(core, e));
     s.add(std::move(op));
     at[core] = static_cast<Engine>(dmaEngine(core));
-    Op wait(core, at[core], "nop");                    // whoever enters the barrier knows that the store is complete
+    Op wait(core, at[core], "nop"); // whoever enters the barrier knows that the store is complete
     wait.touches.push_back(view(h, half, core * p * n).touch);
     wait.touches.back().write = true;
     s.add(std::move(wait));
@@ -49,7 +49,9 @@ void Generator::exchange() {
     Buffer &from = source(core, Space::Sbuf, {t}, p, n, true);
     to[core] = &allocate(core, Space::Sbuf, t, p, n);
     Op op(core, e, "sendrecv");
-    op.out("dst", whole(*to[core])).in("src", randomView(from, p, n, true, false)).pipe(static_cast<int>(e));   // one owner per pipe
+    op.out("dst", whole(*to[core]))
+        .in("src", randomView(from, p, n, true, false))
+        .pipe(static_cast<int>(e)); // one owner per pipe
     if (small)
       op.set("engine", "gpsimd_dma");
     both.push_back(std::move(op));
@@ -79,7 +81,8 @@ void Generator::meetInLoop() {
     before.touches = {whole(a).touch, whole(c).touch};
     before.touches[0].write = before.touches[1].write = true;
     s.add(std::move(before));
-    Op begin(core, e, "loop"), op(core, e, barrier ? "core_barrier" : "sendrecv"), wait(core, e, "nop"), end(core, e, "end_loop");
+    Op begin(core, e, "loop"), op(core, e, barrier ? "core_barrier" : "sendrecv"), wait(core, e, "nop"),
+        end(core, e, "end_loop");
     begin.reg("iv", iv).set("count", count).set("group", name).set("end", int32_t{0});
     if (barrier) {
       op.set("name", name);

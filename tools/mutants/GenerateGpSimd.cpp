@@ -33,7 +33,10 @@ Buffer &indices(Generator &g, int core, DType t, int p, int64_t n, int64_t end) 
   g.s.add(std::move(op));
   if (form != 1) {
     Op clamp(core, Engine::Vector, "tensor_scalar");
-    clamp.in("data", g.whole(index)).out("dst", g.whole(index)).set("op0", "min").set("operand0", static_cast<float>(end - 1));
+    clamp.in("data", g.whole(index))
+        .out("dst", g.whole(index))
+        .set("op0", "min")
+        .set("operand0", static_cast<float>(end - 1));
     clamp.set("op1", "max").set("operand1", 0.0f);
     g.s.add(std::move(clamp));
   }
@@ -60,11 +63,12 @@ void Generator::gpsimd(int core) {
     in(d, "on_true", computeTypes(), p, n);
     out(d, "dst", floatTypes(), p, n);
     d.op.set("pattern", affine(*this, n)).set("on_false", 1.5f).set("cmp", r.pick(comparisons));
-    d.op.set("offset", static_cast<int32_t>(r.between(-5, 5))).set("channel_multiplier", static_cast<int32_t>(r.between(-2, 2)));
+    d.op.set("offset", static_cast<int32_t>(r.between(-5, 5)))
+        .set("channel_multiplier", static_cast<int32_t>(r.between(-2, 2)));
     add(d);
     return;
   }
-  case 2: {                                            // groups of 16 partitions
+  case 2: { // groups of 16 partitions
     const int q = static_cast<int>(r.between(1, 4)) * 16;
     const DType t = type(computeTypes());
     const int64_t each = int64_t{1} << r.below(3), columns = r.between(1, 2), length = each + r.between(1, 16);
@@ -105,7 +109,8 @@ void Generator::gpsimd(int core) {
   case 5: {
     static const std::vector<Engine> engines = {Engine::Tensor, Engine::Vector, Engine::Scalar, Engine::GpSimd};
     Op op(core, r.pick(engines), "device_print");
-    op.in("src", randomView(source(core, Space::Sbuf, computeTypes(), 1, n, true), 1, n, true, true)).set("prefix", std::string("seen"));
+    op.in("src", randomView(source(core, Space::Sbuf, computeTypes(), 1, n, true), 1, n, true, true))
+        .set("prefix", std::string("seen"));
     s.add(std::move(op));
     return;
   }

@@ -7,7 +7,7 @@ namespace glia::mutants {
 
 namespace {
 
-DType like(Generator &g, DType t) {                    // a type that multiplies with t
+DType like(Generator &g, DType t) { // a type that multiplies with t
   static const Types narrow = {DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
   static const Types wide = {DType::F32, DType::TF32};
   return g.r.pick(sizeOf(t) == 4 ? wide : narrow);
@@ -53,7 +53,8 @@ void Generator::matmul(int core) {
     return transpose(*this, core);
   const bool doubleRow = has("double_row") && r.chance(20);
   static const Types fp8 = {DType::F8E4M3, DType::F8E5M2};
-  static const Types types = {DType::F32, DType::BF16, DType::BF16, DType::F16, DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
+  static const Types types = {DType::F32,  DType::BF16,   DType::BF16,   DType::F16,
+                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
   const int two = doubleRow ? 2 : 1;
   const DType a = type(doubleRow ? fp8 : types), c = doubleRow ? type(fp8) : like(*this, a);
   const int k = static_cast<int>(r.between(1, 32)), m = static_cast<int>(r.between(1, 32));
@@ -62,7 +63,7 @@ void Generator::matmul(int core) {
   const int tile = target.integer("limit.tile_row_min") <= 32 && r.chance(50) ? 32 : 64;
   Buffer &dst = allocate(core, Space::Psum, has("bf16_psum") && r.chance(30) ? DType::BF16 : DType::F32, m, n);
   const int groups = static_cast<int>(r.between(1, 3));
-  for (int i = 0; i < groups; ++i) {                   // the first overwrites, the others add
+  for (int i = 0; i < groups; ++i) { // the first overwrites, the others add
     Draft d(core, Engine::Tensor, "nc_matmul");
     Buffer *stationary, *moving;
     if (tiled) {
@@ -75,7 +76,10 @@ void Generator::matmul(int core) {
         return;
       fill(*stationary);
       fill(*moving);
-      d.op.set("tile_rows", int32_t{tile}).set("tile_cols", int32_t{tile}).set("tile_row", int32_t{first}).set("tile_col", int32_t{dst.first});
+      d.op.set("tile_rows", int32_t{tile})
+          .set("tile_cols", int32_t{tile})
+          .set("tile_row", int32_t{first})
+          .set("tile_col", int32_t{dst.first});
     } else {
       // Sums of undefined bytes: not where any writer may be accumulated on, the verifier takes them for never written.
       const bool defined = groups > 1 && has("psum_accumulate_any_writer");
@@ -84,10 +88,12 @@ void Generator::matmul(int core) {
     }
     if (doubleRow) {
       const auto M = static_cast<uint32_t>(m), N = static_cast<uint32_t>(n);
-      d.op.in("stationary", view(*stationary, {{m, 2}, {1, M}}, 0, 0, k)).in("moving", view(*moving, {{static_cast<int32_t>(n), 2}, {1, N}}, 0, 0, k));
+      d.op.in("stationary", view(*stationary, {{m, 2}, {1, M}}, 0, 0, k))
+          .in("moving", view(*moving, {{static_cast<int32_t>(n), 2}, {1, N}}, 0, 0, k));
       d.op.set("perf_mode", "double_row");
     } else {
-      d.op.in("stationary", tiled ? view(*stationary, {{1, static_cast<uint32_t>(m)}}) : randomView(*stationary, k, m, true, true));
+      d.op.in("stationary",
+              tiled ? view(*stationary, {{1, static_cast<uint32_t>(m)}}) : randomView(*stationary, k, m, true, true));
       d.op.in("moving", tiled ? whole(*moving) : randomView(*moving, k, n, true, true));
     }
     d.undefined = !stationary->defined || !moving->defined || (i && !dst.defined);

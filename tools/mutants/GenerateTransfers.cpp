@@ -23,14 +23,16 @@ void Generator::load(Buffer &buf) {
   const bool constant = r.chance(15);
   const DType from = !constant && r.chance(20) && sizeOf(buf.dtype) < 8 ? type(computeTypes()) : buf.dtype;
   const int64_t pitch = buf.elements + (r.chance(40) ? r.below(6) : 0);
-  const Hbm x = tensor(constant ? "c" : "x", constant ? TensorKind::Constant : TensorKind::Input, from, {buf.partitions, pitch});
+  const Hbm x =
+      tensor(constant ? "c" : "x", constant ? TensorKind::Constant : TensorKind::Input, from, {buf.partitions, pitch});
   const bool split = buf.partitions > 1 && r.chance(30);
   const int half = split ? static_cast<int>(r.between(1, buf.partitions - 1)) : buf.partitions;
   for (int at = 0; at < buf.partitions; at += half) {
     const int n = std::min(half, buf.partitions - at);
     const Engine e = static_cast<Engine>(dmaEngine(buf.core));
     Op op = dma(buf.core, e);
-    op.out("dst", view(buf, {{1, static_cast<uint32_t>(buf.elements)}}, 0, at, n)).in("src", randomView(x, n, buf.elements, pitch, true));
+    op.out("dst", view(buf, {{1, static_cast<uint32_t>(buf.elements)}}, 0, at, n))
+        .in("src", randomView(x, n, buf.elements, pitch, true));
     chooseDge(*this, op, from != buf.dtype);
     op.queue(queue(buf.core, e));
     s.add(std::move(op));
@@ -76,7 +78,9 @@ void Generator::transfer(int core) {
     const Hbm x = tensor("x", TensorKind::Input, t, {rows, middle, columns});
     Buffer &to = allocate(core, Space::Sbuf, t, columns, rows * middle);
     Op op(core, e, "dma_transpose");
-    op.out("dst", whole(to)).in("src", view(x, {{1, static_cast<uint32_t>(x.elements)}})).set("middle", static_cast<int32_t>(middle));
+    op.out("dst", whole(to))
+        .in("src", view(x, {{1, static_cast<uint32_t>(x.elements)}}))
+        .set("middle", static_cast<int32_t>(middle));
     if (hwdge)
       op.set("dge", "hwdge");
     op.queue(queue(core, e));
@@ -91,7 +95,8 @@ void Generator::transfer(int core) {
     const bool shared = r.chance(60);
     const Hbm h = scratch(from.dtype, {p, n + 2}, shared, core);
     Op out = dma(core, e);
-    out.out("dst", view(h, {{static_cast<int32_t>(n + 2), static_cast<uint32_t>(p)}, {1, N}}, 1)).in("src", randomView(from, p, n, true, false));
+    out.out("dst", view(h, {{static_cast<int32_t>(n + 2), static_cast<uint32_t>(p)}, {1, N}}, 1))
+        .in("src", randomView(from, p, n, true, false));
     chooseDge(*this, out, false);
     out.queue(queue(core, e));
     s.add(std::move(out));
@@ -145,8 +150,9 @@ void Generator::passThrough(int core) {
   const Hbm x = tensor("x", TensorKind::Input, t, {rows, n}), y = tensor("y", TensorKind::Output, t, {rows, n});
   const auto R = static_cast<uint32_t>(rows), N = static_cast<uint32_t>(n);
   Op out = dma(core, e);
-  if (r.chance(50)) {                                  // transposed on the way
-    out.out("dst", view(y, {{static_cast<int32_t>(n), R}, {1, N}})).in("src", r.chance(50) ? view(x, {{1, R}, {static_cast<int32_t>(rows), N}}) : randomView(x, rows, n, n, true));
+  if (r.chance(50)) { // transposed on the way
+    out.out("dst", view(y, {{static_cast<int32_t>(n), R}, {1, N}}))
+        .in("src", r.chance(50) ? view(x, {{1, R}, {static_cast<int32_t>(rows), N}}) : randomView(x, rows, n, n, true));
   } else {
     Buffer &buf = allocate(core, Space::Sbuf, t, static_cast<int>(rows), n);
     buf.reserved = true;
@@ -165,7 +171,8 @@ void Generator::transposedRows(int core) {
   const int64_t rows = 16 * r.between(1, 2), all = rows + r.below(8);
   const int columns = static_cast<int>(r.between(1, 32));
   const Hbm x = tensor("x", TensorKind::Input, DType::BF16, {all, columns});
-  Buffer &index = allocate(core, Space::Sbuf, DType::U32, static_cast<int>(rows), 1), &to = allocate(core, Space::Sbuf, DType::BF16, columns, rows);
+  Buffer &index = allocate(core, Space::Sbuf, DType::U32, static_cast<int>(rows), 1),
+         &to = allocate(core, Space::Sbuf, DType::BF16, columns, rows);
   index.reserved = true;
   Op iota(core, Engine::GpSimd, "iota");
   iota.out("dst", whole(index)).set("pattern", std::vector<int32_t>{0, 1}).set("channel_multiplier", int32_t{1});
@@ -174,7 +181,11 @@ void Generator::transposedRows(int core) {
   Op op(core, Engine::GpSimd, "dma_transpose");
   Operand src = view(x, {{columns, static_cast<uint32_t>(rows)}, {1, static_cast<uint32_t>(columns)}});
   src.touch.runs = {{0, all * columns * 2}};
-  op.out("dst", whole(to)).in("src", src).in("src_index", whole(index)).set("dge", "swdge").queue(queue(core, Engine::GpSimd));
+  op.out("dst", whole(to))
+      .in("src", src)
+      .in("src_index", whole(index))
+      .set("dge", "swdge")
+      .queue(queue(core, Engine::GpSimd));
   s.add(std::move(op));
   to.defined = true;
 }
@@ -194,11 +205,14 @@ void Generator::gather(int core) {
   const int kind = static_cast<int>(r.below(scatter ? 2 : 3));
   if (kind == 0) {
     Op iota(core, g, "iota");
-    iota.out("dst", whole(index)).set("pattern", std::vector<int32_t>{0, 1}).set("offset", static_cast<int32_t>(r.below(rows - p + 1)));
+    iota.out("dst", whole(index))
+        .set("pattern", std::vector<int32_t>{0, 1})
+        .set("offset", static_cast<int32_t>(r.below(rows - p + 1)));
     iota.set("channel_multiplier", int32_t{1});
     s.add(std::move(iota));
   } else {
-    const Hbm x = kind == 1 ? rangedInput({p, 1}, indexType, 0, rows - 1, scatter) : tensor("x", TensorKind::Input, indexType, {p, 1});
+    const Hbm x =
+        kind == 1 ? rangedInput({p, 1}, indexType, 0, rows - 1, scatter) : tensor("x", TensorKind::Input, indexType, {p, 1});
     const Engine e = static_cast<Engine>(dmaEngine(core));
     Op op = dma(core, e);
     op.out("dst", whole(index)).in("src", view(x, {{1, static_cast<uint32_t>(p)}})).queue(queue(core, e));
@@ -221,7 +235,11 @@ void Generator::gather(int core) {
     Op op = dma(core, g);
     Operand src = view(x, {{static_cast<int32_t>(n), static_cast<uint32_t>(p)}, {1, N}});
     src.touch.runs = {{0, rows * n * sizeOf(t)}};
-    op.out("dst", whole(to)).in("src", src).in("src_index", whole(index)).set("index_stride", static_cast<int32_t>(n)).set("dge", "swdge");
+    op.out("dst", whole(to))
+        .in("src", src)
+        .in("src_index", whole(index))
+        .set("index_stride", static_cast<int32_t>(n))
+        .set("dge", "swdge");
     if (skip)
       op.set("oob", "skip");
     op.queue(q);

@@ -6,12 +6,14 @@
 namespace glia::mutants {
 
 const Types &floatTypes() {
-  static const Types types = {DType::F32, DType::F32, DType::BF16, DType::F16, DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
+  static const Types types = {DType::F32,  DType::F32,    DType::BF16,   DType::F16,
+                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
   return types;
 }
 const Types &computeTypes() {
-  static const Types types = {DType::F32, DType::F32, DType::F32, DType::BF16, DType::BF16, DType::F16, DType::TF32, DType::F8E4M3,
-                              DType::F8E5M2, DType::F8E3M4, DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32};
+  static const Types types = {DType::F32,  DType::F32,    DType::F32,    DType::BF16,   DType::BF16, DType::F16,
+                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4, DType::I8,   DType::U8,
+                              DType::I16,  DType::U16,    DType::I32,    DType::U32};
   return types;
 }
 
@@ -46,8 +48,8 @@ Buffer &Generator::allocate(int core, Space space, DType t, int partitions, int6
   // In the place of one that is no longer needed (M3), or in fresh memory.
   Buffer *old = nullptr;
   for (size_t i = 0; i < retired.size() && !old; ++i)
-    if (Buffer &c = *retired[i]; c.space == space && c.core == core && c.bytes() >= n.bytes() && c.partitions >= partitions &&
-                                 c.offset % std::max(4, sizeOf(t)) == 0 && r.chance(70)) {
+    if (Buffer &c = *retired[i]; c.space == space && c.core == core && c.bytes() >= n.bytes() &&
+                                 c.partitions >= partitions && c.offset % std::max(4, sizeOf(t)) == 0 && r.chance(70)) {
       old = &c;
       retired.erase(retired.begin() + static_cast<int64_t>(i));
     }
@@ -123,7 +125,8 @@ int Generator::queue(int core, Engine e) {
 }
 
 int Generator::dmaEngine(int) {
-  static const std::vector<Engine> engines = {Engine::Sync, Engine::Sync, Engine::Scalar, Engine::GpSimd, Engine::Vector, Engine::Tensor};
+  static const std::vector<Engine> engines = {Engine::Sync,   Engine::Sync,   Engine::Scalar,
+                                              Engine::GpSimd, Engine::Vector, Engine::Tensor};
   return static_cast<int>(r.pick(engines));
 }
 
@@ -174,8 +177,13 @@ Operand Generator::view(const Buffer &buf, std::vector<Dim> dims, int64_t elemen
   const int n = partitions ? partitions : buf.partitions - partition, size = sizeOf(buf.dtype);
   Operand o;
   o.access = b.view(buf.ref, patternOf(buf.dtype, dims, n), element * size, partition);
-  o.touch = {buf.space, buf.core, buf.ref.index, buf.first + partition, buf.first + partition + n,
-             runsOf(dims, buf.offset + element * size, size), false};
+  o.touch = {buf.space,
+             buf.core,
+             buf.ref.index,
+             buf.first + partition,
+             buf.first + partition + n,
+             runsOf(dims, buf.offset + element * size, size),
+             false};
   return o;
 }
 
@@ -208,23 +216,23 @@ Operand Generator::randomView(const Buffer &buf, int p, int64_t n, bool source, 
     const int64_t a = r.between(1, std::min<int64_t>(n, 6)), c = n / a;
     const auto A = static_cast<uint32_t>(a), C = static_cast<uint32_t>(c);
     switch (r.below(6)) {
-    case 0:                                            // strided
+    case 0: // strided
       if (const int64_t st = r.between(2, 4); (n - 1) * st + 1 <= all)
         return view(buf, {{static_cast<int32_t>(st), N}}, at((n - 1) * st + 1), start, p);
       break;
-    case 1:                                            // rows with gaps
+    case 1: // rows with gaps
       if (const int64_t pitch = c + r.below(4); n % a == 0 && (a - 1) * pitch + c <= all)
         return view(buf, {{static_cast<int32_t>(pitch), A}, {1, C}}, at((a - 1) * pitch + c), start, p);
       break;
-    case 2:                                            // a transposed walk
+    case 2: // a transposed walk
       if (n % a == 0 && n <= all)
         return view(buf, {{1, C}, {static_cast<int32_t>(c), A}}, at(n), start, p);
       break;
-    case 3:                                            // repeated
+    case 3: // repeated
       if (source && n % a == 0 && c <= all && r.chance(50))
         return view(buf, {{0, A}, {1, C}}, at(c), start, p);
       break;
-    case 4:                                            // three dimensions
+    case 4: // three dimensions
       if (n % a == 0 && c % 2 == 0 && n <= all)
         return view(buf, {{static_cast<int32_t>(c / 2), 2}, {static_cast<int32_t>(c), A}, {1, C / 2}}, at(n), start, p);
       break;
@@ -241,9 +249,9 @@ Operand Generator::randomView(const Hbm &t, int64_t rows, int64_t n, int64_t pit
   const auto P = static_cast<int32_t>(pitch);
   const int64_t room = t.elements - (rows - 1) * pitch - n;
   switch (r.below(source ? 5 : 3)) {
-  case 0: return view(t, {{-P, R}, {1, N}}, (rows - 1) * pitch + r.below(room + 1));   // last row first
-  case 3: return view(t, {{0, R}, {1, N}}, r.below(t.elements - n + 1));               // one row for all
-  case 4: return view(t, {{P, R}, {0, N}}, r.below(room + 1));                         // one element per row
+  case 0: return view(t, {{-P, R}, {1, N}}, (rows - 1) * pitch + r.below(room + 1)); // last row first
+  case 3: return view(t, {{0, R}, {1, N}}, r.below(t.elements - n + 1));             // one row for all
+  case 4: return view(t, {{P, R}, {0, N}}, r.below(room + 1));                       // one element per row
   default: return view(t, {{P, R}, {1, N}}, r.below(room + 1));
   }
 }
@@ -264,12 +272,14 @@ Operand Generator::moved(const Operand &o, int reg, int64_t stepBytes, int64_t l
 Buffer &Generator::source(int core, Space space, const Types &types, int p, int64_t n, bool defined) {
   std::vector<Buffer *> fit;
   for (Buffer &c : buffers)
-    if (!c.dead && !c.reserved && c.core == core && c.space == space && c.partitions >= p && c.elements >= n && legalStart(c.first, p) &&
-        (c.defined || (!defined && r.chance(15))) && std::find(types.begin(), types.end(), c.dtype) != types.end())
+    if (!c.dead && !c.reserved && c.core == core && c.space == space && c.partitions >= p && c.elements >= n &&
+        legalStart(c.first, p) && (c.defined || (!defined && r.chance(15))) &&
+        std::find(types.begin(), types.end(), c.dtype) != types.end())
       fit.push_back(&c);
   if (!fit.empty() && r.chance(80))
     return *r.pick(fit);
-  Buffer &fresh = allocate(core, space, type(types), p + (r.chance(30) && p < 97 ? 32 : 0), n + (r.chance(50) ? r.below(12) : 0));
+  Buffer &fresh =
+      allocate(core, space, type(types), p + (r.chance(30) && p < 97 ? 32 : 0), n + (r.chance(50) ? r.below(12) : 0));
   if (defined || r.chance(90))
     fill(fresh);
   return fresh;

@@ -157,7 +157,7 @@ void Schedule::join(Op &x, const std::vector<int> &ys) {
 }
 
 void Schedule::waitFor(Op &x, int y) {
-  if (ops[y].core != x.core) {                         // somebody on this core who knows
+  if (ops[y].core != x.core) { // somebody on this core who knows
     int z = 0;
     while (z < size() && (ops[z].inner || ops[z].transfer || ops[z].core != x.core || !ops[z].complete[y]))
       ++z;
@@ -172,7 +172,7 @@ void Schedule::waitFor(Op &x, int y) {
   if (ops[y].transfer)
     return waitForTransfer(x, y);
   const int producer = static_cast<int>(ops[y].engine), consumer = static_cast<int>(x.engine);
-  const int form = static_cast<int>(r.below(10));      // 0..5 one per pair of engines, 6..7 one for all consumers, 8..9 a new one
+  const int form = static_cast<int>(r.below(10)); // 0..5 one per pair of engines, 6..7 one for all consumers, 8..9 a new one
   int s = -1;
   for (size_t i = 0; i < semaphores.size() && form < 8; ++i) {
     const Semaphore &c = semaphores[i];
@@ -235,7 +235,7 @@ int Schedule::push(Op &&x) {
 int Schedule::add(Op x) {
   if (!x.inner)
     order(x);
-  if (!x.inner && !x.waits.empty() && r.chance(12)) {  // the waits on an instruction of their own
+  if (!x.inner && !x.waits.empty() && r.chance(12)) { // the waits on an instruction of their own
     Op nop(x.core, x.engine, "nop");
     nop.waits.swap(x.waits);
     push(std::move(nop));
@@ -257,7 +257,7 @@ void Schedule::barrier(Engine e0, Engine e1, const std::string &name) {
   a.complete |= c.complete;
   a.issued |= c.issued;
   c = a;
-  push(Op(0, e0, "nop"));                              // carries the news to the other engines
+  push(Op(0, e0, "nop")); // carries the news to the other engines
   push(Op(1, e1, "nop"));
 }
 

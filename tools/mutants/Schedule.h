@@ -19,10 +19,10 @@ using OpSet = std::bitset<kMaxOps>;
 // Bytes an operand may touch, in absolute coordinates; the same runs on each of its partitions.
 struct Touch {
   Space space = Space::Hbm;
-  int core = -1;                                       // -1: HBM that both cores share
+  int core = -1; // -1: HBM that both cores share
   uint32_t object = 0;
-  int first = 0, last = 1;                             // partitions
-  std::vector<std::pair<int64_t, int64_t>> runs;       // sorted, [from, to)
+  int first = 0, last = 1;                       // partitions
+  std::vector<std::pair<int64_t, int64_t>> runs; // sorted, [from, to)
   bool write = false;
 };
 bool overlap(const Touch &a, const Touch &b);
@@ -46,8 +46,8 @@ struct Op {
     sets.push_back([slot, number](Emit &e) { e.reg(slot, number); });
     return *this;
   }
-  Op &queue(int q);                                    // a transfer
-  Op &pipe(int p);                                     // an exchange
+  Op &queue(int q); // a transfer
+  Op &pipe(int p);  // an exchange
 
   int core;
   Engine engine;
@@ -55,44 +55,46 @@ struct Op {
   std::vector<std::function<void(Emit &)>> sets;
   std::vector<Touch> touches;
   bool transfer = false;
-  int lane = -1;                                       // the queue, or -2 - pipe
-  int partner = -1;                                    // an exchange: the other core's
-  bool inner = false;                                  // inside a loop or branch: ordered by hand
-  int block = -1;                                      // instructions of one block are ordered by hand among each other
-  int label = -1;                                      // the instruction its label names
+  int lane = -1;      // the queue, or -2 - pipe
+  int partner = -1;   // an exchange: the other core's
+  bool inner = false; // inside a loop or branch: ordered by hand
+  int block = -1;     // instructions of one block are ordered by hand among each other
+  int label = -1;     // the instruction its label names
 
   struct Wait {
     int semaphore;
-    int upTo;                                          // running count: up to this instruction; -1: `value` is final
+    int upTo; // running count: up to this instruction; -1: `value` is final
     int32_t value;
     bool consume;
   };
   std::vector<Wait> waits;
   std::vector<std::pair<int, int32_t>> updates;
-  OpSet complete, issued;                              // what its engine knows before it issues
+  OpSet complete, issued; // what its engine knows before it issues
 };
 
 class Schedule {
 public:
   Schedule(Builder &b, Random &r) : b(b), r(r), known(2 * kNumEngines) {}
-  int add(Op op);                                      // returns its number
-  int addExchange(Op a, Op b);                         // the two halves of a sendrecv
+  int add(Op op);              // returns its number
+  int addExchange(Op a, Op b); // the two halves of a sendrecv
   void barrier(Engine e0, Engine e1, const std::string &name);
   void label(int from, int to) { ops[from].label = to; }
   int size() const { return static_cast<int>(ops.size()); }
   const Op &operator[](int i) const { return ops[i]; }
-  int semaphore(int core, int32_t initial = 0);        // for loops, which synchronise by hand
-  void finish();                                       // emits everything
+  int semaphore(int core, int32_t initial = 0); // for loops, which synchronise by hand
+  void finish();                                // emits everything
 
 private:
-  struct Knowledge { OpSet complete, issued; };
+  struct Knowledge {
+    OpSet complete, issued;
+  };
   struct Semaphore {
     int core;
-    bool exact;                                        // S5; otherwise S4
+    bool exact; // S5; otherwise S4
     bool consumed;
-    int32_t initial, total;                            // exact: what it holds when everything has been added
+    int32_t initial, total; // exact: what it holds when everything has been added
     std::vector<int> from, waiters;
-    int producer = -1, consumer = -1;                  // engines, -1: any
+    int producer = -1, consumer = -1; // engines, -1: any
     bool byHand = false;
   };
   Builder &b;

@@ -15,7 +15,7 @@ namespace glia::mutants {
 namespace {
 
 constexpr int kSeeds = 8;
-constexpr int kEnoughForAll = 500;                     // programs after which every instruction must have occurred
+constexpr int kEnoughForAll = 500; // programs after which every instruction must have occurred
 
 std::string runOnce(const Program &p, const TensorData &inputs, bool strict, uint64_t seed, TensorData &outputs) {
   RunOptions o;
@@ -87,7 +87,8 @@ int checkValid(int programs, uint64_t seed) {
     if (what.empty())
       continue;
     ++bad;
-    std::printf("INVALID: program %d of seed %llu for %s: %s\n", i, static_cast<unsigned long long>(seed), target->name.c_str(), what.c_str());
+    std::printf("INVALID: program %d of seed %llu for %s: %s\n", i, static_cast<unsigned long long>(seed),
+                target->name.c_str(), what.c_str());
     if (p.instructionCount())
       std::ofstream(format("valid-%d.gasm", i)) << disassemble(p);
   }
