@@ -53,7 +53,33 @@ int arithmetic(Generator &g, int core, Engine e, int reg, int64_t most) {
 void Generator::registers(int core) {
   const int p = partitions();
   const int64_t n = r.between(1, 8), steps = r.between(1, 4);
-  switch (r.below(5)) {
+  switch (r.below(7)) {
+  case 5: { // a register that one of two ways has set
+    const Engine e = r.chance(50) ? Engine::Vector : Engine::GpSimd;
+    const int decides = loaded(*this, core, e, 0, 3), reg = constant(*this, core, e, r.below(steps + 1));
+    Op jump(core, e, "branch"), other(core, e, "reg_move"), past(core, e, "nop");
+    jump.reg("a", decides).set("b", int32_t{1}).set("cond", "gt").set("target", int32_t{0});
+    other.reg("dst", reg).set("src", static_cast<int32_t>(r.below(steps + 1)));
+    jump.inner = other.inner = true;
+    const int from = s.add(std::move(jump));
+    s.add(std::move(other));
+    s.label(from, s.add(std::move(past)));
+    copyMoved(core, e, reg, n, steps, p);
+    return;
+  }
+  case 6: { // a register from SBUF: its value is known to us only
+    const Engine e = r.chance(50) ? Engine::Vector : Engine::GpSimd;
+    Buffer &value = allocate(core, Space::Sbuf, DType::I32, 1, 1);
+    Op set(core, r.chance(50) ? Engine::Vector : Engine::GpSimd, "memset"), load(core, e, "reg_load");
+    set.out("dst", whole(value)).set("bits", static_cast<int32_t>(r.below(steps + 1)));
+    s.add(std::move(set));
+    const int reg = this->reg(core, e);
+    load.in("src", whole(value)).reg("dst", reg);
+    s.add(std::move(load));
+    value.defined = true;
+    copyMoved(core, e, reg, n, steps, p);
+    return;
+  }
   case 4: { // a quadrant of the partitions by a register
     const bool fixed = r.chance(50);
     const int at = static_cast<int>(r.below(4)), q = static_cast<int>(r.between(1, 32));
@@ -136,6 +162,18 @@ void Generator::registers(int core) {
     }
   }
   }
+}
+
+// Copies one of the n elements wide columns of a buffer, wherever the register says.
+void Generator::copyMoved(int core, Engine e, int reg, int64_t n, int64_t steps, int p) {
+  const DType t = type(computeTypes());
+  Buffer &from = source(core, Space::Sbuf, {t}, p, n * (steps + 1), true);
+  Operand src = moved(view(from, {{1, static_cast<uint32_t>(n)}}, 0, 0, p), reg, n * sizeOf(t), 0, 0);
+  src.touch.runs = {{from.offset, from.offset + from.bytes()}};
+  Draft d(core, e, "tensor_copy");
+  d.op.in("src", src);
+  out(d, "dst", {t}, p, n);
+  add(d);
 }
 
 // A few instructions that an input may skip. What happens before and after hangs on instructions outside of them (L6).

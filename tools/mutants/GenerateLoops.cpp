@@ -68,6 +68,28 @@ void alone(Generator &g, int core) {
   loop.emit("");
 }
 
+// The address is a register that the body advances.
+void advancing(Generator &g, int core) {
+  const Engine e = g.r.chance(50) ? Engine::Vector : Engine::GpSimd;
+  const int p = g.partitions();
+  const int64_t n = g.r.between(1, 6);
+  const auto N = static_cast<uint32_t>(n);
+  Loop loop(g, core);
+  Part &part = loop.part(e);
+  const int at = g.reg(core, e);
+  Buffer &from = reserved(g, core, DType::F32, p, n * loop.count()),
+         &to = reserved(g, core, DType::F32, p, n * loop.count());
+  auto anywhere = [&](Buffer &buf) {
+    Operand o = g.moved(g.view(buf, {{1, N}}), at, 4 * n, 0, 0);
+    o.touch.runs = {{buf.offset, buf.offset + buf.bytes()}};
+    return o;
+  };
+  g.s.add(std::move(Op(core, e, "reg_move").reg("dst", at).set("src", int32_t{0})));
+  part.body.push_back(loopCompute(g, core, e, g.r.chance(50) ? anywhere(to) : g.view(to, {{1, N}}), anywhere(from)));
+  part.body.push_back(std::move(Op(core, e, "reg_alu").reg("dst", at).reg("a", at).set("op", "add").set("b", int32_t{1})));
+  loop.emit("");
+}
+
 // A sum of products: the first matmul overwrites, those in the loop add.
 void products(Generator &g, int core) {
   const int k = static_cast<int>(g.r.between(1, 32)), m = static_cast<int>(g.r.between(1, 16));
@@ -198,7 +220,7 @@ void counted(Generator &g, int core) {
 } // namespace
 
 void Generator::loop(int core) {
-  switch (r.below(8)) {
+  switch (r.below(9)) {
   case 0:
   case 1: return alone(*this, core);
   case 2: return products(*this, core);
@@ -206,6 +228,7 @@ void Generator::loop(int core) {
   case 4: return evacuate(*this, core);
   case 5: return counted(*this, core);
   case 6: return unrolledLoop(core);
+  case 7: return advancing(*this, core);
   default: return streamInLoop(core);
   }
 }

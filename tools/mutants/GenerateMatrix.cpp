@@ -81,10 +81,8 @@ void Generator::matmul(int core) {
           .set("tile_row", int32_t{first})
           .set("tile_col", int32_t{dst.first});
     } else {
-      // Sums of undefined bytes: not where any writer may be accumulated on, the verifier takes them for never written.
-      const bool defined = groups > 1 && has("psum_accumulate_any_writer");
-      stationary = &source(core, Space::Sbuf, {a}, k, two * m, defined);
-      moving = &source(core, Space::Sbuf, {c}, k, two * n, defined);
+      stationary = &source(core, Space::Sbuf, {a}, k, two * m);
+      moving = &source(core, Space::Sbuf, {c}, k, two * n);
     }
     if (doubleRow) {
       const auto M = static_cast<uint32_t>(m), N = static_cast<uint32_t>(n);

@@ -132,7 +132,7 @@ int Generator::dmaEngine(int) {
 
 int Generator::reg(int core, Engine e) {
   int &used = registersUsed[{core, static_cast<int>(e)}];
-  return used++ % target.registers;
+  return used++ % registersInUse; // a value is not needed for long: the next ones overwrite it (O6, D5)
 }
 
 // ---- views ----------------------------------------------------------------------------------------

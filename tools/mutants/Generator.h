@@ -58,7 +58,7 @@ public:
   Hbm rangedInput(std::vector<int64_t> shape, DType t, int64_t lo, int64_t hi, bool unique = false);
   int queue(int core, Engine e);
   int dmaEngine(int core);     // a random engine, as an int
-  int reg(int core, Engine e); // a register nobody else uses
+  int reg(int core, Engine e); // a register that nobody uses at the moment
 
   // ---- views
   Operand view(const Buffer &buf, std::vector<Dim> dims, int64_t element = 0, int partition = 0, int partitions = 0);
@@ -97,6 +97,7 @@ public:
   void passThrough(int core);
   void transposedRows(int core);
   void registers(int core); // GenerateControl.cpp
+  void copyMoved(int core, Engine e, int reg, int64_t n, int64_t steps, int p);
   void branch(int core);
   void loop(int core);         // GenerateLoops.cpp
   void streamInLoop(int core); // GenerateStreams.cpp
@@ -116,6 +117,7 @@ private:
   std::map<int, std::vector<std::string>> setsLoaded;
   std::map<int, std::string> resident;
   int queueCount[2] = {0, 0};
+  const int registersInUse = static_cast<int>(r.between(10, 64));
   int names = 0;
 };
 
