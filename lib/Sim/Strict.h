@@ -4,28 +4,13 @@
 #include "Definedness.h"
 #include "Machine.h"
 #include "Shadow.h"
+#include "glia/Support/Random.h"
 
 #include <deque>
 #include <map>
 #include <set>
 
 namespace glia::sim {
-
-// splitmix64: small, and the same on every host.
-class Random {
-public:
-  explicit Random(uint64_t seed) : state(seed) {}
-  uint64_t next() {
-    uint64_t z = state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-  }
-  uint64_t below(uint64_t n) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
-
-private:
-  uint64_t state;
-};
 
 class Strict final : public Machine, private AccessRecorder {
 public:

@@ -1,6 +1,6 @@
 // Random programs that are valid by docs/ordering.md, docs/isa.md and docs/rules.md.
 #pragma once
-#include "Random.h"
+#include "glia/Support/Random.h"
 #include "glia/Program/Program.h"
 
 #include <memory>

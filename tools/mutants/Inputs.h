@@ -1,6 +1,6 @@
 // Random inputs for a program that keep the promises its declarations make.
 #pragma once
-#include "Random.h"
+#include "glia/Support/Random.h"
 #include "glia/Sim/Simulator.h"
 
 namespace glia::mutants {

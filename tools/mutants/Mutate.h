@@ -1,6 +1,6 @@
 // The fault injector: takes a valid program and changes one thing in it.
 #pragma once
-#include "Random.h"
+#include "glia/Support/Random.h"
 #include "glia/Program/Program.h"
 
 #include <optional>

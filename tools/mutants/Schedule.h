@@ -1,7 +1,7 @@
 // A list of instructions in one order that is legal, and the semaphores that keep every other order from being different.
 // Written from docs/ordering.md alone: the verifier is not consulted, so that the two readings check each other.
 #pragma once
-#include "Random.h"
+#include "glia/Support/Random.h"
 #include "glia/Program/Builder.h"
 
 #include <bitset>

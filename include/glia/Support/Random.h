@@ -1,9 +1,9 @@
-// A small generator of random numbers whose sequence is the same everywhere (splitmix64).
+// A small generator of random numbers (splitmix64) whose sequence is the same on every host.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-namespace glia::mutants {
+namespace glia {
 
 class Random {
 public:
@@ -23,4 +23,4 @@ private:
   uint64_t state;
 };
 
-} // namespace glia::mutants
+} // namespace glia
