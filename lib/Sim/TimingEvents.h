@@ -68,7 +68,7 @@ private:
   std::vector<T> items;
   size_t head = 0, tail = 0, mask = 0;
   void grow() {
-    std::vector<T> bigger(items.empty() ? 16 : items.size() * 2);
+    std::vector<T> bigger(items.empty() ? 4 : items.size() * 2);
     for (size_t i = head; i < tail; ++i)
       bigger[i - head] = items[i & mask];
     tail -= head;

@@ -106,7 +106,7 @@ public:
     vectorGpsimd = t.has("vector_gpsimd_concurrent");
     vectorScalar = t.has("vector_scalar_psum_concurrent");
     for (const InstrDef *def : p.opcodes)
-      layouts.push_back(layoutOf(*def));
+      slack = std::max(slack, layouts.emplace_back(layoutOf(*def)).keyWords);
     extents.resize(p.patterns.size());
     for (size_t i = 0; i < p.patterns.size(); ++i)
       extents[i] = extentOf(p.patterns[i]);
@@ -134,7 +134,14 @@ private:
     uint32_t first, size, cost;
   };
   std::vector<Known> table = std::vector<Known>(1024);
-  std::vector<uint32_t> pool, key;
+  std::vector<uint32_t> pool, key; // all keys, with room behind them for the longest; the one at hand
+  size_t poolSize = 0, keySize = 0, slack = 0;
+  struct KeyAt {
+    uint32_t first, size;
+  };
+  std::vector<KeyAt> keys;         // by cost
+  std::vector<uint32_t> following; // by cost: the cost of what came next
+  uint32_t previous = 0;           // cost
   Footprint f; // of the instruction at hand
   Decoded d;
 
@@ -161,6 +168,7 @@ private:
   };
   struct Layout {
     int packedWords = 0;
+    size_t keyWords = 0; // of the key at most, lists apart
     Kind kind = Kind::Compute;
     std::vector<StepOf> steps;
   };
@@ -187,21 +195,84 @@ private:
       case SlotKind::Ints: step = Step::List; break;
       case SlotKind::Queue: step = Step::Queue; break;
       case SlotKind::Float:
-      case SlotKind::Int:
-      case SlotKind::Text: break;
+      case SlotKind::Int: break;
       case SlotKind::RegOut:
       case SlotKind::RegIn:
+      case SlotKind::Text: // no cost formula sees it, and names of loops are all different
       case SlotKind::Label: step = Step::Skip; break;
       }
       l.steps.push_back({step, slot.kind});
     }
     l.packedWords = (packed + 3) / 4;
+    l.keyWords = 1 + static_cast<size_t>(l.packedWords) + 2 * l.steps.size();
     return l;
   }
 
-  void word(uint32_t w) { key.push_back(w); }
+  // Takes the words of a key. This one writes them down; Seen compares them with a key seen before.
+  bool list(uint32_t words, const Layout &layout) {
+    room(words + layout.keyWords);
+    return true;
+  }
+  void room(size_t words) {
+    if (key.size() < keySize + words)
+      key.resize(2 * (keySize + words));
+  }
+  void word(uint32_t w) { key[keySize++] = w; } // after `room`
 
-  // One instruction: its key (everything the cost may depend on, no addresses), its cost, and what replaying it needs.
+  // Most instructions cost what followed the one before the last time: no key is written and looked up for them.
+  struct Seen {
+    const uint32_t cost;
+    const uint32_t *at, *end;
+    uint32_t difference = 0;
+    Seen(const Lowering &l, uint32_t cost) : cost(cost) {
+      at = l.pool.data() + l.keys[cost].first;
+      end = at + l.keys[cost].size;
+    }
+    void word(uint32_t w) { difference |= w ^ *at++; } // `slack` words may follow the last key
+    bool list(uint32_t words, const Layout &) { return !difference && end - at >= static_cast<std::ptrdiff_t>(words); }
+    bool matches() const { return !difference && at == end; }
+  };
+
+  // Hands the key of an instruction (everything the cost may depend on, no addresses) to `sink`.
+  template <class Sink>
+  bool walk(const Layout &layout, const Instr &in, Engine e, const Stream &s, bool boxes, uint32_t &queue, Sink &sink) {
+    sink.word(in.opcode | static_cast<uint32_t>(e) << 16);
+    const uint32_t *w = s.words.data() + in.words;
+    for (int i = 0; i < layout.packedWords; ++i)
+      sink.word(*w++);
+    for (const StepOf &x : layout.steps) {
+      switch (x.step) {
+      case Step::Tensor:
+        sink.word(w[0]);
+        if (w[0] == kAbsentWord) {
+          ++w;
+        } else if (w[0] == kImmediateWord) {
+          sink.word(w[1]);
+          w += 2;
+        } else {
+          const Space space = w[1] >> 31 ? p.allocations[w[1] & 0x7FFFFFFFu].space : Space::Hbm;
+          sink.word(static_cast<uint32_t>(space));
+          if (boxes && space != Space::Hbm)
+            addBox(x.kind, w, space, e);
+          w += 4;
+        }
+        break;
+      case Step::Pair: w += 2; break;
+      case Step::List:
+        if (!sink.list(*w + 1, layout))
+          return false;
+        for (uint32_t n = *w + 1; n > 0; --n)
+          sink.word(*w++);
+        break;
+      case Step::Queue: queue = *w++; break;
+      case Step::Word: sink.word(*w++); break;
+      case Step::Skip: ++w; break;
+      }
+    }
+    return true;
+  }
+
+  // One instruction: its cost, and what replaying it needs.
   Op one(int core, Engine e, uint32_t index, const Stream &s) {
     const Instr &in = s.instrs[index];
     const InstrDef &def = *p.opcodes[in.opcode];
@@ -216,39 +287,24 @@ private:
     f.ports = 0;
     uint32_t queue = 0;
 
-    key.clear();
-    word(in.opcode | static_cast<uint32_t>(e) << 16);
-    const uint32_t *w = s.words.data() + in.words;
-    for (int i = 0; i < layout.packedWords; ++i)
-      word(*w++);
-    for (const StepOf &x : layout.steps) {
-      switch (x.step) {
-      case Step::Tensor:
-        word(w[0]);
-        if (w[0] == kAbsentWord) {
-          ++w;
-        } else if (w[0] == kImmediateWord) {
-          word(w[1]);
-          w += 2;
-        } else {
-          const Space space = w[1] >> 31 ? p.allocations[w[1] & 0x7FFFFFFFu].space : Space::Hbm;
-          word(static_cast<uint32_t>(space));
-          if (boxes && space != Space::Hbm)
-            addBox(x.kind, w, space, e);
-          w += 4;
-        }
-        break;
-      case Step::Pair: w += 2; break;
-      case Step::List:
-        for (uint32_t n = *w + 1; n > 0; --n)
-          word(*w++);
-        break;
-      case Step::Queue: queue = *w++; break;
-      case Step::Word: word(*w++); break;
-      case Step::Skip: ++w; break;
-      }
+    bool found = false;
+    if (!following.empty()) {
+      Seen seen(*this, following[previous]);
+      found = walk(layout, in, e, s, boxes, queue, seen) && seen.matches();
+      op.cost = seen.cost;
     }
-    op.cost = cost(core, e, index);
+    if (!found) {
+      f.numWritten = f.numRead = 0;
+      f.ports = 0;
+      keySize = 0;
+      room(layout.keyWords);
+      walk(layout, in, e, s, boxes, queue, *this);
+      op.cost = cost(core, e, index);
+      if (following.size() < out.costs.size())
+        following.resize(out.costs.size());
+      following[previous] = op.cost;
+    }
+    previous = op.cost;
 
     if (boxes && (f.numWritten || f.numRead || f.ports)) {
       op.extra = static_cast<uint32_t>(out.footprints.size() + 1);
@@ -324,21 +380,32 @@ private:
     return mask;
   }
 
+  static bool same(const uint32_t *a, const uint32_t *b, size_t n) { // short: cheaper than a call
+    uint32_t difference = 0;
+    for (size_t i = 0; i < n; ++i)
+      difference |= a[i] ^ b[i];
+    return difference == 0;
+  }
+
   // Finds the key among those seen before: open addressing over a pool of all keys.
   uint32_t cost(int core, Engine e, uint32_t index) {
-    uint64_t hash = key.size();
+    const uint32_t *words = key.data();
+    uint64_t hash = keySize;
     size_t i = 0;
-    for (; i + 1 < key.size(); i += 2)
-      hash = (hash ^ (key[i] | static_cast<uint64_t>(key[i + 1]) << 32)) * 0x9E3779B97F4A7C15u;
-    if (i < key.size())
-      hash = (hash ^ key[i]) * 0x9E3779B97F4A7C15u;
+    for (; i + 1 < keySize; i += 2)
+      hash = (hash ^ (words[i] | static_cast<uint64_t>(words[i + 1]) << 32)) * 0x9E3779B97F4A7C15u;
+    if (i < keySize)
+      hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
     for (size_t at = hash & (table.size() - 1);; at = (at + 1) & (table.size() - 1)) {
       Known &k = table[at];
       if (k.size == 0) {
-        k = {hash, static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(key.size()),
-             static_cast<uint32_t>(out.costs.size())};
-        pool.insert(pool.end(), key.begin(), key.end());
+        k = {hash, static_cast<uint32_t>(poolSize), static_cast<uint32_t>(keySize), static_cast<uint32_t>(out.costs.size())};
+        keys.push_back({k.first, k.size});
+        pool.resize(poolSize + keySize);
+        pool.insert(pool.end(), slack, 0);
+        std::copy_n(words, keySize, pool.begin() + static_cast<std::ptrdiff_t>(poolSize));
+        poolSize += keySize;
         decode(p, core, e, index, d);
         out.costs.push_back(evaluate());
         const uint32_t fresh = k.cost;
@@ -346,7 +413,7 @@ private:
           rehash();
         return fresh;
       }
-      if (k.hash == hash && k.size == key.size() && std::equal(key.begin(), key.end(), pool.begin() + k.first))
+      if (k.hash == hash && k.size == keySize && same(words, &pool[k.first], keySize))
         return k.cost;
     }
   }

@@ -108,7 +108,8 @@ struct QueueRun {
 struct DmaRun {
   double virtualNow = 0, slow = 1, speed = 1; // slow >= 1, speed its inverse
   Ps at = 0;
-  double engines = 0, hbmBytesPerPs = 0; // demand of the active transfers
+  int64_t engines = 0; // demand of the active transfers
+  double hbmBytesPerPs = 0;
   struct Active {
     double time = 0;
     uint32_t queue = 0;
@@ -166,9 +167,9 @@ private:
   double hbmPerPs = 1;        // of a pair of cores
   double perDmaEngine = 1;    // 1 / number of DMA engines
   std::vector<double> speeds; // by engines asked for: no division in the common case
-  double engineSpeed(double asked) const {
-    const size_t i = static_cast<size_t>(asked);
-    return i < speeds.size() ? speeds[i] : 1 / std::max(1.0, asked * perDmaEngine);
+  double engineSpeed(int64_t asked) const {
+    return static_cast<size_t>(asked) < speeds.size() ? speeds[static_cast<size_t>(asked)]
+                                                      : 1 / std::max(1.0, static_cast<double>(asked) * perDmaEngine);
   }
 
   // Lanes of the event tree.

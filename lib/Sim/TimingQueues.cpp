@@ -83,7 +83,7 @@ void Machine::endTransfer(int core) {
   d.engines -= x.engines;
   d.hbmBytesPerPs -= x.hbmPerPs;
   if (d.active.empty())
-    d.engines = d.hbmBytesPerPs = 0; // no rounding left over
+    d.hbmBytesPerPs = 0; // no rounding left over
 
   Path path = q.current.path;
   path.add(now - q.started, x.share);
@@ -126,7 +126,7 @@ void Machine::share(int core) {
   const double hbm = demand > hbmPerPs ? demand / hbmPerPs : 1;
   for (int c = firstCore; c < lastCore; ++c) {
     DmaRun &d = dmas[c];
-    const double slow = std::max(1.0, d.engines * perDmaEngine) * hbm;
+    const double slow = std::max(1.0, static_cast<double>(d.engines) * perDmaEngine) * hbm;
     if (c != core && slow == d.slow)
       continue; // the other core goes on as it was
     d.virtualNow += static_cast<double>(now - d.at) * d.speed;
