@@ -31,6 +31,15 @@ GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always)
   return {values.data(), r.elements};
 }
 
+GemmOperand factor(Exec &x, int slot, std::vector<float> &values) {
+  const Region &r = x.region(slot);
+  if (r.dtype != DType::BF16 || !r.contiguous || r.pitch % 2 || r.start % 2)
+    return packRows(x, slot, values);
+  for (int p = 0; x.recorder && p < r.partitions; ++p)
+    x.readF32(slot, p);
+  return {r.base, r.pitch / 2, true};
+}
+
 void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,
                   bool accumulate) {
   const Region &d = x.region(dst);

@@ -75,18 +75,38 @@ template <int R> void lastTile(const Tile &t, int64_t rows) {
   }
 }
 
-// `Width` elements from `first` on, of every k, without gaps.
-template <int64_t Width> HWY_INLINE void gather(GemmOperand from, int64_t first, int64_t K, float *to) {
-  const float *row = from.data + first;
-  for (int64_t k = 0; k < K; ++k, row += from.stride, to += Width)
-    std::memcpy(to, row, Width * sizeof(float));
+HWY_INLINE float widened(float x) { return x; }
+HWY_INLINE float widened(uint16_t x) { // bf16 is the upper half of fp32
+  const uint32_t bits = static_cast<uint32_t>(x) << 16;
+  float out;
+  std::memcpy(&out, &bits, 4);
+  return out;
 }
+
+// `Width` elements from `first` on, of every k, without gaps.
+template <int64_t Width, class T> HWY_INLINE void gather(const T *row, int64_t stride, int64_t K, float *to) {
+  for (int64_t k = 0; k < K; ++k, row += stride, to += Width)
+    for (int64_t i = 0; i < Width; ++i)
+      to[i] = widened(row[i]);
+}
+template <int64_t Width> void gather(GemmOperand from, int64_t first, int64_t K, float *HWY_RESTRICT to) {
+  if (from.bf16)
+    gather<Width>(static_cast<const uint16_t *>(from.data) + first, from.stride, K, to);
+  else
+    gather<Width>(static_cast<const float *>(from.data) + first, from.stride, K, to);
+}
+
 // The same for `count` elements in panels of `width`, the missing ones zero.
-void gatherPart(GemmOperand from, int64_t first, int64_t count, int64_t width, int64_t K, float *to) {
-  const float *row = from.data + first;
-  for (int64_t k = 0; k < K; ++k, row += from.stride, to += width)
+template <class T> void gatherPart(const T *row, int64_t stride, int64_t count, int64_t width, int64_t K, float *to) {
+  for (int64_t k = 0; k < K; ++k, row += stride, to += width)
     for (int64_t i = 0; i < width; ++i)
-      to[i] = i < count ? row[i] : 0;
+      to[i] = i < count ? widened(row[i]) : 0;
+}
+void gatherPart(GemmOperand from, int64_t first, int64_t count, int64_t width, int64_t K, float *to) {
+  if (from.bf16)
+    gatherPart(static_cast<const uint16_t *>(from.data) + first, from.stride, count, width, K, to);
+  else
+    gatherPart(static_cast<const float *>(from.data) + first, from.stride, count, width, K, to);
 }
 
 void gemmTarget(GemmOperand stationary, GemmOperand moving, float *out, int64_t outStride, int64_t K, int64_t M, int64_t N,

@@ -43,6 +43,32 @@ TEST(Gemm, bitsOfAnAscendingFmaLoop) {
         }
 }
 
+TEST(Gemm, bf16IsWidened) {
+  std::mt19937 random(2);
+  for (int64_t M : {1, 13, 128})
+    for (int64_t N : {1, 33, 64}) {
+      const int64_t K = 9, strideA = M + 3, strideB = N + 5;
+      std::vector<uint16_t> a(static_cast<size_t>(K * strideA)), b(static_cast<size_t>(K * strideB));
+      auto wide = [&](std::vector<uint16_t> &v) {
+        std::vector<float> out;
+        for (uint16_t &x : v) {
+          x = static_cast<uint16_t>(random()); // NaN and infinity too
+          out.push_back(std::bit_cast<float>(static_cast<uint32_t>(x) << 16));
+        }
+        return out;
+      };
+      const std::vector<float> wideA = wide(a), wideB = wide(b);
+      test::onEachTarget([&] {
+        std::vector<float> want(static_cast<size_t>(M * N)), got(want.size()), mixed(want.size());
+        gemm({wideA.data(), strideA}, {wideB.data(), strideB}, want.data(), N, K, M, N, false);
+        gemm({a.data(), strideA, true}, {b.data(), strideB, true}, got.data(), N, K, M, N, false);
+        gemm({wideA.data(), strideA}, {b.data(), strideB, true}, mixed.data(), N, K, M, N, false);
+        ASSERT_EQ(std::memcmp(got.data(), want.data(), want.size() * 4), 0) << M << " " << N;
+        ASSERT_EQ(std::memcmp(mixed.data(), want.data(), want.size() * 4), 0) << M << " " << N;
+      });
+    }
+}
+
 TEST(Gemm, oneNaN) {
   const float infinity = std::numeric_limits<float>::infinity(), a[2] = {infinity, 1}, b[2] = {0, 1};
   test::onEachTarget([&] {

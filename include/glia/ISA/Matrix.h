@@ -11,6 +11,8 @@ namespace glia {
 
 // All partitions of an operand as fp32 rows: the memory itself where it has that form, else packed into `values`.
 GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always = false);
+// The same for a factor of a matmul, which may also be bf16 in place: it widens on its way into the panels.
+GemmOperand factor(Exec &x, int slot, std::vector<float> &values);
 // dst (+)= stationary^T moving, rounded to dst's type; dst is [M, N].
 void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,
                   bool accumulate);

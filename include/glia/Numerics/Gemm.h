@@ -5,9 +5,10 @@
 
 namespace glia {
 
-struct GemmOperand {       // fp32 values, row k at data + k * stride
-  const float *data;
-  int64_t stride;          // in floats
+struct GemmOperand {       // fp32 or bf16 values, row k at data + k * stride
+  const void *data;
+  int64_t stride;          // in values
+  bool bf16 = false;
 };
 
 // out row m at out + m * outStride (in floats). Any sizes >= 1.

@@ -180,12 +180,12 @@ static void executeMatmul(Exec &x) {
   const Region &d = x.region(DST);
   const int64_t M = d.partitions, N = d.elements;
   static thread_local std::vector<float> stationaryValues, movingValues; // kept: no allocation per instruction
-  GemmOperand stationary = packRows(x, STATIONARY, stationaryValues), moving = packRows(x, MOVING, movingValues);
+  GemmOperand stationary = factor(x, STATIONARY, stationaryValues), moving = factor(x, MOVING, movingValues);
   int64_t K = x.region(STATIONARY).partitions;
   if (doubleRow) { // row p holds k = 2p and k = 2p + 1, one after the other
-    if (stationary.stride != 2 * M)
+    if (stationary.bf16 || stationary.stride != 2 * M)
       stationary = packRows(x, STATIONARY, stationaryValues, true);
-    if (moving.stride != 2 * N)
+    if (moving.bf16 || moving.stride != 2 * N)
       moving = packRows(x, MOVING, movingValues, true);
     stationary.stride = M, moving.stride = N, K *= 2;
   }
