@@ -147,6 +147,8 @@ std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::
   }
   if (c && !fits(to, *c))
     c.reset();
+  if (c)
+    c->type = to;
   return c;
 }
 

@@ -29,13 +29,13 @@ public:
   bool passable(int64_t wanted) const { return value() >= wanted; }
 
   // S5: the wait does not tell which additions happened.
-  bool ambiguous(int64_t wanted) const { return !single && wanted + consumed > initial && value() != wanted; }
+  bool ambiguous(int64_t wanted) const { return !single && wanted > 0 && wanted + consumed > initial && value() != wanted; }
 
   void pass(int64_t wanted, bool consume, uint32_t comp, uint32_t seq, uint32_t who, Knowledge &k) {
     if (consume)
       consumer = comp;
     const int64_t needed = wanted + consumed - initial;
-    if (needed > 0) {
+    if (wanted > 0 && needed > 0) {                     // a wait for 0 proves nothing
       if (single) {
         auto it = std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
         if (it != history.end())

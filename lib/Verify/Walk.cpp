@@ -173,6 +173,19 @@ Snapshot Walk::snapshot(const EngineWalk &e) const {
   return s;
 }
 
+// What loops that may not run have added so far, as seen by an engine that is not in them: it cannot count on it.
+int64_t Walk::uncertain(const EngineWalk &e, uint32_t semaphore) const {
+  auto inside = [&e](const LoopRun *run) {
+    return !run || std::any_of(e.loops.begin(), e.loops.end(), [run](const LoopFrame &f) { return f.run.get() == run; });
+  };
+  int64_t sum = 0;
+  for (const auto &run : uncertainRuns)
+    if (!inside(run.get()) && inside(run->outer.get()))
+      if (auto it = run->net.find(semaphore); it != run->net.end())
+        sum += std::max<int64_t>(it->second, 0);
+  return sum;
+}
+
 bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
   const bool skip = generic(e);          // balanced, so the generic iteration changes nothing (L3)
   for (; e.nextWait < d.waits.size(); ++e.nextWait) {
@@ -188,7 +201,7 @@ bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
     if (skip)
       continue;
     SemaphoreState &s = semaphores[op.semaphore];
-    if (!s.passable(op.value)) {
+    if (!s.passable(op.value) || (!uncertainRuns.empty() && s.value() - uncertain(e, op.semaphore) < op.value)) {
       if (!e.loops.empty())              // counted again when the wait is tried again
         for (LoopFrame &f : e.loops)
           if (f.run->summarised && consume)
@@ -419,7 +432,7 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
       v.lo = known->lo, v.hi = known->hi;
     if (p.fixed && p.space == Space::Hbm && program.tensors[p.object.index].kind <= TensorKind::Constant &&
         program.tensors[p.object.index].kind != TensorKind::Output)
-      v.source = (uint64_t{p.object.index} + 1) << 40 | static_cast<uint64_t>(p.start.lo);
+      v.source = (uint64_t{p.object.index} + 1) << 44 | static_cast<uint64_t>(t) << 40 | static_cast<uint64_t>(p.start.lo);
     e.regs[d.values[d.def->slot("dst")].integer] = v;
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;

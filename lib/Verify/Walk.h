@@ -69,6 +69,7 @@ struct LoopRun {
   int depth = 0;                   // among summarised loops, outermost 0
   int64_t walked = 0;              // iterations that are walked one by one
   uint32_t firstWho = 0;           // who entered first, for messages
+  std::shared_ptr<LoopRun> outer;  // the summarised loop around it, if any
   std::map<uint32_t, int64_t> net; // semaphore: additions minus consumption, over the walked iterations
   std::map<uint32_t, bool> plainWaits, produced;       // semaphores waited on without consuming / added to, in the loop
   std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses;   // by who, slot, component
@@ -129,6 +130,7 @@ private:
   std::vector<Content> contents{Content{}};                  // index 0: nothing known
   std::map<std::string, int> groupMembers;
   std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> groupRuns;
+  std::vector<std::shared_ptr<LoopRun>> uncertainRuns;       // entered, not left by all, and may not run at all
   int64_t largestWalkedCount = 0;
   struct BarrierMeet { std::vector<std::pair<int, Snapshot>> arrived; };   // core, what it knew
   std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
@@ -144,6 +146,7 @@ private:
   void chooseWalkedLoops();
   bool step(EngineWalk &e);
   bool passWaits(EngineWalk &e, const Decoded &d);
+  int64_t uncertain(const EngineWalk &e, uint32_t semaphore) const;
   void fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, const Snapshot &s);
   void stepCompute(EngineWalk &e, const Decoded &d);
   void stepRegister(EngineWalk &e, const Decoded &d);

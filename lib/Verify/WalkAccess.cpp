@@ -30,6 +30,8 @@ static bool ordered(const Touch &t, uint32_t comp, uint32_t seq, const EngineWal
 
 std::optional<Content> Walk::inputContent(const Place &p) const {
   const Tensor &t = program.tensors[p.object.index];
+  if (p.pattern->dtype != t.dtype)
+    return std::nullopt;
   if (p.space == Space::Hbm && t.kind == TensorKind::Input && t.hasRange)
     return Content{t.rangeLo, t.rangeHi, t.uniqueRows};
   if (p.space == Space::Hbm && t.kind == TensorKind::Input && t.uniqueRows && isInteger(t.dtype) && sizeOf(t.dtype) <= 4)
@@ -87,7 +89,7 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
     });
   });
   if (content)
-    *content = common;
+    *content = contents[common].type == p.pattern->dtype ? common : 0;
   return undefined;
 }
 

@@ -194,6 +194,8 @@ void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<
           first = false;
         });
       });
+    if (contents[content].type != p.pattern->dtype)
+      content = 0;
     const int64_t elements = program.patterns[d.values[dataSlot].access.pattern].elementsPerPartition();
     const bool inside = content && contents[content].lo >= 0 && contents[content].hi + run <= elements;
     verdict(d, dataSlot, inside ? Proof::Proved : Proof::MayTrap,

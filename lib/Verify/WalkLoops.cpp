@@ -96,6 +96,13 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     f.run->walked = std::min<int64_t>(f.run->walked, 1);
   if (f.run->summarised && depth >= kMaxSummarised)
     fail("LOOP-FORM", who(d), -1, format("more than %d loops whose iterations are not all walked are nested", kMaxSummarised));
+  if (f.run->summarised && !skip && count.lo < f.run->walked &&
+      std::find(uncertainRuns.begin(), uncertainRuns.end(), f.run) == uncertainRuns.end()) {
+    for (const LoopFrame &outer : e.loops)
+      if (outer.run->summarised)
+        f.run->outer = outer.run;
+    uncertainRuns.push_back(f.run);
+  }
   f.iteration = -1;
   e.loops.push_back(std::move(f));
   nextIteration(e);
@@ -188,6 +195,7 @@ void Walk::leaveLoop(EngineWalk &e) {
 
 // All engines have left a summarised loop.
 void Walk::finishRun(LoopRun &run) {
+  std::erase_if(uncertainRuns, [&run](const auto &r) { return r.get() == &run; });
   for (const auto &[semaphore, net] : run.net)
     if (net != 0)
       fail("LOOP-BALANCE", run.firstWho, -1,
