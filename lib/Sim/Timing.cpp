@@ -124,17 +124,21 @@ void Machine::dispatch(uint32_t lane) {
 
 void Machine::issue(uint32_t s) {
   EngineRun &e = engines[s];
-  events.set(issueLane(s), kNever);
   for (;;) {
-    if (e.pc >= e.size)
+    if (e.pc >= e.size) {
+      events.set(issueLane(s), kNever);
       return finishAt(e.clock, e.path);
+    }
     const Op &op = e.code[e.pc];
     if (op.global) { // everything that happens before must have happened
-      if (e.clock > events.time())
-        return events.set(issueLane(s), e.clock);
-      now = e.clock;
+      if (e.clock != now) {
+        events.set(issueLane(s), e.clock);
+        if (e.clock > events.time())
+          return;
+        now = e.clock;
+      }
       if (!e.waitsDone && !waits(e, s, op))
-        return;
+        return events.set(issueLane(s), kNever);
     }
     const CostEntry &c = low.costs[op.cost];
     Path path = e.path;
@@ -147,14 +151,16 @@ void Machine::issue(uint32_t s) {
       break;
     case Kind::Dma:
       if (!handOver(e, s, op, c, start, path))
-        return;
+        return events.set(issueLane(s), kNever);
       if (c.transfer.dge == 1)
         busy = std::max(busy, swdgeBusy.time);
       break;
     case Kind::Exchange: exchange(e, s, op, c, start, path); break;
     case Kind::Barrier:
-      if (!e.met)
+      if (!e.met) {
+        events.set(issueLane(s), kNever);
         return barrier(e, s, op, start, path);
+      }
       e.met = false;
       break;
     default: next = control(e, op);

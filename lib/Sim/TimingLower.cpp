@@ -5,6 +5,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace glia::timing {
@@ -106,7 +107,7 @@ public:
     vectorGpsimd = t.has("vector_gpsimd_concurrent");
     vectorScalar = t.has("vector_scalar_psum_concurrent");
     for (const InstrDef *def : p.opcodes)
-      slack = std::max(slack, layouts.emplace_back(layoutOf(*def)).keyWords);
+      layouts.push_back(layoutOf(*def));
     extents.resize(p.patterns.size());
     for (size_t i = 0; i < p.patterns.size(); ++i)
       extents[i] = extentOf(p.patterns[i]);
@@ -134,14 +135,7 @@ private:
     uint32_t first, size, cost;
   };
   std::vector<Known> table = std::vector<Known>(1024);
-  std::vector<uint32_t> pool, key; // all keys, with room behind them for the longest; the one at hand
-  size_t poolSize = 0, keySize = 0, slack = 0;
-  struct KeyAt {
-    uint32_t first, size;
-  };
-  std::vector<KeyAt> keys;         // by cost
-  std::vector<uint32_t> following; // by cost: the cost of what came next
-  uint32_t previous = 0;           // cost
+  std::vector<uint32_t> pool, key, mask; // all keys; the one at hand, and which words are part of it
   Footprint f; // of the instruction at hand
   Decoded d;
 
@@ -168,7 +162,6 @@ private:
   };
   struct Layout {
     int packedWords = 0;
-    size_t keyWords = 0; // of the key at most, lists apart
     Kind kind = Kind::Compute;
     std::vector<StepOf> steps;
   };
@@ -204,72 +197,102 @@ private:
       l.steps.push_back({step, slot.kind});
     }
     l.packedWords = (packed + 3) / 4;
-    l.keyWords = 1 + static_cast<size_t>(l.packedWords) + 2 * l.steps.size();
     return l;
   }
 
-  // Takes the words of a key. This one writes them down; Seen compares them with a key seen before.
-  bool list(uint32_t words, const Layout &layout) {
-    room(words + layout.keyWords);
-    return true;
-  }
-  void room(size_t words) {
-    if (key.size() < keySize + words)
-      key.resize(2 * (keySize + words));
-  }
-  void word(uint32_t w) { key[keySize++] = w; } // after `room`
-
-  // Most instructions cost what followed the one before the last time: no key is written and looked up for them.
-  struct Seen {
-    const uint32_t cost;
-    const uint32_t *at, *end;
-    uint32_t difference = 0;
-    Seen(const Lowering &l, uint32_t cost) : cost(cost) {
-      at = l.pool.data() + l.keys[cost].first;
-      end = at + l.keys[cost].size;
-    }
-    void word(uint32_t w) { difference |= w ^ *at++; } // `slack` words may follow the last key
-    bool list(uint32_t words, const Layout &) { return !difference && end - at >= static_cast<std::ptrdiff_t>(words); }
-    bool matches() const { return !difference && at == end; }
+  // Most instructions cost what followed the one before the last times. Whether one does is seen from its words, compared under a
+  // mask with those of the first of that cost: no key is built and looked up for them.
+  struct Operand {
+    uint32_t at; // in the words
+    SlotKind kind;
+    Space space;
   };
+  static constexpr uint32_t kLanes = 4;
+  struct Form {
+    uint32_t head = 0, first = 0, words = 0; // in `formWords`: the words, then the mask; a multiple of kLanes of each
+    uint32_t firstOperand = 0, operands = 0; // in `formOperands`
+    uint32_t queueAt = 0;
+  };
+  std::vector<Form> forms; // by cost
+  std::vector<uint32_t> formWords;
+  std::vector<Operand> formOperands;
+  std::vector<std::array<uint32_t, 2>> following; // by cost: the costs of what came next
+  uint32_t previous = 0;                          // cost
 
-  // Hands the key of an instruction (everything the cost may depend on, no addresses) to `sink`.
-  template <class Sink>
-  bool walk(const Layout &layout, const Instr &in, Engine e, const Stream &s, bool boxes, uint32_t &queue, Sink &sink) {
-    sink.word(in.opcode | static_cast<uint32_t>(e) << 16);
-    const uint32_t *w = s.words.data() + in.words;
-    for (int i = 0; i < layout.packedWords; ++i)
-      sink.word(*w++);
-    for (const StepOf &x : layout.steps) {
+  static uint32_t headOf(const Instr &in, Engine e) { return in.opcode | static_cast<uint32_t>(e) << 16; }
+
+  Space spaceOf(const uint32_t *tensor) const {
+    return tensor[1] >> 31 ? p.allocations[tensor[1] & 0x7FFFFFFFu].space : Space::Hbm;
+  }
+
+  bool matches(const Form &form, const Instr &in, Engine e, const Stream &s) const {
+    if (form.head != headOf(in, e) || in.words + size_t{form.words} > s.words.size())
+      return false;
+    const uint32_t *w = s.words.data() + in.words, *first = &formWords[form.first], *mask = first + form.words;
+    uint32_t lanes[kLanes] = {};
+    for (uint32_t i = 0; i < form.words; i += kLanes)
+      for (uint32_t j = 0; j < kLanes; ++j)
+        lanes[j] |= (w[i + j] ^ first[i + j]) & mask[i + j];
+    uint32_t difference = lanes[0] | lanes[1] | lanes[2] | lanes[3];
+    if (difference)
+      return false;
+    for (uint32_t i = 0; i < form.operands; ++i) {
+      const Operand &o = formOperands[form.firstOperand + i];
+      difference |= static_cast<uint32_t>(spaceOf(w + o.at)) ^ static_cast<uint32_t>(o.space);
+    }
+    return difference == 0;
+  }
+
+  // Reads an instruction: its key (everything the cost may depend on, no addresses), and its form behind the known ones.
+  Form read(const Layout &layout, const Instr &in, Engine e, const Stream &s) {
+    const uint32_t *const begin = s.words.data() + in.words, *w = begin;
+    Form form;
+    form.head = headOf(in, e);
+    form.first = static_cast<uint32_t>(formWords.size());
+    form.firstOperand = static_cast<uint32_t>(formOperands.size());
+    key.assign(1, form.head);
+    mask.clear();
+    auto matters = [&](uint32_t n) {
+      key.insert(key.end(), w, w + n);
+      mask.insert(mask.end(), n, ~0u);
+      w += n;
+    };
+    auto skip = [&](uint32_t n) {
+      mask.insert(mask.end(), n, 0);
+      w += n;
+    };
+    matters(static_cast<uint32_t>(layout.packedWords));
+    for (const StepOf &x : layout.steps)
       switch (x.step) {
       case Step::Tensor:
-        sink.word(w[0]);
         if (w[0] == kAbsentWord) {
-          ++w;
+          matters(1);
         } else if (w[0] == kImmediateWord) {
-          sink.word(w[1]);
-          w += 2;
+          matters(2);
         } else {
-          const Space space = w[1] >> 31 ? p.allocations[w[1] & 0x7FFFFFFFu].space : Space::Hbm;
-          sink.word(static_cast<uint32_t>(space));
-          if (boxes && space != Space::Hbm)
-            addBox(x.kind, w, space, e);
-          w += 4;
+          const Space space = spaceOf(w);
+          formOperands.push_back({static_cast<uint32_t>(w - begin), x.kind, space});
+          matters(1);
+          key.push_back(static_cast<uint32_t>(space));
+          skip(3);
         }
         break;
-      case Step::Pair: w += 2; break;
-      case Step::List:
-        if (!sink.list(*w + 1, layout))
-          return false;
-        for (uint32_t n = *w + 1; n > 0; --n)
-          sink.word(*w++);
+      case Step::Pair: skip(2); break;
+      case Step::List: matters(*w + 1); break;
+      case Step::Queue:
+        form.queueAt = static_cast<uint32_t>(w - begin);
+        skip(1);
         break;
-      case Step::Queue: queue = *w++; break;
-      case Step::Word: sink.word(*w++); break;
-      case Step::Skip: ++w; break;
+      case Step::Word: matters(1); break;
+      case Step::Skip: skip(1); break;
       }
-    }
-    return true;
+    mask.resize((mask.size() + kLanes - 1) / kLanes * kLanes);
+    form.words = static_cast<uint32_t>(mask.size());
+    form.operands = static_cast<uint32_t>(formOperands.size()) - form.firstOperand;
+    formWords.insert(formWords.end(), begin, w);
+    formWords.resize(form.first + form.words);
+    formWords.insert(formWords.end(), mask.begin(), mask.end());
+    return form;
   }
 
   // One instruction: its cost, and what replaying it needs.
@@ -285,25 +308,28 @@ private:
     const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor; // Tensor reads SBUF and writes PSUM: no chains
     f.numWritten = f.numRead = 0;
     f.ports = 0;
-    uint32_t queue = 0;
-
-    bool found = false;
-    if (!following.empty()) {
-      Seen seen(*this, following[previous]);
-      found = walk(layout, in, e, s, boxes, queue, seen) && seen.matches();
-      op.cost = seen.cost;
-    }
-    if (!found) {
-      f.numWritten = f.numRead = 0;
-      f.ports = 0;
-      keySize = 0;
-      room(layout.keyWords);
-      walk(layout, in, e, s, boxes, queue, *this);
+    const std::array<uint32_t, 2> guess = following.empty() ? std::array<uint32_t, 2>{} : following[previous];
+    if (!forms.empty() && matches(forms[guess[0]], in, e, s)) {
+      op.cost = guess[0];
+    } else if (!forms.empty() && matches(forms[guess[1]], in, e, s)) {
+      op.cost = guess[1];
+    } else {
+      const Form form = read(layout, in, e, s);
       op.cost = cost(core, e, index);
-      if (following.size() < out.costs.size())
-        following.resize(out.costs.size());
-      following[previous] = op.cost;
+      if (op.cost == forms.size()) {
+        forms.push_back(form);
+        following.push_back({});
+      } else { // known already
+        formWords.resize(form.first);
+        formOperands.resize(form.firstOperand);
+      }
+      following[previous] = {op.cost, guess[0]};
     }
+    const Form &form = forms[op.cost];
+    const uint32_t *w = s.words.data() + in.words;
+    for (uint32_t i = 0; boxes && i < form.operands; ++i)
+      if (const Operand &o = formOperands[form.firstOperand + i]; o.space != Space::Hbm)
+        addBox(o.kind, w + o.at, o.space, e);
     previous = op.cost;
 
     if (boxes && (f.numWritten || f.numRead || f.ports)) {
@@ -314,7 +340,7 @@ private:
       op.extra = static_cast<uint32_t>(out.registerOps.size());
       out.registerOps.push_back({&def, index, d.values});
     } else if (op.kind == Kind::Dma) {
-      op.extra = queue;
+      op.extra = w[form.queueAt];
     } else if (op.kind == Kind::Exchange || op.kind == Kind::Barrier) {
       decode(p, core, e, index, d);
       const int slot = def.slot(op.kind == Kind::Exchange ? "pipe" : "name");
@@ -380,32 +406,18 @@ private:
     return mask;
   }
 
-  static bool same(const uint32_t *a, const uint32_t *b, size_t n) { // short: cheaper than a call
-    uint32_t difference = 0;
-    for (size_t i = 0; i < n; ++i)
-      difference |= a[i] ^ b[i];
-    return difference == 0;
-  }
-
   // Finds the key among those seen before: open addressing over a pool of all keys.
   uint32_t cost(int core, Engine e, uint32_t index) {
-    const uint32_t *words = key.data();
-    uint64_t hash = keySize;
-    size_t i = 0;
-    for (; i + 1 < keySize; i += 2)
-      hash = (hash ^ (words[i] | static_cast<uint64_t>(words[i + 1]) << 32)) * 0x9E3779B97F4A7C15u;
-    if (i < keySize)
-      hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
+    uint64_t hash = key.size();
+    for (uint32_t x : key)
+      hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
     for (size_t at = hash & (table.size() - 1);; at = (at + 1) & (table.size() - 1)) {
       Known &k = table[at];
       if (k.size == 0) {
-        k = {hash, static_cast<uint32_t>(poolSize), static_cast<uint32_t>(keySize), static_cast<uint32_t>(out.costs.size())};
-        keys.push_back({k.first, k.size});
-        pool.resize(poolSize + keySize);
-        pool.insert(pool.end(), slack, 0);
-        std::copy_n(words, keySize, pool.begin() + static_cast<std::ptrdiff_t>(poolSize));
-        poolSize += keySize;
+        k = {hash, static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(key.size()),
+             static_cast<uint32_t>(out.costs.size())};
+        pool.insert(pool.end(), key.begin(), key.end());
         decode(p, core, e, index, d);
         out.costs.push_back(evaluate());
         const uint32_t fresh = k.cost;
@@ -413,7 +425,7 @@ private:
           rehash();
         return fresh;
       }
-      if (k.hash == hash && k.size == keySize && same(words, &pool[k.first], keySize))
+      if (k.hash == hash && k.size == key.size() && std::equal(key.begin(), key.end(), pool.begin() + k.first))
         return k.cost;
     }
   }

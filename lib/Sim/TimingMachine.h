@@ -207,6 +207,8 @@ private:
   void begin(uint32_t q);
   void endTransfer(int core);
   void share(int core);
+  double slowBy(const DmaRun &d, double hbm) const;
+  void slowDown(DmaRun &d, int core, double hbm);
   void pushDone(int core, const Update &u);
 
   // TimingControl.cpp: registers, loops, branches; returns the next instruction

@@ -119,23 +119,32 @@ void Machine::endTransfer(int core) {
 
 // The active transfers of a core slow down alike: by the engines they share, and by the HBM that the pair of cores shares.
 void Machine::share(int core) {
-  const int firstCore = core & ~1, lastCore = std::min<int>(firstCore + 2, static_cast<int>(dmas.size()));
-  double demand = 0;
-  for (int c = firstCore; c < lastCore; ++c)
-    demand += dmas[c].hbmBytesPerPs * engineSpeed(dmas[c].engines);
-  const double hbm = demand > hbmPerPs ? demand / hbmPerPs : 1;
-  for (int c = firstCore; c < lastCore; ++c) {
-    DmaRun &d = dmas[c];
-    const double slow = std::max(1.0, static_cast<double>(d.engines) * perDmaEngine) * hbm;
-    if (c != core && slow == d.slow)
-      continue; // the other core goes on as it was
+  DmaRun &d = dmas[core];
+  const uint32_t other = static_cast<uint32_t>(core) ^ 1;
+  const bool pair = other < dmas.size();
+  const double speed = engineSpeed(d.engines), demand = d.hbmBytesPerPs * speed;
+  const double both = pair ? demand + dmas[other].hbmBytesPerPs * engineSpeed(dmas[other].engines) : demand;
+  const double hbm = both > hbmPerPs ? both / hbmPerPs : 1;
+  slowDown(d, core, hbm);
+  if (pair && slowBy(dmas[other], hbm) != dmas[other].slow) // else the other core goes on as it was
+    slowDown(dmas[other], static_cast<int>(other), hbm);
+}
+
+double Machine::slowBy(const DmaRun &d, double hbm) const {
+  return std::max(1.0, static_cast<double>(d.engines) * perDmaEngine) * hbm;
+}
+
+void Machine::slowDown(DmaRun &d, int core, double hbm) {
+  if (d.at != now) {
     d.virtualNow += static_cast<double>(now - d.at) * d.speed;
     d.at = now;
-    d.slow = slow;
-    d.speed = hbm == 1 ? engineSpeed(d.engines) : 1 / slow;
-    const double left = d.active.empty() ? 0 : std::max(d.active.front().time - d.virtualNow, 0.0);
-    events.set(dmaLane(c), d.active.empty() ? kNever : now + static_cast<Ps>(left * slow + 0.5));
   }
+  d.slow = slowBy(d, hbm);
+  d.speed = hbm == 1 ? engineSpeed(d.engines) : 1 / d.slow;
+  if (d.active.empty())
+    return events.set(dmaLane(core), kNever);
+  const double left = std::max(d.active.front().time - d.virtualNow, 0.0);
+  events.set(dmaLane(core), now + static_cast<Ps>(left * d.slow + 0.5));
 }
 
 void Machine::pushDone(int core, const Update &u) {
