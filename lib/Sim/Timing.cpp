@@ -102,10 +102,9 @@ void Machine::dispatch(uint32_t lane) {
     return issue(lane);
   if (lane < 2 * n) {
     EngineRun &e = engines[lane - n];
-    const Update u = e.updates.front();
+    apply(e.updates.front(), e.core);
     e.updates.pop();
-    events.set(lane, e.updates.empty() ? kNever : e.updates.front().time);
-    return apply(u, e.core);
+    return events.set(lane, e.updates.empty() ? kNever : e.updates.front().time);
   }
   if (lane < 2 * n + queues.size())
     return startTransfer(lane - 2 * n);
@@ -113,11 +112,10 @@ void Machine::dispatch(uint32_t lane) {
   if (lane == dmaLane(core))
     return endTransfer(core);
   Fifo<Update> &done = dmas[core].done;
-  const Update u = done.front();
+  finishAt(done.front().time, done.front().path);
+  apply(done.front(), core);
   done.pop();
   events.set(lane, done.empty() ? kNever : done.front().time);
-  finishAt(u.time, u.path);
-  apply(u, core);
 }
 
 // ---- engines ---------------------------------------------------------------------------------------------------------------
@@ -369,11 +367,12 @@ void Machine::complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
   finishAt(e.lastDone, e.lastDonePath);
   if (!op.numUpdates || op.kind == Kind::Dma || op.kind == Kind::Exchange)
     return;
-  Update u{e.lastDone + semaphoreLatency.time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
-  u.path.add(semaphoreLatency.time, semaphoreLatency.share);
+  const Ps time = e.lastDone + semaphoreLatency.time;
   if (e.updates.empty())
-    events.set(updateLane(s), u.time);
-  e.updates.push(u);
+    events.set(updateLane(s), time);
+  Update &u = e.updates.add();
+  u = {time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
+  u.path.add(semaphoreLatency.time, semaphoreLatency.share);
 }
 
 void Machine::apply(const Update &u, int core) {

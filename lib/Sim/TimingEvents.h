@@ -50,14 +50,17 @@ public:
   T &front() { return items[head & mask]; }
   T &back() { return items[(tail - 1) & mask]; }
   void pop() { ++head; }
-  void push(const T &v) {
+  void push(const T &v) { add() = v; }
+  T &add() { // one more at the end, to be filled in
     if (items.empty() || tail - head > mask)
       grow();
-    items[tail++ & mask] = v;
+    return items[tail++ & mask];
   }
   // Keeps ascending order of `time` when a later push may be earlier in time.
   void insert(const T &v) {
-    push(v);
+    if (empty() || back().time <= v.time)
+      return push(v);
+    add();
     size_t i = tail - 1;
     for (; i > head && items[(i - 1) & mask].time > v.time; --i)
       items[i & mask] = items[(i - 1) & mask];

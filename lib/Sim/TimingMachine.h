@@ -92,15 +92,14 @@ struct Pending { // a transfer handed to a queue
 
 struct QueueRun {
   int core = 0;
-  Fifo<Pending> waiting;
+  Fifo<Pending> transfers; // the first is active, or the next
   bool active = false;
-  Pending current;
   Ps started = 0;
   Ps notBefore = 0; // spacing after the previous start
   Path notBeforePath;
   uint8_t blockedEngines = 0; // engines that wait for room
   Ps busy = 0;
-  uint64_t transfers = 0;
+  uint64_t finished = 0;
   int64_t bytes = 0;
 };
 

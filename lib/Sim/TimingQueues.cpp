@@ -8,13 +8,13 @@ enum { kNoDge, kSwdge, kHwdge };
 // Gives a transfer to its queue. False if the queue is full: the engine tries again when there is room.
 bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path) {
   QueueRun &q = queues[op.extra];
-  if (q.waiting.size() + q.active >= queueDepth) {
+  if (q.transfers.size() >= queueDepth) {
     q.blockedEngines |= static_cast<uint8_t>(1u << (s % kNumEngines));
     e.blocked = Cause::Queue;
     e.blockedSince = e.clock;
     return false;
   }
-  Pending x;
+  Pending &x = q.transfers.add();
   x.transfer = &c.transfer;
   x.ops = e.syncs + op.sync + op.numWaits;
   x.count = op.numUpdates;
@@ -34,7 +34,6 @@ bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
   const Param &delay = c.transfer.dge == kSwdge && swdgeBusy.time > dmaStart.time ? swdgeBusy : dmaStart;
   x.ready = handed + delay.time;
   x.path.add(delay.time, delay.share);
-  q.waiting.push(x);
   if (!q.active)
     arm(op.extra);
   return true;
@@ -42,7 +41,7 @@ bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
 
 void Machine::arm(uint32_t i) {
   QueueRun &q = queues[i];
-  events.set(queueLane(i), q.active || q.waiting.empty() ? kNever : std::max({q.waiting.front().ready, q.notBefore, now}));
+  events.set(queueLane(i), q.active || q.transfers.empty() ? kNever : std::max({q.transfers.front().ready, q.notBefore, now}));
 }
 
 void Machine::startTransfer(uint32_t i) {
@@ -53,17 +52,16 @@ void Machine::startTransfer(uint32_t i) {
 // The first waiting transfer of a queue becomes active; the caller shares the bandwidth anew.
 void Machine::begin(uint32_t i) {
   QueueRun &q = queues[i];
-  q.current = q.waiting.front();
-  q.waiting.pop();
-  if (q.notBefore > q.current.ready)
-    q.current.path = q.notBeforePath;
+  Pending &current = q.transfers.front();
+  if (q.notBefore > current.ready)
+    current.path = q.notBeforePath;
   q.active = true;
   q.started = now;
   events.set(queueLane(i), kNever);
-  const Transfer &x = *q.current.transfer;
+  const Transfer &x = *current.transfer;
   if (x.dge == kNoDge) {
     q.notBefore = now + queueSpacing.time;
-    q.notBeforePath = q.current.path;
+    q.notBeforePath = current.path;
     q.notBeforePath.add(queueSpacing.time, queueSpacing.share);
   }
   DmaRun &d = dmas[q.core];
@@ -79,13 +77,14 @@ void Machine::endTransfer(int core) {
   const uint32_t i = d.active.front().queue;
   d.active.pop();
   QueueRun &q = queues[i];
-  const Transfer &x = *q.current.transfer;
+  const Pending &current = q.transfers.front();
+  const Transfer &x = *current.transfer;
   d.engines -= x.engines;
   d.hbmBytesPerPs -= x.hbmPerPs;
   if (d.active.empty())
     d.hbmBytesPerPs = 0; // no rounding left over
 
-  Path path = q.current.path;
+  Path path = current.path;
   path.add(now - q.started, x.share);
   if (now >= q.notBefore) {
     q.notBefore = now;
@@ -93,16 +92,17 @@ void Machine::endTransfer(int core) {
   }
   q.active = false;
   q.busy += now - q.started;
-  ++q.transfers;
+  ++q.finished;
   q.bytes += x.bytes;
   hbmRead += x.hbmRead;
   hbmWritten += x.hbmWritten;
   if (options.timeline)
-    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, q.current.index, q.current.engine,
+    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, current.index, current.engine,
                         static_cast<uint8_t>(core), static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
   path.add(dmaCompletion.time, dmaCompletion.share);
   pushDone(core,
-           {now + dmaCompletion.time, q.current.ops, q.current.count, static_cast<uint32_t>(engines.size()) + i, path});
+           {now + dmaCompletion.time, current.ops, current.count, static_cast<uint32_t>(engines.size()) + i, path});
+  q.transfers.pop();
 
   const uint8_t blocked = q.blockedEngines;
   q.blockedEngines = 0;
@@ -110,7 +110,7 @@ void Machine::endTransfer(int core) {
     const uint32_t s = static_cast<uint32_t>(core * kNumEngines + __builtin_ctz(w));
     unblock(engines[s], s, now, path, i, 0);
   }
-  if (!q.waiting.empty() && q.waiting.front().ready <= now && q.notBefore <= now)
+  if (!q.transfers.empty() && q.transfers.front().ready <= now && q.notBefore <= now)
     begin(i);
   else
     arm(i);

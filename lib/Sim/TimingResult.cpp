@@ -69,7 +69,7 @@ TimingResult Machine::result() const {
   for (uint32_t s = 0; s < engines.size(); ++s)
     r.lanes.push_back({laneName(s), ns(engines[s].busy), engines[s].executed, 0});
   for (uint32_t q = 0; q < queues.size(); ++q)
-    r.lanes.push_back({laneName(static_cast<uint32_t>(engines.size()) + q), ns(queues[q].busy), queues[q].transfers,
+    r.lanes.push_back({laneName(static_cast<uint32_t>(engines.size()) + q), ns(queues[q].busy), queues[q].finished,
                        static_cast<uint64_t>(queues[q].bytes)});
   r.hbmBytesRead = static_cast<uint64_t>(hbmRead);
   r.hbmBytesWritten = static_cast<uint64_t>(hbmWritten);
