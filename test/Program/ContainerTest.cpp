@@ -126,8 +126,9 @@ TEST(File, NothingIsLeftWhenWritingFails) {
   writeFile(folder + "/x", "two");
   EXPECT_EQ(readFile(folder + "/x").text(), "two");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
-  if (fs::exists("/dev/full"))
+  if (fs::exists("/dev/full")) {
     EXPECT_THROW(writeFile("/dev/full", "text"), Error);
+  }
   EXPECT_THROW(readFile(folder), Error);
   EXPECT_THROW(readFile(folder + "/missing"), Error);
   fs::remove_all(folder);

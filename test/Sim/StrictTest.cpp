@@ -102,8 +102,9 @@ TEST(Strict, UndefinedBytesFollowTheData) {
         .when(s, 1).then(done, 16);
     const RunResult r = strict(b.finish(), {});
     EXPECT_EQ(code(r), reachOutput ? "UNDEFINED" : "ok") << text(r);
-    if (reachOutput)
+    if (reachOutput) {
       EXPECT_NE(text(r).find("element 3 of output `z`"), std::string::npos) << text(r);
+    }
   }
 }
 
