@@ -22,6 +22,8 @@ constexpr Advice kAdvice[] = {
     {"SIM-STEPS", "Raise the limit of steps, or look for a loop that runs longer than it should."},
     {"SIM-FOOTPRINT", "This is a mistake in glia's definition of the instruction; please report it."},
     {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
+    {"GATHER-OOB", "Keep the indices below the number of elements: clamp them, or declare the range of the input."},
+    {"MATMUL-IDENTITY", "Give a transpose by matmul an identity (or a permutation) as its moving operand."},
     {"READ-ONLY", "Write to a scratch or output tensor."},
     {"SYNC-RANGE", "Consume what is added, or use more semaphores."},
     {"DMA-UPDATE", "A DMA adds one per part: write its update as `+= 16`."},
