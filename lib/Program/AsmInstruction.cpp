@@ -372,30 +372,26 @@ void AsmInstruction::parse(AsmCursor &c, int core, Engine e) {
            "An instruction is written: engine name operand=value ... when S >= n then S += n.");
 
   StreamState &stream = streams[{core, e}];
-  Value later;
-  later.kind = Value::Int;
-  if (def->name == "loop") {
-    const int end = def->slot("end");
-    stream.loops.push_back({index, end >= 0 && given[end], c.sourcePlace(at)});
-    if (end >= 0 && !given[end])
-      emit.value(end, later);
-  } else if (def->name == "end_loop") {
-    const int begin = def->slot("begin");
-    const bool open = !stream.loops.empty(), needed = begin >= 0 && !given[begin];
-    if (!open && needed)
-      c.fail("ASM-SYNTAX", "this end_loop has no loop on its engine", "Each engine has its own loop and end_loop.", at);
-    if (needed) {
-      later.integer = static_cast<int32_t>(stream.loops.back().index);
-      emit.value(begin, later);
-    }
-    if (open) {
-      const auto loop = stream.loops.back();
-      stream.loops.pop_back();
-      if (!loop.explicitEnd)
-        b.patchLabel(core, e, loop.index, index);
-    }
+  const bool loop = def->name == "loop", endLoop = def->name == "end_loop";
+  const int label = loop ? def->slot("end") : endLoop ? def->slot("begin") : -1;
+  const bool labelGiven = label >= 0 && given[label];
+  if (endLoop && stream.loops.empty() && !labelGiven)
+    c.fail("ASM-SYNTAX", "this end_loop has no loop on its engine", "Each engine has its own loop and end_loop.", at);
+  if (label >= 0 && !labelGiven) {
+    Value later;                                     // of a loop: patched when its end is known
+    later.kind = Value::Int;
+    later.integer = endLoop ? static_cast<int32_t>(stream.loops.back().index) : 0;
+    emit.value(label, later);
   }
-  emit.done();
+  emit.done();                                       // throws if an operand is missing: then there is no loop either
+  if (loop)
+    stream.loops.push_back({index, labelGiven, c.sourcePlace(at)});
+  if (endLoop && !stream.loops.empty()) {
+    const auto begun = stream.loops.back();
+    stream.loops.pop_back();
+    if (!begun.explicitEnd)
+      b.patchLabel(core, e, begun.index, index);
+  }
   uses.insert(uses.end(), usesOfLine.begin(), usesOfLine.end());
 }
 

@@ -228,7 +228,7 @@ private:
   bool matches(const Form &form, const Instr &in, Engine e, const Stream &s) const {
     if (form.head != headOf(in, e) || in.words + size_t{form.words} > s.words.size())
       return false;
-    const uint32_t *w = s.words.data() + in.words, *first = &formWords[form.first], *mask = first + form.words;
+    const uint32_t *w = s.words.data() + in.words, *first = formWords.data() + form.first, *mask = first + form.words;
     uint32_t lanes[kLanes] = {};
     for (uint32_t i = 0; i < form.words; i += kLanes)
       for (uint32_t j = 0; j < kLanes; ++j)
