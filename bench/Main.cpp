@@ -60,8 +60,8 @@ static int replay(const Program &p) {
     executed = r.instructions;
     total = r.total;
   });
-  std::printf("{\"instructions\": %llu, \"seconds\": %.6f, \"rate\": %.0f, \"predicted_us\": %.3f}\n", (unsigned long long)executed, s,
-              static_cast<double>(executed) / s, total / 1000);
+  std::printf("{\"instructions\": %llu, \"seconds\": %.6f, \"rate\": %.0f, \"predicted_us\": %.3f}\n",
+              (unsigned long long)executed, s, static_cast<double>(executed) / s, total / 1000);
   return 0;
 }
 
@@ -71,19 +71,22 @@ static int verifyOnce(const Program &p) {
   const double s = seconds([&] { r = verify(p); });
   for (size_t i = 0; i < r.diagnostics.size() && i < 3; ++i)
     std::fprintf(stderr, "%s\n", render(r.diagnostics[i]).c_str());
-  std::printf("{\"instructions\": %llu, \"written\": %llu, \"seconds\": %.6f, \"peak_mib\": %.1f, \"program_mib\": %.1f, \"ok\": %s}\n",
-              (unsigned long long)r.instructions, (unsigned long long)p.instructionCount(), s, peakMiB(), before, r.ok() ? "true" : "false");
+  std::printf("{\"instructions\": %llu, \"written\": %llu, \"seconds\": %.6f, \"peak_mib\": %.1f, \"program_mib\": %.1f, "
+              "\"ok\": %s}\n",
+              (unsigned long long)r.instructions, (unsigned long long)p.instructionCount(), s, peakMiB(), before,
+              r.ok() ? "true" : "false");
   return r.ok() ? 0 : 1;
 }
 
 static int container(const Program &p) {
-  const std::string path = (std::filesystem::temp_directory_path() / ("glia-bench-" + std::to_string(getpid()) + ".glia")).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("glia-bench-" + std::to_string(getpid()) + ".glia")).string();
   save(p, path);
   const double s = medianOf(9, [&] { load(path); });
   const double bytes = static_cast<double>(std::filesystem::file_size(path));
   std::filesystem::remove(path);
-  std::printf("{\"instructions\": %llu, \"bytes_per_instruction\": %.2f, \"seconds\": %.6f}\n", (unsigned long long)p.instructionCount(),
-              bytes / static_cast<double>(p.instructionCount()), s);
+  std::printf("{\"instructions\": %llu, \"bytes_per_instruction\": %.2f, \"seconds\": %.6f}\n",
+              (unsigned long long)p.instructionCount(), bytes / static_cast<double>(p.instructionCount()), s);
   return 0;
 }
 

@@ -48,24 +48,42 @@ Program unrolledMatmul(uint64_t instructions) {
     const int bank = static_cast<int>(t % kBanks), half = static_cast<int>(t % 2);
     for (int k = 0; k < kSteps; ++k, ++step) {
       const int i = static_cast<int>(step % kBuffers);
-      b.emit(Engine::Sync, "dma_copy").set("dst", b.view(a0, {{0, 128}, {i, i + 1}})).queue(load[i]).when(empty[i], 1, true)
-          .set("src", b.view(at, {{k * 128, k * 128 + 128}, {m, m + 128}})).then(full[i], 16);
-      b.emit(Engine::Sync, "dma_copy").set("dst", b.view(b0, {{0, 128}, {i, i + 1}})).queue(load[i])
-          .set("src", b.view(bm, {{k * 128, k * 128 + 128}, {n, n + 512}})).then(full[i], 16);
+      b.emit(Engine::Sync, "dma_copy")
+          .set("dst", b.view(a0, {{0, 128}, {i, i + 1}}))
+          .queue(load[i])
+          .when(empty[i], 1, true)
+          .set("src", b.view(at, {{k * 128, k * 128 + 128}, {m, m + 128}}))
+          .then(full[i], 16);
+      b.emit(Engine::Sync, "dma_copy")
+          .set("dst", b.view(b0, {{0, 128}, {i, i + 1}}))
+          .queue(load[i])
+          .set("src", b.view(bm, {{k * 128, k * 128 + 128}, {n, n + 512}}))
+          .then(full[i], 16);
       Emit e = b.emit(Engine::Tensor, "nc_matmul");
-      e.set("dst", b.view(acc, {{0, 128}, {bank, bank + 1}})).set("stationary", b.view(a0, {{0, 128}, {i, i + 1}}))
-          .set("moving", b.view(b0, {{0, 128}, {i, i + 1}})).set("accumulate", k > 0 ? 1 : 0).when(full[i], 32, true);
+      e.set("dst", b.view(acc, {{0, 128}, {bank, bank + 1}}))
+          .set("stationary", b.view(a0, {{0, 128}, {i, i + 1}}))
+          .set("moving", b.view(b0, {{0, 128}, {i, i + 1}}))
+          .set("accumulate", k > 0 ? 1 : 0)
+          .when(full[i], 32, true);
       if (k == 0)
         e.when(bankFree, 1, true);
       e.then(empty[i], 1);
       if (k == kSteps - 1)
         e.then(summed, 1);
     }
-    b.emit(Engine::Vector, "tensor_copy").set("dst", b.view(out, {{0, 128}, {half, half + 1}}))
-        .set("src", b.view(acc, {{0, 128}, {bank, bank + 1}})).when(summed, 1, true).when(outFree[half], 16, true)
-        .then(bankFree, 1).then(copied, 1);
-    b.emit(Engine::Scalar, "dma_copy").set("dst", b.view(c, {{m, m + 128}, {n, n + 512}}))
-        .set("src", b.view(out, {{0, 128}, {half, half + 1}})).queue(store[half]).when(copied, 1, true).then(outFree[half], 16);
+    b.emit(Engine::Vector, "tensor_copy")
+        .set("dst", b.view(out, {{0, 128}, {half, half + 1}}))
+        .set("src", b.view(acc, {{0, 128}, {bank, bank + 1}}))
+        .when(summed, 1, true)
+        .when(outFree[half], 16, true)
+        .then(bankFree, 1)
+        .then(copied, 1);
+    b.emit(Engine::Scalar, "dma_copy")
+        .set("dst", b.view(c, {{m, m + 128}, {n, n + 512}}))
+        .set("src", b.view(out, {{0, 128}, {half, half + 1}}))
+        .queue(store[half])
+        .when(copied, 1, true)
+        .then(outFree[half], 16);
   }
   return b.finish();
 }
@@ -73,8 +91,7 @@ Program unrolledMatmul(uint64_t instructions) {
 namespace {
 
 // `loop` around `body` on one engine of one core.
-template <class Body>
-void loop(Builder &b, int core, Engine e, int iv, int count, const std::string &group, Body body) {
+template <class Body> void loop(Builder &b, int core, Engine e, int iv, int count, const std::string &group, Body body) {
   const uint32_t begin = b.nextIndex(core, e);
   b.emit(core, e, "loop").reg("iv", iv).set("count", count).set("group", group).set("end", 0);
   body();
@@ -124,18 +141,38 @@ Program loopHeavy(uint64_t instructions) {
         loop(b, core, e, 1, kOuter, outer, [&] { loop(b, core, e, 2, kInner, inner, body); });
       };
       nested(Engine::Sync, [&] {
-        b.emit(core, Engine::Sync, "dma_copy").set("dst", l.in).set("src", tileOf(x, {{core, core + 1}, {0, 1}}))
-            .queue(l.loads).set("dge", "hwdge").when(l.free, 1, true).then(l.full, 16);
+        b.emit(core, Engine::Sync, "dma_copy")
+            .set("dst", l.in)
+            .set("src", tileOf(x, {{core, core + 1}, {0, 1}}))
+            .queue(l.loads)
+            .set("dge", "hwdge")
+            .when(l.free, 1, true)
+            .then(l.full, 16);
       });
       nested(Engine::Vector, [&] {
-        b.emit(core, Engine::Vector, "tensor_scalar").set("dst", l.in).set("data", l.in).set("op0", "multiply").set("operand0", 2.0f)
+        b.emit(core, Engine::Vector, "tensor_scalar")
+            .set("dst", l.in)
+            .set("data", l.in)
+            .set("op0", "multiply")
+            .set("operand0", 2.0f)
             .when(l.full, 16, true);
-        b.emit(core, Engine::Vector, "tensor_tensor").set("dst", l.out).set("a", l.in).set("b", l.in).set("op", "add")
-            .when(l.taken, 16, true).then(l.free, 1).then(l.ready, 1);
+        b.emit(core, Engine::Vector, "tensor_tensor")
+            .set("dst", l.out)
+            .set("a", l.in)
+            .set("b", l.in)
+            .set("op", "add")
+            .when(l.taken, 16, true)
+            .then(l.free, 1)
+            .then(l.ready, 1);
       });
       nested(Engine::Scalar, [&] {
-        b.emit(core, Engine::Scalar, "dma_copy").set("dst", tileOf(l.result, {{0, 1}})).set("src", l.out)
-            .queue(l.stores).set("dge", "hwdge").when(l.ready, 1, true).then(l.taken, 16);
+        b.emit(core, Engine::Scalar, "dma_copy")
+            .set("dst", tileOf(l.result, {{0, 1}}))
+            .set("src", l.out)
+            .queue(l.stores)
+            .set("dge", "hwdge")
+            .when(l.ready, 1, true)
+            .then(l.taken, 16);
       });
     }
   return b.finish();

@@ -9,13 +9,13 @@
 
 namespace glia {
 
-void bindErrors(nanobind::module_ &m);    // Diagnostic, Error, Trap
-void bindData(nanobind::module_ &m);      // targets, instructions, rules
-void bindPrograms(nanobind::module_ &m);  // Program: assemble, load, save, verify, run
-void bindProfiles(nanobind::module_ &m);  // predicted runs
+void bindErrors(nanobind::module_ &m);   // Diagnostic, Error, Trap
+void bindData(nanobind::module_ &m);     // targets, instructions, rules
+void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
+void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
-TensorData toTensorData(nanobind::dict arrays);                                // name -> bytes
+TensorData toTensorData(nanobind::dict arrays);                                 // name -> bytes
 
 } // namespace glia

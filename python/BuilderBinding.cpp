@@ -24,12 +24,13 @@ static DType typeOf(std::string_view text) {
   if (std::optional<DType> t = parseDType(text))
     return *t;
   if (const std::string_view why = refusedDType(text); !why.empty())
-    throw Error("ISA-REFUSED", format("the type `%s` is not implemented: %s", std::string(text).c_str(), std::string(why).c_str()));
+    throw Error("ISA-REFUSED",
+                format("the type `%s` is not implemented: %s", std::string(text).c_str(), std::string(why).c_str()));
   throw Error("BUILD-DTYPE", format("there is no data type `%s`", std::string(text).c_str()));
 }
 
 using Shape = std::vector<int64_t>;
-using Sync = std::tuple<int, int, bool>;      // waits: semaphore, value, consume; updates: semaphore, value, unused
+using Sync = std::tuple<int, int, bool>; // waits: semaphore, value, consume; updates: semaphore, value, unused
 
 static Access explicitView(Builder &b, ObjectRef o, std::string_view dtype, int partitions,
                            const std::vector<std::tuple<int32_t, uint32_t>> &dims, int64_t byteOffset, int partition) {
@@ -96,67 +97,71 @@ void bindBuilder(nb::module_ &m) {
       .def("__repr__", [](const PyRegister &r) { return "r" + std::to_string(r.number); });
 
   nb::class_<Builder>(m, "Builder")
-      .def("__init__", [](Builder *self, std::string_view target, int cores) {
-        std::shared_ptr<const Target> t = loadTarget(target);
-        if (cores < 1 || cores > 64)
-          throw Error("BUILD-CORE", format("a program has 1 to 64 cores, not %d", cores));
-        new (self) Builder(std::move(t), cores);
-      }, "target"_a, "cores"_a)
-      .def("input", [](Builder &b, std::string name, std::string_view t, Shape shape, const std::vector<int64_t> &range, bool unique) {
-        Tensor x;
-        x.name = std::move(name);
-        x.dtype = typeOf(t);
-        x.shape = std::move(shape);
-        x.kind = TensorKind::Input;
-        x.uniqueRows = unique;
-        if (range.size() == 2) {
-          x.hasRange = true;
-          x.rangeLo = range[0];
-          x.rangeHi = range[1];
-        }
-        return b.tensor(std::move(x));
-      })
-      .def("output", [](Builder &b, std::string name, std::string_view t, Shape shape) {
-        return b.output(std::move(name), typeOf(t), std::move(shape));
-      })
-      .def("scratch", [](Builder &b, std::string name, std::string_view t, Shape shape, bool shared) {
-        return b.scratch(std::move(name), typeOf(t), std::move(shape), shared);
-      })
-      .def("constant", [](Builder &b, std::string name, std::string_view t, Shape shape, nb::bytes data) {
-        return b.constant(std::move(name), typeOf(t), std::move(shape),
-                          std::as_bytes(std::span(data.c_str(), data.size())));
-      })
-      .def("allocation", [](Builder &b, bool psum, std::string name, std::string_view t, Shape shape, int partition,
-                            int64_t byteOffset, int core, uint32_t liveFrom, uint32_t liveTo) {
-        Allocation a;
-        a.name = std::move(name);
-        a.space = psum ? Space::Psum : Space::Sbuf;
-        a.core = static_cast<uint8_t>(core);
-        a.dtype = typeOf(t);
-        a.shape = std::move(shape);
-        a.partition = partition;
-        a.byteOffset = byteOffset;
-        a.liveFrom = liveFrom;
-        a.liveTo = liveTo;
-        return b.allocation(std::move(a));
-      })
+      .def(
+          "__init__",
+          [](Builder *self, std::string_view target, int cores) {
+            std::shared_ptr<const Target> t = loadTarget(target);
+            if (cores < 1 || cores > 64)
+              throw Error("BUILD-CORE", format("a program has 1 to 64 cores, not %d", cores));
+            new (self) Builder(std::move(t), cores);
+          },
+          "target"_a, "cores"_a)
+      .def(
+          "input",
+          [](Builder &b, std::string name, std::string_view t, Shape shape, const std::vector<int64_t> &range, bool unique) {
+            Tensor x;
+            x.name = std::move(name);
+            x.dtype = typeOf(t);
+            x.shape = std::move(shape);
+            x.kind = TensorKind::Input;
+            x.uniqueRows = unique;
+            if (range.size() == 2) {
+              x.hasRange = true;
+              x.rangeLo = range[0];
+              x.rangeHi = range[1];
+            }
+            return b.tensor(std::move(x));
+          })
+      .def("output", [](Builder &b, std::string name, std::string_view t,
+                        Shape shape) { return b.output(std::move(name), typeOf(t), std::move(shape)); })
+      .def("scratch", [](Builder &b, std::string name, std::string_view t, Shape shape,
+                         bool shared) { return b.scratch(std::move(name), typeOf(t), std::move(shape), shared); })
+      .def("constant",
+           [](Builder &b, std::string name, std::string_view t, Shape shape, nb::bytes data) {
+             return b.constant(std::move(name), typeOf(t), std::move(shape),
+                               std::as_bytes(std::span(data.c_str(), data.size())));
+           })
+      .def("allocation",
+           [](Builder &b, bool psum, std::string name, std::string_view t, Shape shape, int partition, int64_t byteOffset,
+              int core, uint32_t liveFrom, uint32_t liveTo) {
+             Allocation a;
+             a.name = std::move(name);
+             a.space = psum ? Space::Psum : Space::Sbuf;
+             a.core = static_cast<uint8_t>(core);
+             a.dtype = typeOf(t);
+             a.shape = std::move(shape);
+             a.partition = partition;
+             a.byteOffset = byteOffset;
+             a.liveFrom = liveFrom;
+             a.liveTo = liveTo;
+             return b.allocation(std::move(a));
+           })
       .def("semaphore", &Builder::semaphore)
       .def("queue", &Builder::queue)
-      .def("view", [](Builder &b, ObjectRef o, const std::vector<std::tuple<int64_t, int64_t, int64_t>> &slices) {
-        std::vector<Slice> s;
-        for (auto [start, stop, step] : slices)
-          s.push_back({start, stop, step});
-        return b.view(o, std::move(s));
-      })
+      .def("view",
+           [](Builder &b, ObjectRef o, const std::vector<std::tuple<int64_t, int64_t, int64_t>> &slices) {
+             std::vector<Slice> s;
+             for (auto [start, stop, step] : slices)
+               s.push_back({start, stop, step});
+             return b.view(o, std::move(s));
+           })
       .def("explicit_view", &explicitView)
-      .def("dynamic", [](Builder &b, const Access &a, const PyRegister &r, int64_t scale, bool partition) {
-        return b.dynamic(a, r.number, scale, partition);
-      })
+      .def("dynamic", [](Builder &b, const Access &a, const PyRegister &r, int64_t scale,
+                         bool partition) { return b.dynamic(a, r.number, scale, partition); })
       .def("emit", &emit)
       .def("next_index", [](const Builder &b, int core, std::string_view e) { return b.nextIndex(core, engineOf(e)); })
-      .def("patch_label", [](Builder &b, int core, std::string_view e, uint32_t index, uint32_t target) {
-        b.patchLabel(core, engineOf(e), index, target);
-      })
+      .def("patch_label", [](Builder &b, int core, std::string_view e, uint32_t index,
+                             uint32_t target) { b.patchLabel(core, engineOf(e), index, target); })
       .def("origin", &Builder::origin)
       .def("finish", [](Builder &b) { return std::make_shared<Program>(b.finish()); });
 }

@@ -40,8 +40,9 @@ static nb::dict targetData(const Target &t) {
 }
 
 static const char *slotKindName(SlotKind k) {
-  static const char *const names[] = {"in", "out", "inout", "opt_in", "opt_out", "scalar", "opt_scalar", "float", "int", "enum",
-                                      "flag", "small", "reg_out", "reg_in", "reg_or_int", "ints", "text", "label", "queue"};
+  static const char *const names[] = {"in",         "out",  "inout", "opt_in", "opt_out", "scalar",  "opt_scalar",
+                                      "float",      "int",  "enum",  "flag",   "small",   "reg_out", "reg_in",
+                                      "reg_or_int", "ints", "text",  "label",  "queue"};
   return names[static_cast<int>(k)];
 }
 

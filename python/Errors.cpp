@@ -45,10 +45,10 @@ void bindErrors(nb::module_ &m) {
       .def("__str__", [](const Diagnostic &d) { return render(d); })
       .def("__repr__", [](const Diagnostic &d) { return "<" + d.code + ": " + d.message + ">"; });
 
-  gError = PyErr_NewExceptionWithDoc("glia.Error", "Bad input or a fault; `.diagnostics` lists what is wrong.", PyExc_Exception,
-                                     nullptr);
-  gTrap = PyErr_NewExceptionWithDoc("glia.Trap", "A guarded trap: a defined end of a program, such as an index out of range.",
-                                    gError, nullptr);
+  gError = PyErr_NewExceptionWithDoc("glia.Error", "Bad input or a fault; `.diagnostics` lists what is wrong.",
+                                     PyExc_Exception, nullptr);
+  gTrap = PyErr_NewExceptionWithDoc(
+      "glia.Trap", "A guarded trap: a defined end of a program, such as an index out of range.", gError, nullptr);
   m.attr("Error") = nb::borrow(gError);
   m.attr("Trap") = nb::borrow(gTrap);
   nb::register_exception_translator([](const std::exception_ptr &p, void *) {

@@ -79,11 +79,11 @@ nb::dict origins(const Prediction &p) {
 
 void bindProfiles(nb::module_ &m) {
   nb::class_<Prediction> profile(m, "Prediction");
-  profile
-      .def_prop_ro("total", [](const Prediction &p) { return p.result.total; })
+  profile.def_prop_ro("total", [](const Prediction &p) { return p.result.total; })
       .def_prop_ro("launch", [](const Prediction &p) { return p.result.launch; })
       .def_prop_ro("instructions", [](const Prediction &p) { return p.result.instructions; })
-      .def_prop_ro("hbm_bytes", [](const Prediction &p) { return nb::make_tuple(p.result.hbmBytesRead, p.result.hbmBytesWritten); })
+      .def_prop_ro("hbm_bytes",
+                   [](const Prediction &p) { return nb::make_tuple(p.result.hbmBytesRead, p.result.hbmBytesWritten); })
       .def_prop_ro("lanes", &lanes)
       .def_prop_ro("stalls", &stalls)
       .def_prop_ro("timeline", &timeline)

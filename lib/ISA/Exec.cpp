@@ -40,8 +40,18 @@ template <class Wide> void gather(const Region &r, const std::byte *row, Wide *o
         switch (r.dtype) {
         case DType::I8: v = static_cast<int8_t>(*src); break;
         case DType::U8: v = static_cast<uint8_t>(*src); break;
-        case DType::I16: { int16_t x; std::memcpy(&x, src, 2); v = x; break; }
-        case DType::U16: { uint16_t x; std::memcpy(&x, src, 2); v = x; break; }
+        case DType::I16: {
+          int16_t x;
+          std::memcpy(&x, src, 2);
+          v = x;
+          break;
+        }
+        case DType::U16: {
+          uint16_t x;
+          std::memcpy(&x, src, 2);
+          v = x;
+          break;
+        }
         default: std::memcpy(&v, src, 4); break;
         }
         *out++ = v;
@@ -180,7 +190,7 @@ void Exec::commitI32(int slot, int p) {
   noteRow(slot, p, true);
   if (sizeOf(r.dtype) == 4 && r.contiguous)
     return;
-  scatter(r, r.row(p), scratchFor(slot, 0), 4);      // little-endian: the low bytes come first
+  scatter(r, r.row(p), scratchFor(slot, 0), 4); // little-endian: the low bytes come first
 }
 
 std::byte *Exec::writeRaw(int slot, int p) {

@@ -39,7 +39,9 @@ const InstrDef *findInstruction(std::string_view name) {
 }
 
 std::string_view refusedInstruction(std::string_view name) {
-  struct Refused { std::string_view name, why; };
+  struct Refused {
+    std::string_view name, why;
+  };
   static constexpr Refused kRefused[] = {
       {"nc_matmul_mx", "MX types are not implemented"},
       {"quantize_mx", "MX types are not implemented"},

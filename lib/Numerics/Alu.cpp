@@ -12,15 +12,17 @@ namespace glia {
 namespace {
 
 constexpr std::array<std::string_view, kNumAluOps> kNames = {
-    "add", "subtract", "multiply", "max", "min", "equal", "not_equal", "greater_equal", "greater", "less_equal", "less",
-    "logical_and", "logical_or", "logical_xor", "power", "abs_max", "abs_min", "bypass", "abs", "square", "relu", "rsqrt",
-    "reciprocal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "average"};
+    "add",        "subtract",    "multiply",    "max",         "min",         "equal",       "not_equal",  "greater_equal",
+    "greater",    "less_equal",  "less",        "logical_and", "logical_or",  "logical_xor", "power",      "abs_max",
+    "abs_min",    "bypass",      "abs",         "square",      "relu",        "rsqrt",       "reciprocal", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",  "shift_right", "average"};
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 [[noreturn]] void refuse(AluOp op, const char *where) {
-  throw Error("ALU-OP", format("operation %s is not defined for %s", std::string(kNames[static_cast<int>(op)]).c_str(), where),
+  throw Error("ALU-OP",
+              format("operation %s is not defined for %s", std::string(kNames[static_cast<int>(op)]).c_str(), where),
               "use one of the operations listed in docs/numerics.md");
 }
 
@@ -144,9 +146,20 @@ namespace {
 
 bool isReduction(AluOp op) {
   switch (op) {
-  case AluOp::Add: case AluOp::Subtract: case AluOp::Multiply: case AluOp::Max: case AluOp::Min:
-  case AluOp::LogicalAnd: case AluOp::LogicalOr: case AluOp::LogicalXor: case AluOp::AbsMax: case AluOp::AbsMin:
-  case AluOp::BitAnd: case AluOp::BitOr: case AluOp::BitXor: case AluOp::Average: return true;
+  case AluOp::Add:
+  case AluOp::Subtract:
+  case AluOp::Multiply:
+  case AluOp::Max:
+  case AluOp::Min:
+  case AluOp::LogicalAnd:
+  case AluOp::LogicalOr:
+  case AluOp::LogicalXor:
+  case AluOp::AbsMax:
+  case AluOp::AbsMin:
+  case AluOp::BitAnd:
+  case AluOp::BitOr:
+  case AluOp::BitXor:
+  case AluOp::Average: return true;
   default: return false;
   }
 }
@@ -184,9 +197,11 @@ int32_t reduceRowInt(AluOp op, const int32_t *a, int64_t n, bool isUnsigned) {
 
 float reduceIdentity(AluOp op) {
   switch (op) {
-  case AluOp::Multiply: case AluOp::LogicalAnd: return 1;
+  case AluOp::Multiply:
+  case AluOp::LogicalAnd: return 1;
   case AluOp::Max: return -kInf;
-  case AluOp::Min: case AluOp::AbsMin: return kInf;
+  case AluOp::Min:
+  case AluOp::AbsMin: return kInf;
   case AluOp::BitAnd: return std::bit_cast<float>(0xFFFFFFFFu);
   default: return 0;
   }

@@ -13,10 +13,12 @@ HWY_BEFORE_NAMESPACE();
 namespace glia::HWY_NAMESPACE {
 namespace {
 
-#define OPERATION(name) struct name { template <class D, class V> HWY_INLINE V operator()([[maybe_unused]] D d, V a, [[maybe_unused]] V b) const
+#define OPERATION(name)                                                                                                     \
+  struct name {                                                                                                             \
+    template <class D, class V> HWY_INLINE V operator()([[maybe_unused]] D d, V a, [[maybe_unused]] V b) const
 
 // --- fp32
-template <class D, class V, class M> HWY_INLINE V pick(D d, M first, V a, V b) {   // NaN if either is NaN
+template <class D, class V, class M> HWY_INLINE V pick(D d, M first, V a, V b) { // NaN if either is NaN
   const V r = hn::IfThenElse(first, a, b);
   return oneNaN(d, hn::IfThenElse(hn::Eq(a, a), r, a));
 }
@@ -25,50 +27,110 @@ template <class D, class M> HWY_INLINE hn::Vec<D> truth(D d, M m) {
 }
 template <class D, class V> HWY_INLINE auto isTrue(D d, V v) { return hn::Not(hn::Eq(v, hn::Zero(d))); }
 
-OPERATION(Add) { return oneNaN(d, hn::Add(a, b)); } };
-OPERATION(Subtract) { return oneNaN(d, hn::Sub(a, b)); } };
-OPERATION(Multiply) { return oneNaN(d, hn::Mul(a, b)); } };
-OPERATION(Max) { return pick(d, hn::Gt(a, b), a, b); } };
-OPERATION(Min) { return pick(d, hn::Lt(a, b), a, b); } };
-OPERATION(AbsMax) { return pick(d, hn::Gt(hn::Abs(a), hn::Abs(b)), a, b); } };
-OPERATION(AbsMin) { return pick(d, hn::Lt(hn::Abs(a), hn::Abs(b)), a, b); } };
-OPERATION(Square) { return oneNaN(d, hn::Mul(a, a)); } };
-OPERATION(Abs) { return hn::Abs(a); } };
-OPERATION(Relu) { return oneNaN(d, hn::IfThenElse(hn::Le(a, hn::Zero(d)), hn::Zero(d), a)); } };
-OPERATION(Reciprocal) { return oneNaN(d, hn::Div(hn::Set(d, 1.0f), a)); } };
+OPERATION(Add) { return oneNaN(d, hn::Add(a, b)); }
+};
+OPERATION(Subtract) { return oneNaN(d, hn::Sub(a, b)); }
+};
+OPERATION(Multiply) { return oneNaN(d, hn::Mul(a, b)); }
+}
+;
+OPERATION(Max) { return pick(d, hn::Gt(a, b), a, b); }
+}
+;
+OPERATION(Min) { return pick(d, hn::Lt(a, b), a, b); }
+}
+;
+OPERATION(AbsMax) { return pick(d, hn::Gt(hn::Abs(a), hn::Abs(b)), a, b); }
+}
+;
+OPERATION(AbsMin) { return pick(d, hn::Lt(hn::Abs(a), hn::Abs(b)), a, b); }
+}
+;
+OPERATION(Square) { return oneNaN(d, hn::Mul(a, a)); }
+}
+;
+OPERATION(Abs) { return hn::Abs(a); }
+}
+;
+OPERATION(Relu) { return oneNaN(d, hn::IfThenElse(hn::Le(a, hn::Zero(d)), hn::Zero(d), a)); }
+}
+;
+OPERATION(Reciprocal) { return oneNaN(d, hn::Div(hn::Set(d, 1.0f), a)); }
+}
+;
 
 // Computed in fp64 on the two halves. A call each: these are long.
 template <class F> struct Wide {
-  template <class D, class V> HWY_NOINLINE V operator()(D d, V a, V b) const {
-    return oneNaN(d, inDouble<F>(d, a, b));
-  }
+  template <class D, class V> HWY_NOINLINE V operator()(D d, V a, V b) const { return oneNaN(d, inDouble<F>(d, a, b)); }
 };
-OPERATION(Power64) { return pow64(d, a, b); } };
-OPERATION(Rsqrt64) { return hn::Div(hn::Set(d, 1.0), hn::Sqrt(a)); } };
+OPERATION(Power64) { return pow64(d, a, b); }
+}
+;
+OPERATION(Rsqrt64) { return hn::Div(hn::Set(d, 1.0), hn::Sqrt(a)); }
+}
+;
 
 // --- fp32 and integers alike (Highway's Ne is false for a NaN on some sets, hence not Eq)
-OPERATION(Equal) { return truth(d, hn::Eq(a, b)); } };
-OPERATION(NotEqual) { return truth(d, hn::Not(hn::Eq(a, b))); } };
-OPERATION(GreaterEqual) { return truth(d, hn::Or(hn::Gt(a, b), hn::Eq(a, b))); } };
-OPERATION(Greater) { return truth(d, hn::Gt(a, b)); } };
-OPERATION(LessEqual) { return truth(d, hn::Or(hn::Lt(a, b), hn::Eq(a, b))); } };
-OPERATION(Less) { return truth(d, hn::Lt(a, b)); } };
-OPERATION(LogicalAnd) { return truth(d, hn::And(isTrue(d, a), isTrue(d, b))); } };
-OPERATION(LogicalOr) { return truth(d, hn::Or(isTrue(d, a), isTrue(d, b))); } };
-OPERATION(LogicalXor) { return truth(d, hn::Xor(isTrue(d, a), isTrue(d, b))); } };
-OPERATION(Bypass) { return a; } };
-OPERATION(BitAnd) { return hn::And(a, b); } };
-OPERATION(BitOr) { return hn::Or(a, b); } };
-OPERATION(BitXor) { return hn::Xor(a, b); } };
+OPERATION(Equal) { return truth(d, hn::Eq(a, b)); }
+}
+;
+OPERATION(NotEqual) { return truth(d, hn::Not(hn::Eq(a, b))); }
+}
+;
+OPERATION(GreaterEqual) { return truth(d, hn::Or(hn::Gt(a, b), hn::Eq(a, b))); }
+}
+;
+OPERATION(Greater) { return truth(d, hn::Gt(a, b)); }
+}
+;
+OPERATION(LessEqual) { return truth(d, hn::Or(hn::Lt(a, b), hn::Eq(a, b))); }
+}
+;
+OPERATION(Less) { return truth(d, hn::Lt(a, b)); }
+}
+;
+OPERATION(LogicalAnd) { return truth(d, hn::And(isTrue(d, a), isTrue(d, b))); }
+}
+;
+OPERATION(LogicalOr) { return truth(d, hn::Or(isTrue(d, a), isTrue(d, b))); }
+}
+;
+OPERATION(LogicalXor) { return truth(d, hn::Xor(isTrue(d, a), isTrue(d, b))); }
+}
+;
+OPERATION(Bypass) { return a; }
+}
+;
+OPERATION(BitAnd) { return hn::And(a, b); }
+}
+;
+OPERATION(BitOr) { return hn::Or(a, b); }
+}
+;
+OPERATION(BitXor) { return hn::Xor(a, b); }
+}
+;
 
 // --- integers, and fp32 within reductions
-OPERATION(RawAdd) { return hn::Add(a, b); } };
-OPERATION(SubtractInt) { return hn::Sub(a, b); } };
-OPERATION(RawMultiply) { return hn::Mul(a, b); } };
-OPERATION(MaxInt) { return hn::Max(a, b); } };
-OPERATION(MinInt) { return hn::Min(a, b); } };
-OPERATION(BitNot) { return hn::Not(a); } };
-template <bool Left> struct Shift {   // logical; a count outside 0..31 leaves nothing
+OPERATION(RawAdd) { return hn::Add(a, b); }
+}
+;
+OPERATION(SubtractInt) { return hn::Sub(a, b); }
+}
+;
+OPERATION(RawMultiply) { return hn::Mul(a, b); }
+}
+;
+OPERATION(MaxInt) { return hn::Max(a, b); }
+}
+;
+OPERATION(MinInt) { return hn::Min(a, b); }
+}
+;
+OPERATION(BitNot) { return hn::Not(a); }
+}
+;
+template <bool Left> struct Shift { // logical; a count outside 0..31 leaves nothing
   template <class D, class V> HWY_INLINE V operator()(D d, V a, V b) const {
     const hn::RebindToUnsigned<D> du;
     const auto count = hn::BitCast(du, b), low = hn::And(count, hn::Set(du, 31u)), bits = hn::BitCast(du, a);
@@ -140,7 +202,7 @@ template <class Op, class T> T reduce(const T *a, int64_t n) {
   for (; i + 64 <= n; i += 64)
     for (int v = 0; v < kVectors; ++v)
       sum[v] = Op()(d, sum[v], hn::LoadU(d, a + i + v * lanes));
-  if (i < n) {   // only the first lanes get one more
+  if (i < n) { // only the first lanes get one more
     HWY_ALIGN T lane[64], last[128] = {};
     for (int v = 0; v < kVectors; ++v)
       hn::Store(sum[v], d, lane + v * lanes);

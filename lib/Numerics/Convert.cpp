@@ -16,7 +16,7 @@ template <DType T> void load(const void *src, int64_t stride, float *dst, int64_
   using E = element::Element<T>;
   using Storage = typename E::Storage;
   auto *p = static_cast<const unsigned char *>(src);
-  if (stride == sizeof(Storage)) {   // its own loop: only this one becomes vector code
+  if (stride == sizeof(Storage)) { // its own loop: only this one becomes vector code
     for (int64_t i = 0; i < n; ++i) {
       Storage s;
       std::memcpy(&s, p + i * static_cast<int64_t>(sizeof s), sizeof s);
@@ -48,10 +48,10 @@ template <DType T> void store(const float *src, void *dst, int64_t stride, int64
   }
 }
 
-#define GLIA_EACH_DTYPE(f)                                                                                             \
-  f<DType::F32>, f<DType::TF32>, f<DType::BF16>, f<DType::F16>, f<DType::F8E4M3>, f<DType::F8E4M3FN>,                  \
-      f<DType::F8E5M2>, f<DType::F8E3M4>, f<DType::I8>, f<DType::U8>, f<DType::I16>, f<DType::U16>, f<DType::I32>,     \
-      f<DType::U32>, f<DType::I64>, f<DType::U64>
+#define GLIA_EACH_DTYPE(f)                                                                                                  \
+  f<DType::F32>, f<DType::TF32>, f<DType::BF16>, f<DType::F16>, f<DType::F8E4M3>, f<DType::F8E4M3FN>, f<DType::F8E5M2>,     \
+      f<DType::F8E3M4>, f<DType::I8>, f<DType::U8>, f<DType::I16>, f<DType::U16>, f<DType::I32>, f<DType::U32>,             \
+      f<DType::I64>, f<DType::U64>
 
 void loadRow(DType t, const void *src, int64_t stride, float *dst, int64_t n) {
   static constexpr void (*table[kNumDTypes])(const void *, int64_t, float *, int64_t) = {GLIA_EACH_DTYPE(load)};

@@ -22,14 +22,15 @@ inline constexpr Format kE4M3FN{3, -6, 0x7E, 0x7F, 0x7F, 0x80};
 inline constexpr Format kE5M2{2, -14, 0x7B, 0x7C, 0x7E, 0x80};
 inline constexpr Format kE3M4{4, -2, 0x6F, 0x70, 0x78, 0x80};
 
-constexpr uint32_t powerOfTwo(int exponent) { return static_cast<uint32_t>(exponent + 127) << 23; }   // its fp32 bits
+constexpr uint32_t powerOfTwo(int exponent) { return static_cast<uint32_t>(exponent + 127) << 23; } // its fp32 bits
 
 template <const Format &F> struct Narrow {
   static float load(uint32_t code) {
     const uint32_t sign = code & F.signBit ? 0x80000000u : 0, mag = code & (F.signBit - 1);
     // Below the smallest normal number: a multiple of the smallest denormal, exact in fp32.
     const float multiple = static_cast<float>(static_cast<int32_t>(mag));
-    const uint32_t small = std::bit_cast<uint32_t>(multiple * std::bit_cast<float>(powerOfTwo(F.minExponent - F.mantissaBits)));
+    const uint32_t small =
+        std::bit_cast<uint32_t>(multiple * std::bit_cast<float>(powerOfTwo(F.minExponent - F.mantissaBits)));
     const uint32_t normal = (mag << (23 - F.mantissaBits)) + powerOfTwo(F.minExponent) - (1u << 23);
     const uint32_t special = mag == F.overflow && F.overflow != F.nan ? 0x7F800000u : 0x7FC00000u;
     const uint32_t finite = mag >> F.mantissaBits ? normal : small;
@@ -80,11 +81,11 @@ template <class T> T toInteger(float v) {
 
 // How each type lies in memory (Storage) and what its value is.
 template <DType T> struct Element;
-#define GLIA_ELEMENT(type, storage, loadExpr, storeExpr)                                                                \
-  template <> struct Element<DType::type> {                                                                            \
-    using Storage = storage;                                                                                           \
-    static float load(Storage s) { return loadExpr; }                                                                  \
-    static Storage store(float v) { return static_cast<Storage>(storeExpr); }                                          \
+#define GLIA_ELEMENT(type, storage, loadExpr, storeExpr)                                                                    \
+  template <> struct Element<DType::type> {                                                                                 \
+    using Storage = storage;                                                                                                \
+    static float load(Storage s) { return loadExpr; }                                                                       \
+    static Storage store(float v) { return static_cast<Storage>(storeExpr); }                                               \
   };
 GLIA_ELEMENT(F32, float, s, v)
 GLIA_ELEMENT(TF32, float, s, roundTF32(v))

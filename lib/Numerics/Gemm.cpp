@@ -29,8 +29,8 @@ constexpr int kVectors = 2;
 constexpr int64_t kColumns = kVectors * static_cast<int64_t>(kLanes<Df>);
 
 struct Tile {
-  const float *stationary;   // [k][row]
-  const float *moving;       // [k][kColumns]
+  const float *stationary; // [k][row]
+  const float *moving;     // [k][kColumns]
   float *out;
   int64_t outStride, K, columns;
   bool accumulate;
@@ -111,7 +111,7 @@ void gatherPart(GemmOperand from, int64_t first, int64_t count, int64_t width, i
 
 void gemmTarget(GemmOperand stationary, GemmOperand moving, float *out, int64_t outStride, int64_t K, int64_t M, int64_t N,
                 bool accumulate) {
-  static thread_local hwy::AlignedFreeUniquePtr<float[]> space;   // aligned: a vector of a panel is one cache line
+  static thread_local hwy::AlignedFreeUniquePtr<float[]> space; // aligned: a vector of a panel is one cache line
   static thread_local int64_t spaceSize = 0;
   const int64_t needed = K * (M + kColumns);
   if (spaceSize < needed) {

@@ -51,7 +51,7 @@ template <class D, class V> HWY_INLINE V exp64(D d, V x) {
 template <class D, class V> HWY_INLINE V log64(D d, V x) {
   const hn::RebindToSigned<D> di;
   const auto bits = hn::BitCast(di, x);
-  const auto e = hn::ShiftRight<52>(hn::Sub(bits, hn::Set(di, int64_t{0x3FE6A09E667F3BCD})));   // the bits of sqrt(1/2)
+  const auto e = hn::ShiftRight<52>(hn::Sub(bits, hn::Set(di, int64_t{0x3FE6A09E667F3BCD}))); // the bits of sqrt(1/2)
   const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(e)));
   const V one = hn::Set(d, 1.0);
   const V s = hn::Div(hn::Sub(m, one), hn::Add(m, one)), s2 = hn::Mul(s, s);
@@ -82,7 +82,7 @@ template <class D, class V> HWY_INLINE V tanh64(D d, V x) {
 
 // erfc(z) for z >= 0.
 template <class D, class V> HWY_INLINE V erfc64(D d, V z) {
-  z = atMost(d, z, 30);   // exp(-z^2) is 0 in fp32 from 11 on
+  z = atMost(d, z, 30); // exp(-z^2) is 0 in fp32 from 11 on
   const V t = hn::Div(hn::Sub(z, hn::Set(d, 3.5)), hn::Add(z, hn::Set(d, 3.5)));
   const V gauss = exp64(d, hn::Neg(hn::Mul(z, z)));
   return hn::Div(hn::Mul(gauss, polynomial(d, t, coefficients::kErfc)), fma(d, z, hn::Set(d, 2.0), hn::Set(d, 1.0)));
@@ -107,7 +107,8 @@ template <class D, class V> HWY_INLINE V atan64(D d, V x) {
   const V top = hn::IfThenElse(far, hn::Neg(one), hn::IfThenElse(middle, hn::Sub(magnitude, one), magnitude));
   const V bottom = hn::IfThenElse(far, magnitude, hn::IfThenElse(middle, hn::Add(magnitude, one), one));
   const V v = hn::Div(top, bottom);
-  const V offset = hn::IfThenElse(far, hn::Set(d, 1.5707963267948966), hn::IfThenElseZero(middle, hn::Set(d, 0.7853981633974483)));
+  const V offset =
+      hn::IfThenElse(far, hn::Set(d, 1.5707963267948966), hn::IfThenElseZero(middle, hn::Set(d, 0.7853981633974483)));
   const V r = fma(d, v, polynomial(d, hn::Mul(v, v), coefficients::kAtan), offset);
   return hn::CopySign(r, x);
 }
@@ -148,7 +149,7 @@ template <class D, class V> HWY_INLINE V exp32(D d, V x) {
   r = fma(d, n, hn::Set(d, 0x1.05c61p-29f), r);
   const V tail = polynomial(d, r, coefficients::kExpF32);
   const V p = hn::Add(hn::Set(d, 1.0f), fma(d, hn::Mul(r, r), tail, r));
-  const auto bits = hn::BitCast(di, shifted);   // the low byte holds n
+  const auto bits = hn::BitCast(di, shifted); // the low byte holds n
   if (ordinary)
     return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(bits)));
   const auto exponent = hn::Sub(bits, hn::BitCast(di, hn::Set(d, kRound32)));

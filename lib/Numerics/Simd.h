@@ -3,5 +3,4 @@
 // AVX-512 variants that give these kernels nothing, and SVE, whose vectors cannot be kept in arrays.
 #pragma once
 
-#define HWY_DISABLED_TARGETS                                                                                           \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

@@ -378,12 +378,12 @@ void AsmInstruction::parse(AsmCursor &c, int core, Engine e) {
   if (endLoop && stream.loops.empty() && !labelGiven)
     c.fail("ASM-SYNTAX", "this end_loop has no loop on its engine", "Each engine has its own loop and end_loop.", at);
   if (label >= 0 && !labelGiven) {
-    Value later;                                     // of a loop: patched when its end is known
+    Value later; // of a loop: patched when its end is known
     later.kind = Value::Int;
     later.integer = endLoop ? static_cast<int32_t>(stream.loops.back().index) : 0;
     emit.value(label, later);
   }
-  emit.done();                                       // throws if an operand is missing: then there is no loop either
+  emit.done(); // throws if an operand is missing: then there is no loop either
   if (loop)
     stream.loops.push_back({index, labelGiven, c.sourcePlace(at)});
   if (endLoop && !stream.loops.empty()) {

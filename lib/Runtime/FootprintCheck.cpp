@@ -12,7 +12,7 @@ FootprintCheck::Known &FootprintCheck::lookUp(const Decoded &d, int slot) {
     return k;
   const Access &a = d.values[slot].access;
   const Pattern &p = program.patterns[a.pattern];
-  bool anyIndex = false, indexed = false;          // rows of an indexed transfer may be skipped
+  bool anyIndex = false, indexed = false; // rows of an indexed transfer may be skipped
   for (size_t i = 0; i < d.values.size(); ++i) {
     const std::string_view other = d.def->slots[i].name;
     if (!other.ends_with("_index") || d.values[i].kind != Value::Tensor)
@@ -20,7 +20,8 @@ FootprintCheck::Known &FootprintCheck::lookUp(const Decoded &d, int slot) {
     anyIndex = true;
     indexed |= other.substr(0, other.size() - 6) == d.def->slots[slot].name;
   }
-  const bool peers = d.def->unit == Unit::Exchange && !isWritten(d.def->slots[slot].kind);   // what is read is on the other core
+  const bool peers =
+      d.def->unit == Unit::Exchange && !isWritten(d.def->slots[slot].kind); // what is read is on the other core
   k.exact = p.numDynamic == 0 && !indexed && !peers;
   if (!k.exact)
     return k;
@@ -47,11 +48,12 @@ void FootprintCheck::touched(const Decoded &d, int slot, int partition, int64_t 
   if (write)
     k.written += bytes;
   auto it = std::partition_point(k.runs.begin(), k.runs.end(), [byte](const ByteRun &r) { return r.hi <= byte; });
-  const bool inside = partition >= k.firstPartition && partition < k.lastPartition && it != k.runs.end() && it->lo <= byte && byte + bytes <= it->hi;
+  const bool inside = partition >= k.firstPartition && partition < k.lastPartition && it != k.runs.end() && it->lo <= byte &&
+                      byte + bytes <= it->hi;
   if (!inside || (write && !isWritten(d.def->slots[slot].kind)))
     first = report(d.core, d.engine, d.index, slot,
-                   format("it %s bytes %lld to %lld of partition %d, which its operand does not name", write ? "wrote" : "read", (long long)byte,
-                          (long long)(byte + bytes), partition));
+                   format("it %s bytes %lld to %lld of partition %d, which its operand does not name",
+                          write ? "wrote" : "read", (long long)byte, (long long)(byte + bytes), partition));
 }
 
 Diagnostic FootprintCheck::report(int core, Engine e, uint32_t index, int slot, const std::string &what) const {
@@ -61,7 +63,8 @@ Diagnostic FootprintCheck::report(int core, Engine e, uint32_t index, int slot, 
   decode(program, core, e, index, d);
   Diagnostic out;
   out.code = "FOOTPRINT";
-  out.message = "the definition of `" + std::string(d.def->name) + "` and the verifier disagree on operand `" + std::string(d.def->slots[slot].name) + "`: " + what;
+  out.message = "the definition of `" + std::string(d.def->name) + "` and the verifier disagree on operand `" +
+                std::string(d.def->slots[slot].name) + "`: " + what;
   out.context = reporter.describe(InstrRef(core, e, index));
   out.advice = "This is a defect of glia; please report it with the program.";
   return out;
@@ -73,7 +76,8 @@ std::optional<Diagnostic> FootprintCheck::disagreement() const {
   for (const auto &[key, k] : known)
     if (k.exact && k.mustWriteAll && k.bytes && k.written % k.bytes != 0)
       return report(std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
-                    format("it wrote %lld bytes in all, which is no multiple of the %lld it is said to write", (long long)k.written, (long long)k.bytes));
+                    format("it wrote %lld bytes in all, which is no multiple of the %lld it is said to write",
+                           (long long)k.written, (long long)k.bytes));
   return std::nullopt;
 }
 

@@ -12,9 +12,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Index = value of the enumeration.
-constexpr std::string_view kSlotKinds[] = {"in", "out", "inout", "optional in", "optional out", "scalar", "optional scalar", "float", "int",
-                                           "choice", "flag", "small", "register out", "register in", "register or int", "ints", "text",
-                                           "label", "queue"};
+constexpr std::string_view kSlotKinds[] = {
+    "in",   "out",    "inout", "optional in", "optional out", "scalar",      "optional scalar", "float",
+    "int",  "choice", "flag",  "small",       "register out", "register in", "register or int", "ints",
+    "text", "label",  "queue"};
 constexpr std::string_view kUnits[] = {"compute", "register", "control", "dma", "exchange", "barrier"};
 
 std::string_view kindName(SlotKind k) { return kSlotKinds[static_cast<int>(k)]; }
@@ -93,7 +94,11 @@ std::string section(const InstrDef &d) {
 }
 
 Json slotJson(const Slot &s) {
-  Json j = {{"name", s.name}, {"kind", kindName(s.kind)}, {"doc", s.doc}, {"tensor", isTensorSlot(s.kind)}, {"written", isWritten(s.kind)},
+  Json j = {{"name", s.name},
+            {"kind", kindName(s.kind)},
+            {"doc", s.doc},
+            {"tensor", isTensorSlot(s.kind)},
+            {"written", isWritten(s.kind)},
             {"optional", isOptional(s.kind) || s.hasDefault}};
   if (s.names) {
     j["type"] = s.names->type;
@@ -109,14 +114,15 @@ Json slotJson(const Slot &s) {
 } // namespace
 
 std::string isaMarkdown() {
-  std::string out = "# Instructions\n\nMade by `glia isa --markdown` from the definitions in lib/ISA/instructions; do not edit.\n\n"
-                    "Every tensor operand obeys the general rules on operands (docs/rules.md); each instruction may add its own. A number "
-                    "in place of a `scalar` is an fp32 immediate, a tensor there has one element per partition.\n\n"
-                    "| instruction | engines | targets | meaning |\n|---|---|---|---|\n";
+  std::string out =
+      "# Instructions\n\nMade by `glia isa --markdown` from the definitions in lib/ISA/instructions; do not edit.\n\n"
+      "Every tensor operand obeys the general rules on operands (docs/rules.md); each instruction may add its own. A number "
+      "in place of a `scalar` is an fp32 immediate, a tensor there has one element per partition.\n\n"
+      "| instruction | engines | targets | meaning |\n|---|---|---|---|\n";
   std::set<const EnumNames *> choices;
   for (const InstrDef *d : allInstructions()) {
-    out += "| [" + std::string(d->name) + "](#" + std::string(d->name) + ") | " + joined(enginesOf(*d)) + " | " + targetsWith(d->feature) + " | " +
-           cell(d->summary) + " |\n";
+    out += "| [" + std::string(d->name) + "](#" + std::string(d->name) + ") | " + joined(enginesOf(*d)) + " | " +
+           targetsWith(d->feature) + " | " + cell(d->summary) + " |\n";
     for (const Slot &s : d->slots)
       if (s.names)
         choices.insert(s.names);
@@ -125,7 +131,7 @@ std::string isaMarkdown() {
   for (const InstrDef *d : allInstructions())
     out += section(*d);
   out += "## Choices\n\n| type | names |\n|---|---|\n";
-  std::set<std::pair<std::string_view, std::string>> rows;      // sorted by name, not by address
+  std::set<std::pair<std::string_view, std::string>> rows; // sorted by name, not by address
   for (const EnumNames *e : choices) {
     std::string names;
     for (std::string_view n : e->names)
@@ -140,7 +146,8 @@ std::string isaMarkdown() {
 std::string isaJson() {
   Json all = Json::array();
   for (const InstrDef *d : allInstructions()) {
-    Json j = {{"name", d->name}, {"summary", d->summary}, {"source", d->source}, {"unit", kUnits[static_cast<int>(d->unit)]},
+    Json j = {{"name", d->name},          {"summary", d->summary},
+              {"source", d->source},      {"unit", kUnits[static_cast<int>(d->unit)]},
               {"engines", enginesOf(*d)}, {"feature", d->feature}};
     j["engine_features"] = Json::object();
     for (const EngineNeed &n : d->engineNeeds)

@@ -30,7 +30,9 @@ std::string shortened(const std::string &program) {
   return out;
 }
 
-std::string program(const std::string &title, const std::string &text) { return title + "\n\n```\n" + shortened(text) + "```\n\n"; }
+std::string program(const std::string &title, const std::string &text) {
+  return title + "\n\n```\n" + shortened(text) + "```\n\n";
+}
 
 std::string anchor(std::string id) {
   std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -46,7 +48,8 @@ std::string cell(std::string text) {
 std::string ruleSection(const Rule &r) {
   std::string out = "### " + r.id + "\n\n" + r.sentence + "\n\n";
   out += "- Targets: " + r.targets + "\n- Source: " + r.source + "\n- Advice: " + r.advice + "\n\n";
-  out += program("Refused (" + r.target + (r.requireProved ? ", --require-proved" : "") + "):", r.bad) + program("Accepted:", r.good);
+  out += program("Refused (" + r.target + (r.requireProved ? ", --require-proved" : "") + "):", r.bad) +
+         program("Accepted:", r.good);
   return out;
 }
 
@@ -64,7 +67,8 @@ std::string statementRow(const Statement &s) {
 std::string rulesMarkdown() {
   std::string out = "# Rules\n\n"
                     "Made by `glia rules --markdown` from rules/*.toml and rules/statements/*.toml; do not edit.\n\n"
-                    "Every rule has a smallest program that breaks it and a smallest one that satisfies it. The tests are made from the same "
+                    "Every rule has a smallest program that breaks it and a smallest one that satisfies it. The tests are "
+                    "made from the same "
                     "files: the first is refused by exactly this rule, the second verifies.\n\n";
   out += "| rule | what must hold |\n|---|---|\n";
   for (const Rule &r : allRules())
@@ -73,7 +77,8 @@ std::string rulesMarkdown() {
   for (const Rule &r : allRules())
     out += ruleSection(r);
   out += "## What the public documents say\n\n"
-         "Every statement of the public documents on limits, features, memories, engines, transfers, types and synchronisation, with the rules "
+         "Every statement of the public documents on limits, features, memories, engines, transfers, types and "
+         "synchronisation, with the rules "
          "that enforce it or the reason why there is none.\n";
   const std::string *topic = nullptr;
   for (const Statement &s : allStatements()) {
@@ -88,16 +93,25 @@ std::string rulesMarkdown() {
 std::string rulesJson() {
   nlohmann::ordered_json rules = nlohmann::ordered_json::array(), statements = nlohmann::ordered_json::array();
   for (const Rule &r : allRules())
-    rules.push_back({{"id", r.id}, {"sentence", r.sentence}, {"targets", r.targets}, {"source", r.source}, {"advice", r.advice},
-                     {"target", r.target}, {"require_proved", r.requireProved}, {"bad", r.bad}, {"good", r.good}});
+    rules.push_back({{"id", r.id},
+                     {"sentence", r.sentence},
+                     {"targets", r.targets},
+                     {"source", r.source},
+                     {"advice", r.advice},
+                     {"target", r.target},
+                     {"require_proved", r.requireProved},
+                     {"bad", r.bad},
+                     {"good", r.good}});
   for (const Statement &s : allStatements())
-    statements.push_back({{"topic", s.topic}, {"text", s.text}, {"source", s.source}, {"rules", s.rules}, {"reason", s.reason}});
+    statements.push_back(
+        {{"topic", s.topic}, {"text", s.text}, {"source", s.source}, {"rules", s.rules}, {"reason", s.reason}});
   return nlohmann::ordered_json{{"rules", rules}, {"statements", statements}}.dump(1) + "\n";
 }
 
 std::string explainRule(std::string_view id) {
   std::string wanted(id);
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   const Rule *r = findRule(wanted);
   if (!r)
     throw Error("RULE-UNKNOWN", "there is no rule `" + std::string(id) + "`", "`glia rules` lists the rules.");
@@ -108,7 +122,8 @@ std::string explainRule(std::string_view id) {
     return out.substr(0, out.find_last_not_of(' ') + 1);
   };
   return r->id + ": " + r->sentence + "\n\ntargets: " + r->targets + "\nsource:  " + r->source + "\nadvice:  " + r->advice +
-         "\n\nrefused (" + r->target + (r->requireProved ? ", --require-proved" : "") + "):\n" + indented(r->bad) + "\naccepted:\n" + indented(r->good);
+         "\n\nrefused (" + r->target + (r->requireProved ? ", --require-proved" : "") + "):\n" + indented(r->bad) +
+         "\naccepted:\n" + indented(r->good);
 }
 
 } // namespace glia

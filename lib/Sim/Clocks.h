@@ -67,13 +67,13 @@ public:
 
 private:
   struct Entry {
-    int64_t before;                  // sum of the additions before this one
-    Clock known;                     // everything up to this one
+    int64_t before; // sum of the additions before this one
+    Clock known;    // everything up to this one
   };
   int64_t initial, added = 0, consumed = 0;
   Clock floor;
   std::deque<Entry> entries;
-  std::vector<uint16_t> waiters;     // engines that wait on it anywhere in the program
+  std::vector<uint16_t> waiters; // engines that wait on it anywhere in the program
   std::vector<int64_t> reached;
 };
 

@@ -7,7 +7,7 @@ DefinedBits::DefinedBits(const MemoryInfo &info)
       pages(always ? Pages() : Pages(std::max<int64_t>(words * rows * 8, 1))) {}
 
 static uint64_t maskFrom(int64_t lo) { return ~uint64_t{0} << (lo & 63); }
-static uint64_t maskTo(int64_t hi) { return (hi & 63) ? ~(~uint64_t{0} << (hi & 63)) : ~uint64_t{0}; }   // hi > word start
+static uint64_t maskTo(int64_t hi) { return (hi & 63) ? ~(~uint64_t{0} << (hi & 63)) : ~uint64_t{0}; } // hi > word start
 
 bool DefinedBits::all(int r, int64_t lo, int64_t hi) const {
   if (always || lo >= hi)

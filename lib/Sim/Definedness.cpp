@@ -145,7 +145,8 @@ void Definedness::apply(const Prepared &x, const std::vector<Exec::Operand> &ope
     const auto cmd = static_cast<ReduceCmd>(operands[def.slot("reduce_cmd")].integer);
     auto rowDefined = [&](const FlowSource &s, int p) {
       const int64_t n = s.region->elements, row = std::min(p, s.region->partitions - 1);
-      return std::all_of(s.undefined->begin() + row * n, s.undefined->begin() + (row + 1) * n, [](uint8_t u) { return u == 0; });
+      return std::all_of(s.undefined->begin() + row * n, s.undefined->begin() + (row + 1) * n,
+                         [](uint8_t u) { return u == 0; });
     };
     Flags lane(lanes.partitions);
     for (int p = 0; p < lanes.partitions; ++p) {

@@ -22,8 +22,8 @@ public:
 
 private:
   std::vector<int32_t> semaphores;
-  std::map<std::string_view, std::map<int, uint64_t>> barriers;   // name -> core -> arrivals
-  std::map<std::pair<int, int>, std::deque<Prepared>> pipes;      // (core, pipe) -> issued and not yet met
+  std::map<std::string_view, std::map<int, uint64_t>> barriers; // name -> core -> arrivals
+  std::map<std::pair<int, int>, std::deque<Prepared>> pipes;    // (core, pipe) -> issued and not yet met
 
   void runAll() {
     for (bool moved = true; moved;) {
@@ -68,9 +68,7 @@ private:
     Prepared &x = fetch(s);
     switch (x.d.def->unit) {
     case Unit::Compute:
-    case Unit::Register:
-      execute(x, x.operands, 0, 1);
-      break;
+    case Unit::Register: execute(x, x.operands, 0, 1); break;
     case Unit::Control:
       s.waited = 0;
       control(s, x);
@@ -102,7 +100,9 @@ private:
     for (const SyncOp &op : x.d.updates) {
       int32_t &v = semaphores[op.semaphore];
       v = semaphoreValue(x.id, op.semaphore,
-                         op.kind == SyncKind::Write ? op.value : op.kind == SyncKind::Sub ? int64_t{v} - op.value : int64_t{v} + op.value);
+                         op.kind == SyncKind::Write ? op.value
+                         : op.kind == SyncKind::Sub ? int64_t{v} - op.value
+                                                    : int64_t{v} + op.value);
     }
   }
 

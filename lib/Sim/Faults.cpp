@@ -15,10 +15,12 @@ constexpr Advice kAdvice[] = {
     {"RACE", "Make the later instruction wait for a semaphore that the earlier one adds to."},
     {"SCATTER-DUPLICATE", "Make the indices distinct: rows of one transfer are written in no particular order."},
     {"OPERAND-OVERLAP", "Let the destination be the source itself (same start, type and pattern) or keep clear of it."},
-    {"UNDEFINED", "Write the bytes before they are used, or keep the result of computing on them out of outputs and addresses."},
+    {"UNDEFINED",
+     "Write the bytes before they are used, or keep the result of computing on them out of outputs and addresses."},
     {"UNDEFINED-OUTPUT", "Write every byte of the output."},
     {"SIM-BOUNDS", "Keep the operand inside the object it names; `glia verify` shows the address it can have."},
-    {"SIM-DEADLOCK", "Count what is added to each semaphore against what is waited for; barriers and exchanges need a partner."},
+    {"SIM-DEADLOCK",
+     "Count what is added to each semaphore against what is waited for; barriers and exchanges need a partner."},
     {"SIM-STEPS", "Raise the limit of steps, or look for a loop that runs longer than it should."},
     {"SIM-FOOTPRINT", "This is a mistake in glia's definition of the instruction; please report it."},
     {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
@@ -31,7 +33,8 @@ constexpr Advice kAdvice[] = {
     {"ACT-TABLE-COUNT", "Use functions that share a set."},
     {"PSUM-ACCUMULATE", "Let the first matmul of the group overwrite (accumulate=0)."},
     {"TARGET-FEATURE", "Choose a target that has it (`glia targets --diff trn1 trn3`), or another instruction."},
-    {"ENGINE-SERIAL", "Order the two engines with a semaphore: on this target they may not touch this memory at the same time."},
+    {"ENGINE-SERIAL",
+     "Order the two engines with a semaphore: on this target they may not touch this memory at the same time."},
     {"QUEUE-OWNER", "Give each engine queues of its own."},
     {"LOOP-FORM", "Every end_loop belongs to the loop that encloses it."},
     {"CONTROL-FORM", "A branch jumps forward."},
@@ -70,8 +73,8 @@ Diagnostic diagnosticAt(const Program &p, InstrId at, std::string code, std::str
   return d;
 }
 
-void faultAt(const Program &p, InstrId at, std::string code, std::string message, std::vector<std::string> notes, std::string value,
-             std::string limit) {
+void faultAt(const Program &p, InstrId at, std::string code, std::string message, std::vector<std::string> notes,
+             std::string value, std::string limit) {
   Diagnostic d = diagnosticAt(p, at, std::move(code), std::move(message));
   d.notes = std::move(notes);
   d.value = std::move(value);

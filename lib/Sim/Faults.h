@@ -5,7 +5,7 @@
 
 namespace glia::sim {
 
-struct InstrId {                     // one instruction of the program
+struct InstrId { // one instruction of the program
   uint8_t core = 0;
   Engine engine = Engine::Sync;
   uint32_t index = 0;
@@ -21,7 +21,7 @@ struct Fault {
 std::string describe(const Program &p, InstrId at, bool place = true);
 // "semaphore `loaded` is 3 and instruction ... waits for 16" parts are made by the callers.
 Diagnostic diagnosticAt(const Program &p, InstrId at, std::string code, std::string message);
-[[noreturn]] void faultAt(const Program &p, InstrId at, std::string code, std::string message, std::vector<std::string> notes = {},
-                          std::string value = {}, std::string limit = {});
+[[noreturn]] void faultAt(const Program &p, InstrId at, std::string code, std::string message,
+                          std::vector<std::string> notes = {}, std::string value = {}, std::string limit = {});
 
 } // namespace glia::sim

@@ -73,7 +73,7 @@ void shuffle(const Prepared &x, const FlowSource &s, const Region &out, Flags &u
   for (int64_t p = 0; p < out.partitions; ++p) {
     const uint32_t from = static_cast<size_t>(p % 32) < mask.size() ? mask[p % 32] : 255;
     const int64_t source = from == 255 ? p : p / 32 * 32 + from;
-    const bool keeps = from == 255;                // out[p] itself, which is the operand dst (slot 0)
+    const bool keeps = from == 255; // out[p] itself, which is the operand dst (slot 0)
     if (keeps == (s.slot == 0) && source < s.region->partitions)
       for (int64_t i = 0; i < out.elements; ++i)
         u[p * out.elements + i] |= Rows::row(s, source)[std::min(i, s.region->elements - 1)];
@@ -85,7 +85,7 @@ void matmul(const Prepared &x, std::span<const FlowSource> sources, const Region
   const int stationary = x.d.def->slot("stationary"), moving = x.d.def->slot("moving");
   for (const FlowSource &s : sources) {
     if (s.slot != stationary && s.slot != moving) {
-      groups(s, out, u);                           // the old contents when accumulating
+      groups(s, out, u); // the old contents when accumulating
       continue;
     }
     const int64_t columns = s.slot == stationary ? out.partitions : out.elements;

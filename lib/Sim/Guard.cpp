@@ -54,7 +54,7 @@ private:
   const Program &program;
   const Prepared &x;
   std::vector<OperandInfo> &infos;
-  static std::vector<OperandInfo> &storage() {     // kept: this runs once per instruction
+  static std::vector<OperandInfo> &storage() { // kept: this runs once per instruction
     static thread_local std::vector<OperandInfo> v;
     return v;
   }

@@ -79,7 +79,8 @@ void checkInputs(const Program &p, const TensorData &inputs) {
     if (it == inputs.end())
       bad("input `" + t.name + "` is missing", inputNames(p));
     if (static_cast<int64_t>(it->second.size()) != t.bytes())
-      bad(format("input `%s` has %lld bytes and needs %lld", t.name.c_str(), (long long)it->second.size(), (long long)t.bytes()),
+      bad(format("input `%s` has %lld bytes and needs %lld", t.name.c_str(), (long long)it->second.size(),
+                 (long long)t.bytes()),
           "Give an array of the declared shape and type.");
     if (t.hasRange)
       checkRange(t, it->second);

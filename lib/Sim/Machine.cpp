@@ -27,7 +27,8 @@ std::span<const SyncOp> Machine::waitsOf(const StreamState &s) const {
 Prepared &Machine::fetch(StreamState &s) {
   current = s.id();
   if (result.instructions >= options.maxSteps)
-    faultAt(program, s.id(), "SIM-STEPS", format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));
+    faultAt(program, s.id(), "SIM-STEPS",
+            format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));
   ++result.instructions;
   Prepared *x = &s.scratch;
   if (s.loops.empty()) {
@@ -64,7 +65,7 @@ void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, i
   exec.state = &streams[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].state;
   exec.part = part;
   exec.parts = ofParts;
-  struct Lend {                        // also when the semantics trap
+  struct Lend { // also when the semantics trap
     std::vector<Exec::Operand> &a, &b;
     Lend(std::vector<Exec::Operand> &a, std::vector<Exec::Operand> &b) : a(a), b(b) { a.swap(b); }
     ~Lend() { a.swap(b); }
@@ -87,7 +88,7 @@ void Machine::control(StreamState &s, const Prepared &x) {
     s.pc = n > 0 ? begin + 1 : end + 1;
     if (n <= 0)
       return;
-    while (!s.loops.empty() && begin >= s.loops.back().end)   // left by a branch
+    while (!s.loops.empty() && begin >= s.loops.back().end) // left by a branch
       s.loops.pop_back();
     s.state.regs[reg] = 0;
     s.loops.push_back({begin, end, reg, 0, n});
@@ -141,8 +142,8 @@ int32_t Machine::semaphoreValue(InstrId by, int semaphore, int64_t value) const 
   const int64_t max = program.target->semaphoreMax;
   if (value < 0 || value > max)
     faultAt(program, by, "SYNC-RANGE",
-            format("semaphore `%s` becomes %lld and holds 0 to %lld", program.semaphores[semaphore].name.c_str(), (long long)value,
-                   (long long)max),
+            format("semaphore `%s` becomes %lld and holds 0 to %lld", program.semaphores[semaphore].name.c_str(),
+                   (long long)value, (long long)max),
             {}, std::to_string(value), "0 to " + std::to_string(max));
   return static_cast<int32_t>(value);
 }
@@ -156,7 +157,8 @@ std::string Machine::blockedOn(const StreamState &s, int32_t semaphoreNow) const
   if (s.waited >= static_cast<int>(waits.size()))
     return who + " cannot go on";
   const SyncOp &w = waits[s.waited];
-  return who + format(" waits for `%s` >= %d, which is %d", program.semaphores[w.semaphore].name.c_str(), w.value, semaphoreNow);
+  return who +
+         format(" waits for `%s` >= %d, which is %d", program.semaphores[w.semaphore].name.c_str(), w.value, semaphoreNow);
 }
 
 } // namespace glia::sim

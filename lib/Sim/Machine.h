@@ -9,8 +9,8 @@ struct StreamState {
   int core = 0;
   Engine engine = Engine::Sync;
   uint32_t pc = 0, size = 0;
-  int waited = 0;                    // waits of the instruction at pc that have passed
-  uint64_t barrier = 0;              // > 0: stands in the barrier of that number (of its name)
+  int waited = 0;       // waits of the instruction at pc that have passed
+  uint64_t barrier = 0; // > 0: stands in the barrier of that number (of its name)
   EngineState state;
   struct Loop {
     uint32_t begin, end;
@@ -38,9 +38,9 @@ protected:
   Resolver resolver;
   Exec exec;
   RunResult result;
-  std::vector<StreamState> streams;  // [core * kNumEngines + engine]
-  const int parts;                   // increments per DMA
-  InstrId current;                   // what runs now, for traps
+  std::vector<StreamState> streams; // [core * kNumEngines + engine]
+  const int parts;                  // increments per DMA
+  InstrId current;                  // what runs now, for traps
 
   // Runs `body` and turns what it throws into the result.
   template <class Body> RunResult finish(Body &&body);
@@ -83,8 +83,15 @@ template <class Value> Fault Machine::deadlock(Value &&semaphoreNow, std::vector
   if (first)
     d = diagnosticAt(program, first->id(), "SIM-DEADLOCK", notes.front() + ", and nothing else can run");
   else
-    d = Diagnostic{"SIM-DEADLOCK", "an exchange between the cores never meets its partner", {}, {}, {}, {},
-                   "The n-th sendrecv on a pipe of one core needs the n-th on the other.", {}, Severity::Error};
+    d = Diagnostic{"SIM-DEADLOCK",
+                   "an exchange between the cores never meets its partner",
+                   {},
+                   {},
+                   {},
+                   {},
+                   "The n-th sendrecv on a pipe of one core needs the n-th on the other.",
+                   {},
+                   Severity::Error};
   if (first)
     notes.erase(notes.begin());
   d.notes = std::move(notes);

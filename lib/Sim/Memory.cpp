@@ -49,7 +49,8 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
     place.start = a.byteOffset;
     // An allocation that leaves its memory has only the part that is there; a negative start has nothing.
     const bool outside = a.partition < 0 || a.byteOffset < 0;
-    place.partitions = outside ? 0 : static_cast<int32_t>(std::clamp<int64_t>(t.partitions - a.partition, 0, a.partitions()));
+    place.partitions =
+        outside ? 0 : static_cast<int32_t>(std::clamp<int64_t>(t.partitions - a.partition, 0, a.partitions()));
     place.bytes = outside ? 0 : std::clamp<int64_t>(chip.bytes - a.byteOffset, 0, a.bytesPerPartition());
   }
   for (const Tensor &x : p.tensors) {

@@ -26,19 +26,19 @@ private:
 // An object in a core's view. On chip, `base` is the first byte of the whole memory and starts are absolute.
 struct Place {
   std::byte *base = nullptr;
-  int64_t pitch = 0;             // bytes from one partition to the next; 0 in HBM
+  int64_t pitch = 0; // bytes from one partition to the next; 0 in HBM
   Space space = Space::Hbm;
   int32_t firstPartition = 0, partitions = 1;
-  int64_t start = 0, bytes = 0;  // of the object, per partition on chip; cut to what the memory has
+  int64_t start = 0, bytes = 0; // of the object, per partition on chip; cut to what the memory has
   bool readOnly = false;
-  int memory = 0;                // which memory it is in, see Memory::memories
+  int memory = 0; // which memory it is in, see Memory::memories
 };
 
 // One memory as shadow state sees it: rows of bytes. An HBM tensor is a memory of one row.
 struct MemoryInfo {
   Space space = Space::Hbm;
   int rows = 1;
-  int64_t bytes = 0;             // per row
+  int64_t bytes = 0; // per row
   bool readOnly = false;
 };
 
@@ -55,7 +55,7 @@ private:
   const Program &program;
   size_t cores;
   std::vector<Pages> pages;
-  std::vector<Place> allocations, tensors;   // tensors: [tensor][core]
+  std::vector<Place> allocations, tensors; // tensors: [tensor][core]
 };
 
 // Throws Error RUN-INPUT unless `inputs` are exactly the program's inputs, with the sizes and values they promise.

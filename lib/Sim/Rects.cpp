@@ -25,7 +25,7 @@ bool overlap(const Region &a, const Region &b) {
     return true;
   });
   std::sort(runs.begin(), runs.end());
-  int64_t reach = 0;                             // ends may be out of order where runs overlap: make them ascend
+  int64_t reach = 0; // ends may be out of order where runs overlap: make them ascend
   for (auto &r : runs)
     r.second = reach = std::max(reach, r.second);
   return !forEachRun(y, [&](int64_t lo, int64_t hi) {

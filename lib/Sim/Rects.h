@@ -8,12 +8,12 @@
 namespace glia::sim {
 
 struct ByteSet {
-  int64_t start = 0;                 // absolute byte in the partition, or in the tensor
-  int64_t run = 0;                   // adjacent bytes
-  int outer = 0;                     // dimensions that repeat the run, largest stride first
+  int64_t start = 0; // absolute byte in the partition, or in the tensor
+  int64_t run = 0;   // adjacent bytes
+  int outer = 0;     // dimensions that repeat the run, largest stride first
   std::array<int64_t, kMaxDims> strides{}, counts{};
-  bool repeats = false;              // some byte is named twice
-  int64_t last = 0;                  // end of the last run
+  bool repeats = false; // some byte is named twice
+  int64_t last = 0;     // end of the last run
 };
 
 inline ByteSet byteSet(const Region &r) {
@@ -46,7 +46,7 @@ inline ByteSet byteSet(const Region &r) {
   s.last = s.start + s.run;
   int64_t reach = s.run;
   for (; i < n; ++i) {
-    s.repeats |= dims[i].stride < reach;        // may name a byte twice: repeated tiles that interleave are rare enough
+    s.repeats |= dims[i].stride < reach; // may name a byte twice: repeated tiles that interleave are rare enough
     reach += dims[i].stride * (dims[i].count - 1);
     s.last += dims[i].stride * (dims[i].count - 1);
     ++s.outer;
@@ -87,7 +87,7 @@ template <class F> void forEachQuad(int first, int count, F &&f) {
   }
 }
 
-bool overlap(const Region &a, const Region &b);     // share a byte; both in the same memory
-bool identical(const Region &a, const Region &b);   // same start, type and pattern
+bool overlap(const Region &a, const Region &b);   // share a byte; both in the same memory
+bool identical(const Region &a, const Region &b); // same start, type and pattern
 
 } // namespace glia::sim

@@ -44,7 +44,8 @@ void Resolver::checkTarget(const Prepared &x) const {
   if (!missing.empty())
     faultAt(program, x.id, "TARGET-FEATURE", "target `" + t.name + "` has no `" + std::string(missing) + "`");
   if (!def.runsOn(x.d.engine))
-    faultAt(program, x.id, "ENGINE", "`" + std::string(def.name) + "` does not run on the " + std::string(name(x.d.engine)) + " engine");
+    faultAt(program, x.id, "ENGINE",
+            "`" + std::string(def.name) + "` does not run on the " + std::string(name(x.d.engine)) + " engine");
 }
 
 // A DMA's tensor `name` is indexed if its slot `name_index` is given.
@@ -92,8 +93,9 @@ void Resolver::prepare(int core, Engine e, uint32_t index, Prepared &x) const {
     case Value::Text: o.text = program.strings[v.integer]; break;
     case Value::Tensor:
       if (isWritten(slots[i].kind) && memory.place(v.access.object, core).readOnly)
-        faultAt(program, x.id, "READ-ONLY", "`" + program.objectName(v.access.object) + "` (" + std::string(slots[i].name) +
-                                                ") is an input or a constant and is written");
+        faultAt(program, x.id, "READ-ONLY",
+                "`" + program.objectName(v.access.object) + "` (" + std::string(slots[i].name) +
+                    ") is an input or a constant and is written");
       if (program.patterns[v.access.pattern].numDynamic)
         x.dynamic.push_back(static_cast<uint8_t>(i));
       else
@@ -121,7 +123,8 @@ void Resolver::resolve(Prepared &x, int slot, const EngineState *state) const {
   const int64_t at = saturate(offset), lane = saturate(partition);
   const bool chip = place.space != Space::Hbm;
   const bool guarded = slot == x.indexed && at >= 0 && at <= place.bytes;
-  if ((!guarded && (at + shape.lo < 0 || at + shape.hi > place.bytes)) || (chip && (lane < 0 || lane + r.partitions > place.partitions))) {
+  if ((!guarded && (at + shape.lo < 0 || at + shape.hi > place.bytes)) ||
+      (chip && (lane < 0 || lane + r.partitions > place.partitions))) {
     const std::string what = format(
         "`%s` (%s) reaches from byte %lld to %lld%s, and the object has %lld bytes%s", program.objectName(a.object).c_str(),
         std::string(x.d.def->slots[slot].name).c_str(), (long long)(at + shape.lo), (long long)(at + shape.hi),

@@ -12,11 +12,11 @@ struct Prepared {
   Decoded d;
   InstrId id;
   std::vector<Exec::Operand> operands;
-  std::vector<uint8_t> dynamic;      // slots that registers take part in
+  std::vector<uint8_t> dynamic; // slots that registers take part in
   int queue = -1;
-  int indexed = -1;                  // DMA: the slot whose rows an index tensor addresses; its bounds are guarded row by row
-  int index = -1;                    // ... and the slot of the indices
-  bool skip = false;                 // DMA: a register address is out of range and the instruction says to skip
+  int indexed = -1;  // DMA: the slot whose rows an index tensor addresses; its bounds are guarded row by row
+  int index = -1;    // ... and the slot of the indices
+  bool skip = false; // DMA: a register address is out of range and the instruction says to skip
 };
 
 class Resolver {
@@ -30,9 +30,9 @@ public:
 private:
   const Program &program;
   const Memory &memory;
-  struct Shape {                     // of a pattern: the region without its place, and the bytes it spans around its start
+  struct Shape { // of a pattern: the region without its place, and the bytes it spans around its start
     Region region;
-    int64_t lo = 0, hi = 0;          // first and last + 1, relative to the start; saturated
+    int64_t lo = 0, hi = 0; // first and last + 1, relative to the start; saturated
   };
   std::vector<Shape> shapes;
   void resolve(Prepared &x, int slot, const EngineState *state) const;

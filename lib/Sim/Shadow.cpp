@@ -87,7 +87,7 @@ bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Co
   t.write = true;
   const auto first = splitAt(m, w.lo);
   const auto last = splitAt(m, w.hi);
-  bool whole = true;                               // nothing of other partitions has to be kept
+  bool whole = true; // nothing of other partitions has to be kept
   for (auto it = first; it != last; ++it)
     for (const Touch &o : it->second.touches) {
       whole &= (o.mask & ~w.mask) == 0;

@@ -57,7 +57,8 @@ Strict::Strict(const Program &p, const TensorData &inputs, const RunOptions &opt
   std::vector<std::vector<uint16_t>> waiters(p.semaphores.size());
   for (const StreamState &s : streams)
     for (const SyncOp &op : p.stream(s.core, s.engine).syncs)
-      if (op.kind <= SyncKind::WaitGeConsume && (waiters[op.semaphore].empty() || waiters[op.semaphore].back() != streamIndex(s)))
+      if (op.kind <= SyncKind::WaitGeConsume &&
+          (waiters[op.semaphore].empty() || waiters[op.semaphore].back() != streamIndex(s)))
         waiters[op.semaphore].push_back(streamIndex(s));
   for (size_t i = 0; i < p.semaphores.size(); ++i)
     semaphores.emplace_back(p.semaphores[i].initial, components, std::move(waiters[i]));
@@ -189,7 +190,7 @@ void Strict::step(StreamState &s) {
     const SyncOp &w = waits[s.waited++];
     semaphores[w.semaphore].wait(w.value, w.kind == SyncKind::WaitGeConsume, streamIndex(s), clocks[streamIndex(s)]);
     if (s.waited < static_cast<int>(waits.size()))
-      return;                                      // each wait is a step of its own (O4)
+      return; // each wait is a step of its own (O4)
   }
   instruction(s);
 }
@@ -273,7 +274,8 @@ void Strict::barrierDone(StreamState &s) {
 static void takeQueue(const Program &p, std::array<int, 2> &owner, const Prepared &x, const std::string &what) {
   int &mine = owner[x.d.core & 1];
   if (mine >= 0 && mine != static_cast<int>(x.d.engine))
-    faultAt(p, x.id, "QUEUE-OWNER", what + " is used by the " + std::string(name(static_cast<Engine>(mine))) + " engine too");
+    faultAt(p, x.id, "QUEUE-OWNER",
+            what + " is used by the " + std::string(name(static_cast<Engine>(mine))) + " engine too");
   mine = static_cast<int>(x.d.engine);
 }
 
@@ -304,8 +306,8 @@ void Strict::issue(StreamState &s, const Prepared &x) {
     if (x.indexed < 0)
       definedness.apply(x, x.operands, foreign, engines[streamIndex(s)]);
     else if (!definedness.defined(x.operands[x.index].region, x.d.core, foreign[x.index]))
-      faultAt(program, x.id, "UNDEFINED", "undefined bytes of `" + program.objectName(x.operands[x.index].region.object) +
-                                              "` are used as indices");
+      faultAt(program, x.id, "UNDEFINED",
+              "undefined bytes of `" + program.objectName(x.operands[x.index].region.object) + "` are used as indices");
   }
   enqueue(q, std::move(t));
 }
@@ -322,11 +324,12 @@ void Strict::issueExchange(StreamState &s, const Prepared &x) {
   t.clock = sides[0].front().second;
   join(t.clock, sides[1].front().second);
   t.number = static_cast<uint32_t>(q.issued + 1);
-  std::vector<std::vector<ByteRect>> unowned;      // by side: bytes of its source that belong to another allocation
+  std::vector<std::vector<ByteRect>> unowned; // by side: bytes of its source that belong to another allocation
   for (auto &waiting : sides) {
     const Prepared &mine = waiting.front().first;
     const int src = sourceSlot(mine), dst = mine.d.def->slot("dst");
-    if (memory.place(mine.operands[src].region.object, mine.d.core).memory == memory.place(mine.operands[dst].region.object, mine.d.core).memory &&
+    if (memory.place(mine.operands[src].region.object, mine.d.core).memory ==
+            memory.place(mine.operands[dst].region.object, mine.d.core).memory &&
         overlap(mine.operands[src].region, mine.operands[dst].region))
       faultAt(program, mine.id, "OPERAND-OVERLAP", "what is received would overwrite what is sent");
     t.sides.push_back(mine);

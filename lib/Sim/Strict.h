@@ -21,16 +21,16 @@ private:
   // What one side of a transfer does. A DMA has one side, an exchange two.
   struct Transfer {
     std::vector<Prepared> sides;
-    Clock clock;                     // what its issuer knew
-    uint32_t number = 0;             // in its queue, from 1
-    int left = 0;                    // parts to do
+    Clock clock;         // what its issuer knew
+    uint32_t number = 0; // in its queue, from 1
+    int left = 0;        // parts to do
   };
-  struct TransferQueue {             // a DMA queue or a pipe
+  struct TransferQueue { // a DMA queue or a pipe
     uint16_t component = 0;
     std::deque<Transfer> inFlight;
     uint64_t popped = 0, issued = 0;
-    std::vector<uint64_t> next;      // by part: the transfer it does next
-    std::array<int, 2> owner{-1, -1};// engine that issues to it, by core parity
+    std::vector<uint64_t> next;       // by part: the transfer it does next
+    std::array<int, 2> owner{-1, -1}; // engine that issues to it, by core parity
   };
   // The event that is being checked: an instruction, or a transfer.
   struct Event {
@@ -43,18 +43,20 @@ private:
 
   // ---- scheduling (Strict.cpp)
   Random random;
-  std::vector<Clock> clocks;                      // by stream
+  std::vector<Clock> clocks; // by stream
   std::vector<SemaphoreClock> semaphores;
-  std::vector<TransferQueue> queues;              // DMA queues, then pipes
-  std::map<int, int> pipeQueue;                   // pipe -> index in `queues`
-  std::map<int, std::array<std::deque<std::pair<Prepared, Clock>>, 2>> waitingSides;   // pipe -> by core parity
-  std::vector<uint32_t> active;                   // queue * parts + part, for parts that have something to do
+  std::vector<TransferQueue> queues;                                                 // DMA queues, then pipes
+  std::map<int, int> pipeQueue;                                                      // pipe -> index in `queues`
+  std::map<int, std::array<std::deque<std::pair<Prepared, Clock>>, 2>> waitingSides; // pipe -> by core parity
+  std::vector<uint32_t> active; // queue * parts + part, for parts that have something to do
   std::map<std::string_view, std::map<int, uint64_t>> arrivals;
   std::optional<InstrId> held;
   size_t turn = 0, partTurn = 0;
   std::vector<uint32_t> ready;
 
-  uint16_t streamIndex(const StreamState &s) const { return static_cast<uint16_t>(s.core * kNumEngines + static_cast<int>(s.engine)); }
+  uint16_t streamIndex(const StreamState &s) const {
+    return static_cast<uint16_t>(s.core * kNumEngines + static_cast<int>(s.engine));
+  }
   void loop();
   bool canStep(StreamState &s);
   bool isHeld(const StreamState &s) const;
@@ -71,15 +73,17 @@ private:
   Fault stuck();
 
   // ---- accesses (StrictAccess.cpp)
-  std::vector<Shadow> shadows;                    // by memory
+  std::vector<Shadow> shadows; // by memory
   Definedness definedness;
-  std::vector<EngineDefined> engines;             // by stream
-  std::vector<std::vector<ByteRect>> foreign;     // by slot of the event
+  std::vector<EngineDefined> engines;         // by stream
+  std::vector<std::vector<ByteRect>> foreign; // by slot of the event
   Event event;
   std::vector<bool> readOnlyUsed;
-  struct Extent { int64_t lo, hi; };
-  std::vector<Extent> extents;                    // by slot: bytes from the operand's start
-  std::vector<std::vector<uint8_t>> touchedElements;   // indexed transfers: by slot, elements read and not yet written
+  struct Extent {
+    int64_t lo, hi;
+  };
+  std::vector<Extent> extents;                       // by slot: bytes from the operand's start
+  std::vector<std::vector<uint8_t>> touchedElements; // indexed transfers: by slot, elements read and not yet written
   size_t touchedWritten = 0;
 
   void access(const Event &e, const std::vector<Exec::Operand> &operands);
@@ -93,10 +97,13 @@ private:
   std::string objectBytes(const Region &r, const ByteRect &w) const;
 
   // ---- rules that need state (StrictRules.cpp)
-  std::vector<std::set<int>> loadedSets;          // by core
-  struct Serial { uint32_t time = 0; InstrId by; };
-  std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch;   // [core][sbuf, psum][engine]
-  std::array<bool, 2> concurrent{};               // sbuf: Vector and GpSimd, psum: Vector and Scalar
+  std::vector<std::set<int>> loadedSets; // by core
+  struct Serial {
+    uint32_t time = 0;
+    InstrId by;
+  };
+  std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch; // [core][sbuf, psum][engine]
+  std::array<bool, 2> concurrent{};                                      // sbuf: Vector and GpSimd, psum: Vector and Scalar
   void beforeRegisters(const StreamState &s, const Prepared &x) override;
   void checkTables(const StreamState &s, const Prepared &x);
   void countTables(const StreamState &s, const Prepared &x);

@@ -21,8 +21,8 @@ std::string Strict::objectBytes(const Region &r, const ByteRect &w) const {
   const Place &place = memory.place(r.object, event.x->d.core);
   const int first = w.quad * 32 + std::countr_zero(w.mask) - place.firstPartition;
   const int last = w.quad * 32 + 31 - std::countl_zero(w.mask) - place.firstPartition;
-  return format("bytes %lld to %lld on partitions %d to %d of `%s`", (long long)(w.lo - place.start), (long long)(w.hi - place.start),
-                first, last, program.objectName(r.object).c_str());
+  return format("bytes %lld to %lld on partitions %d to %d of `%s`", (long long)(w.lo - place.start),
+                (long long)(w.hi - place.start), first, last, program.objectName(r.object).c_str());
 }
 
 void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
@@ -36,25 +36,26 @@ void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
   std::string alias;
   if (r.space != Space::Hbm && c.other.owner != r.object.index)
     alias = " (as `" + program.allocations[c.other.owner].name + "`)";
-  faultAt(program, x.id, "RACE",
-          std::string(write ? "the write to " : "the read of ") + where + " (" + slotName + ") is not ordered after the " +
-              (c.other.write ? "write" : "read") + alias + " by " + other,
-          {"the other access: " + other,
-           format("hold it back with --hold core%d.%s#%u to see the other order", c.other.by.core,
-                  std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
+  faultAt(
+      program, x.id, "RACE",
+      std::string(write ? "the write to " : "the read of ") + where + " (" + slotName + ") is not ordered after the " +
+          (c.other.write ? "write" : "read") + alias + " by " + other,
+      {"the other access: " + other, format("hold it back with --hold core%d.%s#%u to see the other order", c.other.by.core,
+                                            std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
 }
 
 void Strict::accessRegion(int slot, const Region &r, bool write) {
   const int m = memory.place(r.object, event.x->d.core).memory;
   if (memory.memories[m].readOnly) {
-    readOnlyUsed[m] = true;                        // nobody writes it
+    readOnlyUsed[m] = true; // nobody writes it
     return;
   }
   const Touch t = touchOf(r);
   const ByteSet set = byteSet(r);
   if (write && event.transfer && set.repeats)
-    faultAt(program, event.x->id, "RACE", "the destination `" + program.objectName(r.object) +
-                                              "` names bytes twice, and the parts of a transfer come in any order");
+    faultAt(program, event.x->id, "RACE",
+            "the destination `" + program.objectName(r.object) +
+                "` names bytes twice, and the parts of a transfer come in any order");
   Findings findings;
   findings.wantBase = !write && byTensorEngine(*event.x) && isWritten(event.x->d.def->slots[slot].kind);
   findings.anyWriter = findings.wantBase && program.target->has("psum_accumulate_any_writer");
@@ -94,7 +95,8 @@ void Strict::checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &o
         continue;
       faultAt(program, x.id, "OPERAND-OVERLAP",
               format("`%s` (%s) and `%s` (%s) share bytes and are not the same", program.objectName(dst.object).c_str(),
-                     std::string(slots[w].name).c_str(), program.objectName(src.object).c_str(), std::string(slots[o].name).c_str()));
+                     std::string(slots[w].name).c_str(), program.objectName(src.object).c_str(),
+                     std::string(slots[o].name).c_str()));
     }
   }
 }
@@ -138,7 +140,8 @@ void Strict::touched(int slot, const Region &r, int partition, int64_t byteInRow
   if (options.onTouch)
     options.onTouch(x.d, slot, row, lo, bytes, write);
   if (write && !isWritten(x.d.def->slots[slot].kind))
-    faultAt(program, x.id, "SIM-FOOTPRINT", "the semantics write operand `" + std::string(x.d.def->slots[slot].name) + "`, which is a source");
+    faultAt(program, x.id, "SIM-FOOTPRINT",
+            "the semantics write operand `" + std::string(x.d.def->slots[slot].name) + "`, which is a source");
   if (x.indexed >= 0 && slot != x.index)
     return touchedIndexed(slot, r, row, lo, bytes, write);
   Extent &extent = extents[slot];

@@ -26,7 +26,7 @@ void Strict::beforeRegisters(const StreamState &s, const Prepared &x) {
     if (x.d.values[i].kind != Value::Register)
       continue;
     if (def.slots[i].kind == SlotKind::RegOut)
-      engines[streamIndex(s)].regs |= uint64_t{1} << x.d.values[i].integer;   // the loop counts in it
+      engines[streamIndex(s)].regs |= uint64_t{1} << x.d.values[i].integer; // the loop counts in it
     else if (!always)
       need(x.d.values[i].integer, cond >= 0 ? "the condition of a branch" : "the count of a loop");
   }
@@ -42,8 +42,9 @@ void Strict::checkTables(const StreamState &s, const Prepared &x) {
   if (set >= 0 && set != now)
     faultAt(program, x.id, "ACT-TABLE-RESIDENT",
             format("`%s` needs the activation set `%s`, and %s", fn.c_str(), t.activationSets[set].name.c_str(),
-                   now < 0 || now >= static_cast<int>(t.activationSets.size()) ? "none is resident"
-                                                                                : ("`" + t.activationSets[now].name + "` is resident").c_str()));
+                   now < 0 || now >= static_cast<int>(t.activationSets.size())
+                       ? "none is resident"
+                       : ("`" + t.activationSets[now].name + "` is resident").c_str()));
 }
 
 void Strict::countTables(const StreamState &s, const Prepared &x) {
@@ -99,10 +100,18 @@ void Strict::checkOutputs() {
       continue;
     const int64_t element = at / sizeOf(t.dtype);
     if (const Touch *w = shadows[m].lastWrite(0, at))
-      faultAt(program, w->by, "UNDEFINED", format("element %lld of output `%s` is computed from bytes that were never written",
-                                                  (long long)element, t.name.c_str()));
-    Diagnostic d{"UNDEFINED-OUTPUT", format("element %lld of output `%s` is never written", (long long)element, t.name.c_str()),
-                 {}, "end of the run", {}, {}, "Write every byte of the output.", {}, Severity::Error};
+      faultAt(program, w->by, "UNDEFINED",
+              format("element %lld of output `%s` is computed from bytes that were never written", (long long)element,
+                     t.name.c_str()));
+    Diagnostic d{"UNDEFINED-OUTPUT",
+                 format("element %lld of output `%s` is never written", (long long)element, t.name.c_str()),
+                 {},
+                 "end of the run",
+                 {},
+                 {},
+                 "Write every byte of the output.",
+                 {},
+                 Severity::Error};
     throw Fault{std::move(d)};
   }
 }

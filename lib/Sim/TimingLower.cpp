@@ -136,7 +136,7 @@ private:
   };
   std::vector<Known> table = std::vector<Known>(1024);
   std::vector<uint32_t> pool, key, mask; // all keys; the one at hand, and which words are part of it
-  Footprint f; // of the instruction at hand
+  Footprint f;                           // of the instruction at hand
   Decoded d;
 
   static Extent extentOf(const Pattern &x) {

@@ -41,7 +41,8 @@ bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
 
 void Machine::arm(uint32_t i) {
   QueueRun &q = queues[i];
-  events.set(queueLane(i), q.active || q.transfers.empty() ? kNever : std::max({q.transfers.front().ready, q.notBefore, now}));
+  events.set(queueLane(i),
+             q.active || q.transfers.empty() ? kNever : std::max({q.transfers.front().ready, q.notBefore, now}));
 }
 
 void Machine::startTransfer(uint32_t i) {
@@ -97,11 +98,10 @@ void Machine::endTransfer(int core) {
   hbmRead += x.hbmRead;
   hbmWritten += x.hbmWritten;
   if (options.timeline)
-    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, current.index, current.engine,
-                        static_cast<uint8_t>(core), static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
+    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, current.index, current.engine, static_cast<uint8_t>(core),
+                        static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
   path.add(dmaCompletion.time, dmaCompletion.share);
-  pushDone(core,
-           {now + dmaCompletion.time, current.ops, current.count, static_cast<uint32_t>(engines.size()) + i, path});
+  pushDone(core, {now + dmaCompletion.time, current.ops, current.count, static_cast<uint32_t>(engines.size()) + i, path});
   q.transfers.pop();
 
   const uint8_t blocked = q.blockedEngines;

@@ -29,7 +29,7 @@ bool fits(DType t, const Content &c) {
   return c.lo >= lo && c.hi <= hi;
 }
 
-bool repeats(const Pattern &p) {                   // a dimension of stride 0 shows elements several times
+bool repeats(const Pattern &p) { // a dimension of stride 0 shows elements several times
   for (int i = 0; i < p.rank; ++i)
     if (p.dims[i].stride == 0 && p.dims[i].count > 1)
       return true;
@@ -44,7 +44,8 @@ std::optional<Content> iota(const Program &p, const Decoded &d) {
   Content c{offset->integer, offset->integer, false};
   int64_t freeCount = 1;
   for (size_t i = 0; i + 1 < pattern->list.size(); i += 2) {
-    const int64_t span = static_cast<int64_t>(static_cast<int32_t>(pattern->list[i])) * (static_cast<int32_t>(pattern->list[i + 1]) - 1);
+    const int64_t span =
+        static_cast<int64_t>(static_cast<int32_t>(pattern->list[i])) * (static_cast<int32_t>(pattern->list[i + 1]) - 1);
     (span < 0 ? c.lo : c.hi) += span;
     freeCount *= static_cast<int32_t>(pattern->list[i + 1]);
   }
@@ -63,8 +64,7 @@ std::optional<Content> scalarStep(AluOp op, const Value &operand, bool reverse, 
   const int64_t v = static_cast<int64_t>(operand.number);
   switch (op) {
   case AluOp::Add: return Content{c.lo + v, c.hi + v, c.distinct};
-  case AluOp::Subtract:
-    return reverse ? Content{v - c.hi, v - c.lo, c.distinct} : Content{c.lo - v, c.hi - v, c.distinct};
+  case AluOp::Subtract: return reverse ? Content{v - c.hi, v - c.lo, c.distinct} : Content{c.lo - v, c.hi - v, c.distinct};
   case AluOp::Multiply: {
     const int64_t a = c.lo * v, b = c.hi * v;
     return Content{std::min(a, b), std::max(a, b), c.distinct && v != 0};
@@ -130,7 +130,7 @@ std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::
   } else if (d.def->name == "memset") {
     const Value *v = slotOf(d, "value"), *bits = slotOf(d, "bits");
     if (bits && bits->integer)
-      c = Content{bits->integer, bits->integer, false};      // narrow types keep the low bits: then it does not fit, below
+      c = Content{bits->integer, bits->integer, false}; // narrow types keep the low bits: then it does not fit, below
     else if (v && v->kind == Value::Float && v->number == std::floor(v->number) && std::fabs(v->number) <= kExact)
       c = Content{static_cast<int64_t>(v->number), static_cast<int64_t>(v->number), false};
   } else if (d.def->name == "tensor_scalar") {

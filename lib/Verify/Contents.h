@@ -8,9 +8,9 @@
 namespace glia::flow {
 
 struct Content {
-  int64_t lo = 0, hi = 0;   // every value is in [lo, hi]
-  bool distinct = false;    // no value occurs twice
-  DType type = DType::I32;  // of the elements: a view of another type sees other values
+  int64_t lo = 0, hi = 0;  // every value is in [lo, hi]
+  bool distinct = false;   // no value occurs twice
+  DType type = DType::I32; // of the elements: a view of another type sees other values
 };
 
 // What instruction `d` writes to its destination, given what its main source holds (if anything is known).

@@ -5,11 +5,12 @@ namespace glia {
 
 void checkLoops(const Program &p, int core, Engine engine, Reporter &r) {
   const Stream &s = p.stream(core, engine);
-  std::vector<std::pair<uint32_t, uint32_t>> open;      // loop, the end_loop it names
+  std::vector<std::pair<uint32_t, uint32_t>> open; // loop, the end_loop it names
   Decoded d;
   for (uint32_t i = 0; i < s.instrs.size(); ++i) {
     const InstrDef &def = *p.opcodes[s.instrs[i].opcode];
-    const bool begins = def.unit == Unit::Control && def.name == "loop", ends = def.unit == Unit::Control && def.name == "end_loop";
+    const bool begins = def.unit == Unit::Control && def.name == "loop",
+               ends = def.unit == Unit::Control && def.name == "end_loop";
     if (!begins && !ends)
       continue;
     decode(p, core, engine, i, d);

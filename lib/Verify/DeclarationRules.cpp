@@ -17,7 +17,8 @@ public:
 
   void run() {
     if (static_cast<int64_t>(p.cores) > t.maxCores)
-      r.failProgram("CORE-COUNT", format("the program uses %u cores and a logical core of %s has %d", p.cores, t.name.c_str(), t.maxCores),
+      r.failProgram("CORE-COUNT",
+                    format("the program uses %u cores and a logical core of %s has %d", p.cores, t.name.c_str(), t.maxCores),
                     text(p.cores), text(t.maxCores));
     tensors();
     allocations();
@@ -38,8 +39,10 @@ private:
     }
     const int64_t limit = t.integer("memory.hbm_bytes");
     if (total > limit)
-      r.failProgram("HBM-CAPACITY", format("the tensors need %lld bytes of HBM and there are %lld", (long long)clampFar(total), (long long)limit),
-                    text(clampFar(total)), text(limit));
+      r.failProgram(
+          "HBM-CAPACITY",
+          format("the tensors need %lld bytes of HBM and there are %lld", (long long)clampFar(total), (long long)limit),
+          text(clampFar(total)), text(limit));
   }
 
   void checkRange(const Tensor &x) {
@@ -48,11 +51,14 @@ private:
     const int64_t lo = d.isSigned ? (bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1))) : 0;
     const int64_t hi = bits == 64 ? INT64_MAX : (int64_t{1} << (d.isSigned ? bits - 1 : bits)) - 1;
     if (x.kind != TensorKind::Input || d.isFloat)
-      r.failProgram("INPUT-RANGE", format("`%s` declares a range of values; only inputs of integer types can", x.name.c_str()));
+      r.failProgram("INPUT-RANGE",
+                    format("`%s` declares a range of values; only inputs of integer types can", x.name.c_str()));
     else if (x.rangeLo > x.rangeHi || x.rangeLo < lo || x.rangeHi > hi)
-      r.failProgram("INPUT-RANGE", format("the range %lld to %lld of `%s` is empty or larger than its type %s", (long long)x.rangeLo,
-                                          (long long)x.rangeHi, x.name.c_str(), std::string(d.name).c_str()),
-                    format("%lld to %lld", (long long)x.rangeLo, (long long)x.rangeHi), format("%lld to %lld", (long long)lo, (long long)hi));
+      r.failProgram("INPUT-RANGE",
+                    format("the range %lld to %lld of `%s` is empty or larger than its type %s", (long long)x.rangeLo,
+                           (long long)x.rangeHi, x.name.c_str(), std::string(d.name).c_str()),
+                    format("%lld to %lld", (long long)x.rangeLo, (long long)x.rangeHi),
+                    format("%lld to %lld", (long long)lo, (long long)hi));
   }
 
   void allocations() {
@@ -66,20 +72,25 @@ private:
       const __int128 lastByte = static_cast<__int128>(a.byteOffset) + a.bytesPerPartition();
       if (a.partition < 0 || lastPartition > t.partitions) {
         inside = false;
-        r.failProgram("ALLOC-BOUNDS", format("`%s` takes partitions %d to %lld of %s, which has %d", a.name.c_str(), a.partition,
-                                             (long long)clampFar(lastPartition - 1), where.c_str(), t.partitions),
+        r.failProgram("ALLOC-BOUNDS",
+                      format("`%s` takes partitions %d to %lld of %s, which has %d", a.name.c_str(), a.partition,
+                             (long long)clampFar(lastPartition - 1), where.c_str(), t.partitions),
                       text(clampFar(lastPartition)), text(t.partitions));
       } else if (a.byteOffset < 0 || lastByte > bytes[s]) {
         inside = false;
-        r.failProgram("ALLOC-BOUNDS", format("`%s` takes bytes %lld to %lld of a partition of %s, which has %lld usable bytes",
-                                             a.name.c_str(), (long long)a.byteOffset, (long long)clampFar(lastByte - 1), where.c_str(),
-                                             (long long)bytes[s]), text(clampFar(lastByte)), text(bytes[s]));
+        r.failProgram("ALLOC-BOUNDS",
+                      format("`%s` takes bytes %lld to %lld of a partition of %s, which has %lld usable bytes",
+                             a.name.c_str(), (long long)a.byteOffset, (long long)clampFar(lastByte - 1), where.c_str(),
+                             (long long)bytes[s]),
+                      text(clampFar(lastByte)), text(bytes[s]));
       }
       const int64_t need = std::max<int64_t>(align[s], sizeOf(a.dtype));
       if (a.byteOffset % need)
-        r.failProgram("ALLOC-ALIGN", format("`%s` starts at byte %lld of a partition of %s; %s there starts at a multiple of %lld",
-                                            a.name.c_str(), (long long)a.byteOffset, where.c_str(), std::string(name(a.dtype)).c_str(),
-                                            (long long)need), text(a.byteOffset), "a multiple of " + text(need));
+        r.failProgram("ALLOC-ALIGN",
+                      format("`%s` starts at byte %lld of a partition of %s; %s there starts at a multiple of %lld",
+                             a.name.c_str(), (long long)a.byteOffset, where.c_str(), std::string(name(a.dtype)).c_str(),
+                             (long long)need),
+                      text(a.byteOffset), "a multiple of " + text(need));
     }
     if (inside)
       for (uint32_t core = 0; core < p.cores; ++core)
@@ -108,9 +119,13 @@ private:
     });
 
     std::vector<std::map<int64_t, uint32_t>> bands(cuts.size());
-    auto firstBand = [&](int64_t partition) { return static_cast<size_t>(std::lower_bound(cuts.begin(), cuts.end(), partition) - cuts.begin()); };
-    auto endOf = [](const Allocation &a) { return std::max(a.liveTo, a.liveFrom == UINT32_MAX ? UINT32_MAX : a.liveFrom + 1); };
-    using Expiry = std::pair<uint32_t, uint32_t>;            // last tick, allocation
+    auto firstBand = [&](int64_t partition) {
+      return static_cast<size_t>(std::lower_bound(cuts.begin(), cuts.end(), partition) - cuts.begin());
+    };
+    auto endOf = [](const Allocation &a) {
+      return std::max(a.liveTo, a.liveFrom == UINT32_MAX ? UINT32_MAX : a.liveFrom + 1);
+    };
+    using Expiry = std::pair<uint32_t, uint32_t>; // last tick, allocation
     std::priority_queue<Expiry, std::vector<Expiry>, std::greater<>> expiries;
 
     for (uint32_t i : order) {
@@ -158,8 +173,10 @@ private:
                     (long long)(x.partition + x.partitions() - 1), (long long)x.byteOffset,
                     (long long)(x.byteOffset + x.bytesPerPartition() - 1), x.liveFrom, x.liveTo);
     };
-    r.failProgram("ALLOC-OVERLAP", format("`%s` and `%s` share bytes of %s and live at the same time", a.name.c_str(), b.name.c_str(),
-                                          std::string(name(a.space)).c_str()), {}, {}, {place(a), place(b)});
+    r.failProgram("ALLOC-OVERLAP",
+                  format("`%s` and `%s` share bytes of %s and live at the same time", a.name.c_str(), b.name.c_str(),
+                         std::string(name(a.space)).c_str()),
+                  {}, {}, {place(a), place(b)});
   }
 
   void counts() {
@@ -167,14 +184,17 @@ private:
     for (const Semaphore &s : p.semaphores) {
       ++semaphores[s.core];
       if (s.initial > t.semaphoreMax)
-        r.failProgram("SYNC-RANGE", format("semaphore `%s` starts at %d and holds at most %lld", s.name.c_str(), s.initial,
-                                           (long long)t.semaphoreMax), text(s.initial), text(t.semaphoreMax));
+        r.failProgram("SYNC-RANGE",
+                      format("semaphore `%s` starts at %d and holds at most %lld", s.name.c_str(), s.initial,
+                             (long long)t.semaphoreMax),
+                      text(s.initial), text(t.semaphoreMax));
     }
     for (const Queue &q : p.queues)
       ++queues[q.core];
     for (uint32_t c = 0; c < p.cores; ++c) {
       if (semaphores[c] > t.semaphores)
-        r.failProgram("SEMAPHORE-COUNT", format("core %u uses %lld semaphores and has %d", c, (long long)semaphores[c], t.semaphores),
+        r.failProgram("SEMAPHORE-COUNT",
+                      format("core %u uses %lld semaphores and has %d", c, (long long)semaphores[c], t.semaphores),
                       text(semaphores[c]), text(t.semaphores));
       if (queues[c] > t.dmaQueues)
         r.failProgram("QUEUE-COUNT", format("core %u uses %lld DMA queues and has %d", c, (long long)queues[c], t.dmaQueues),

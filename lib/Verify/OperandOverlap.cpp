@@ -42,7 +42,7 @@ bool disjointModulo(const Pattern &a, int64_t startA, const Pattern &b, int64_t 
   if (!x.periodic || !y.periodic)
     return false;
   const __int128 widthA = x.hi - x.lo, widthB = y.hi - y.lo;
-  __int128 delta = (startB + y.lo - (startA + x.lo)) % period;   // where b's run begins after a's
+  __int128 delta = (startB + y.lo - (startA + x.lo)) % period; // where b's run begins after a's
   if (delta < 0)
     delta += period;
   return widthA <= delta && delta + widthB <= period;
@@ -70,10 +70,12 @@ bool runsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB
 
 } // namespace
 
-bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb, int64_t startB) {
+bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb,
+                int64_t startB) {
   if (startA + fa.hi <= startB + fb.lo || startB + fb.hi <= startA + fa.lo)
     return false;
-  return !provedByStridesOf(a, a, startA, b, startB) && !provedByStridesOf(b, a, startA, b, startB) && runsMeet(a, startA, b, startB);
+  return !provedByStridesOf(a, a, startA, b, startB) && !provedByStridesOf(b, a, startA, b, startB) &&
+         runsMeet(a, startA, b, startB);
 }
 
 } // namespace glia

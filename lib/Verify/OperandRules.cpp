@@ -11,19 +11,25 @@ namespace {
 std::string text(int64_t v) { return std::to_string(v); }
 
 // What an engine reaches, one bit per memory.
-constexpr uint8_t kSbuf = 1 << static_cast<int>(Space::Sbuf), kPsum = 1 << static_cast<int>(Space::Psum), kHbm = 1 << static_cast<int>(Space::Hbm);
-struct Reach { uint8_t reads, writes; };
+constexpr uint8_t kSbuf = 1 << static_cast<int>(Space::Sbuf), kPsum = 1 << static_cast<int>(Space::Psum),
+                  kHbm = 1 << static_cast<int>(Space::Hbm);
+struct Reach {
+  uint8_t reads, writes;
+};
 constexpr Reach kEngineReach[kNumEngines] = {
-    {kSbuf, kPsum},                    // Tensor
-    {kSbuf | kPsum, kSbuf | kPsum},    // Vector
-    {kSbuf | kPsum, kSbuf | kPsum},    // Scalar
-    {kSbuf, kSbuf},                    // GpSimd
-    {0, 0},                            // Sync
+    {kSbuf, kPsum},                 // Tensor
+    {kSbuf | kPsum, kSbuf | kPsum}, // Vector
+    {kSbuf | kPsum, kSbuf | kPsum}, // Scalar
+    {kSbuf, kSbuf},                 // GpSimd
+    {0, 0},                         // Sync
 };
 constexpr Reach kDmaReach = {kSbuf | kHbm, kSbuf | kHbm};
 
 // Types that only some targets compute on.
-struct TypeNeed { DType type; std::string_view feature; };
+struct TypeNeed {
+  DType type;
+  std::string_view feature;
+};
 constexpr TypeNeed kTypeNeeds[] = {
     {DType::F8E4M3FN, "f8e4m3fn"},
     {DType::I64, "native_int64"},
@@ -37,7 +43,8 @@ bool isIndexSlot(const Slot &s) { return s.name.ends_with("_index"); }
 bool isIndexed(const Decoded &d, int slot) {
   const std::string_view of = d.def->slots[slot].name;
   for (size_t i = 0; i < d.values.size(); ++i)
-    if (d.values[i].kind == Value::Tensor && isIndexSlot(d.def->slots[i]) && d.def->slots[i].name.substr(0, d.def->slots[i].name.size() - 6) == of)
+    if (d.values[i].kind == Value::Tensor && isIndexSlot(d.def->slots[i]) &&
+        d.def->slots[i].name.substr(0, d.def->slots[i].name.size() - 6) == of)
       return true;
   return false;
 }
@@ -47,10 +54,10 @@ bool worksInPlace(const InstrDef &d) {
   if (d.unit == Unit::Exchange)
     return false;
   switch (d.flow) {
-  case Flow::Transpose: case Flow::Matmul: case Flow::All:
-    return false;
-  default:
-    return true;
+  case Flow::Transpose:
+  case Flow::Matmul:
+  case Flow::All: return false;
+  default: return true;
   }
 }
 
@@ -140,20 +147,25 @@ bool OperandRules::checkOne(const Decoded &d, int slot) {
   if (isMove(d.def->unit)) {
     const int dims = f.dims + (o.onChip() && o.partitions() > 1);
     if (dims > maxDmaDims)
-      r.fail("DMA-DIMS", d, slot, format("%s has %d dimensions of more than one element, a transfer has at most %lld",
-                                         r.operand(d, slot).c_str(), dims, (long long)maxDmaDims), text(dims), text(maxDmaDims));
+      r.fail("DMA-DIMS", d, slot,
+             format("%s has %d dimensions of more than one element, a transfer has at most %lld", r.operand(d, slot).c_str(),
+                    dims, (long long)maxDmaDims),
+             text(dims), text(maxDmaDims));
   }
 
   const int size = sizeOf(o.dtype());
   if (o.byteOffset % size || !f.aligned)
-    r.fail("OPERAND-ALIGN", d, slot, format("%s starts at byte %lld%s; %s elements lie at multiples of %d bytes", r.operand(d, slot).c_str(),
-                                            (long long)o.byteOffset, f.aligned ? "" : " plus a register times a step that is no whole element",
-                                            std::string(name(o.dtype())).c_str(), size), text(o.byteOffset), "a multiple of " + text(size));
+    r.fail("OPERAND-ALIGN", d, slot,
+           format("%s starts at byte %lld%s; %s elements lie at multiples of %d bytes", r.operand(d, slot).c_str(),
+                  (long long)o.byteOffset, f.aligned ? "" : " plus a register times a step that is no whole element",
+                  std::string(name(o.dtype())).c_str(), size),
+           text(o.byteOffset), "a multiple of " + text(size));
   if (!writes)
     return reached;
   if (object(a.object).readOnly)
-    r.fail("READ-ONLY", d, slot, format("%s is an %s and is written", r.operand(d, slot).c_str(),
-                                        p.tensors[a.object.index].kind == TensorKind::Input ? "input" : "unchangeable constant"));
+    r.fail("READ-ONLY", d, slot,
+           format("%s is an %s and is written", r.operand(d, slot).c_str(),
+                  p.tensors[a.object.index].kind == TensorKind::Input ? "input" : "unchangeable constant"));
   if (!f.distinct && !isIndexed(d, slot))
     r.fail("WRITE-ONCE", d, slot, format("%s writes an element more than once", r.operand(d, slot).c_str()));
   return reached;
@@ -165,15 +177,19 @@ void OperandRules::checkBounds(const Decoded &d, int slot) {
   const PatternFacts &f = patterns[a.pattern];
   const ObjectFacts &o = object(a.object);
   if (infos[slot].onChip() && !f.movesPartition && (a.partition < 0 || int64_t{a.partition} + x.partitions > o.partitions))
-    r.fail("OPERAND-BOUNDS", d, slot, format("%s takes partitions %d to %lld of an allocation with %lld", r.operand(d, slot).c_str(), a.partition,
-                                             (long long)a.partition + x.partitions - 1, (long long)o.partitions),
+    r.fail("OPERAND-BOUNDS", d, slot,
+           format("%s takes partitions %d to %lld of an allocation with %lld", r.operand(d, slot).c_str(), a.partition,
+                  (long long)a.partition + x.partitions - 1, (long long)o.partitions),
            text(int64_t{a.partition} + x.partitions), text(o.partitions));
-  if (isIndexed(d, slot) || std::any_of(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, [](const DynamicTerm &t) { return !t.partition; }))
-    return;                                                    // where it starts in the object is not known here
+  if (isIndexed(d, slot) ||
+      std::any_of(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, [](const DynamicTerm &t) { return !t.partition; }))
+    return; // where it starts in the object is not known here
   const __int128 lo = static_cast<__int128>(a.byteOffset) + f.lo, hi = static_cast<__int128>(a.byteOffset) + f.hi;
   if (lo < 0 || hi > o.bytes)
-    r.fail("OPERAND-BOUNDS", d, slot, format("%s takes bytes %lld to %lld of %lld", r.operand(d, slot).c_str(), (long long)clampFar(lo),
-                                             (long long)clampFar(hi - 1), (long long)o.bytes), text(clampFar(lo < 0 ? lo : hi)), text(o.bytes));
+    r.fail("OPERAND-BOUNDS", d, slot,
+           format("%s takes bytes %lld to %lld of %lld", r.operand(d, slot).c_str(), (long long)clampFar(lo),
+                  (long long)clampFar(hi - 1), (long long)o.bytes),
+           text(clampFar(lo < 0 ? lo : hi)), text(o.bytes));
 }
 
 void OperandRules::checkEngineOperand(const Decoded &d, int slot) {
@@ -181,22 +197,31 @@ void OperandRules::checkEngineOperand(const Decoded &d, int slot) {
   const PatternFacts &f = patterns[d.values[slot].access.pattern];
   const int step = partitionStep(o.partitions());
   if (!f.movesPartition && o.partition % step)
-    r.fail("PARTITION-START", d, slot, format("%s starts at partition %d; %d partitions start at a multiple of %d", r.operand(d, slot).c_str(),
-                                              o.partition, o.partitions(), step), text(o.partition), "a multiple of " + text(step));
+    r.fail("PARTITION-START", d, slot,
+           format("%s starts at partition %d; %d partitions start at a multiple of %d", r.operand(d, slot).c_str(),
+                  o.partition, o.partitions(), step),
+           text(o.partition), "a multiple of " + text(step));
   if (f.maxCount > maxCount)
-    r.fail("PATTERN-FIELDS", d, slot, format("%s has a dimension of %u elements, the field holds at most %lld", r.operand(d, slot).c_str(),
-                                             f.maxCount, (long long)maxCount), text(f.maxCount), text(maxCount));
+    r.fail("PATTERN-FIELDS", d, slot,
+           format("%s has a dimension of %u elements, the field holds at most %lld", r.operand(d, slot).c_str(), f.maxCount,
+                  (long long)maxCount),
+           text(f.maxCount), text(maxCount));
   const int64_t stride = f.maxStride > maxStride ? f.maxStride : f.minStride < -maxStride - 1 ? f.minStride : 0;
   if (stride)
-    r.fail("PATTERN-FIELDS", d, slot, format("%s has a stride of %lld elements, the field holds at most %lld", r.operand(d, slot).c_str(),
-                                             (long long)stride, (long long)maxStride), text(stride), text(maxStride));
+    r.fail("PATTERN-FIELDS", d, slot,
+           format("%s has a stride of %lld elements, the field holds at most %lld", r.operand(d, slot).c_str(),
+                  (long long)stride, (long long)maxStride),
+           text(stride), text(maxStride));
   const int64_t free = maxFree[o.space == Space::Psum];
   if (f.elements > free)
-    r.fail("FREE-SIZE", d, slot, format("%s has %lld elements in each partition, an operand in %s has at most %lld", r.operand(d, slot).c_str(),
-                                        (long long)f.elements, std::string(name(o.space)).c_str(), (long long)free), text(f.elements), text(free));
+    r.fail("FREE-SIZE", d, slot,
+           format("%s has %lld elements in each partition, an operand in %s has at most %lld", r.operand(d, slot).c_str(),
+                  (long long)f.elements, std::string(name(o.space)).c_str(), (long long)free),
+           text(f.elements), text(free));
   if (f.minStride < 0 && !(d.engine == Engine::Tensor && !isWritten(d.def->slots[slot].kind)))
-    r.fail("NEGATIVE-STRIDE", d, slot, format("%s has a stride of %lld elements", r.operand(d, slot).c_str(), (long long)f.minStride),
-           text(f.minStride), "0 or more");
+    r.fail("NEGATIVE-STRIDE", d, slot,
+           format("%s has a stride of %lld elements", r.operand(d, slot).c_str(), (long long)f.minStride), text(f.minStride),
+           "0 or more");
 }
 
 bool OperandRules::checkReach(const Decoded &d, int slot) {
@@ -209,8 +234,10 @@ bool OperandRules::checkReach(const Decoded &d, int slot) {
   if ((writes ? reach.writes : reach.reads) >> static_cast<int>(s) & 1)
     return true;
   const std::string who = isMove(u) ? "DMA" : "the " + std::string(name(d.engine)) + " engine";
-  r.fail("ENGINE-REACH", d, slot, format("%s is in %s, which %s cannot %s", r.operand(d, slot).c_str(), std::string(name(s)).c_str(), who.c_str(),
-                                         writes ? "write" : "read"), std::string(name(s)));
+  r.fail("ENGINE-REACH", d, slot,
+         format("%s is in %s, which %s cannot %s", r.operand(d, slot).c_str(), std::string(name(s)).c_str(), who.c_str(),
+                writes ? "write" : "read"),
+         std::string(name(s)));
   return false;
 }
 
@@ -218,8 +245,9 @@ bool OperandRules::checkReach(const Decoded &d, int slot) {
 void OperandRules::checkType(const Decoded &d, int slot, bool plainMove) {
   const int t = static_cast<int>(infos[slot].dtype());
   if (!typeThere[t] && !plainMove)
-    r.fail("DTYPE-TARGET", d, slot, format("%s is %s, which %s does not compute on (feature %s)", r.operand(d, slot).c_str(),
-                                           std::string(name(infos[slot].dtype())).c_str(), target.name.c_str(), std::string(typeFeature[t]).c_str()),
+    r.fail("DTYPE-TARGET", d, slot,
+           format("%s is %s, which %s does not compute on (feature %s)", r.operand(d, slot).c_str(),
+                  std::string(name(infos[slot].dtype())).c_str(), target.name.c_str(), std::string(typeFeature[t]).c_str()),
            std::string(name(infos[slot].dtype())));
 }
 
@@ -242,7 +270,8 @@ void OperandRules::checkPair(const Decoded &d, int written, int other) {
   // Addresses that registers move apart are compared by the flow analysis.
   if (x.numDynamic != y.numDynamic || !std::equal(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, y.dynamic.begin()))
     return;
-  if (a.onChip() && (a.partition + int64_t{x.partitions} <= b.partition || b.partition + int64_t{y.partitions} <= a.partition))
+  if (a.onChip() &&
+      (a.partition + int64_t{x.partitions} <= b.partition || b.partition + int64_t{y.partitions} <= a.partition))
     return;
   const Access &ax = d.values[written].access, &by = d.values[other].access;
   const bool same = a.partition == b.partition && a.byteOffset == b.byteOffset && (ax.pattern == by.pattern || x == y);
@@ -250,9 +279,10 @@ void OperandRules::checkPair(const Decoded &d, int written, int other) {
     return;
   if (!same && !mayOverlap(x, patterns[ax.pattern], a.byteOffset, y, patterns[by.pattern], b.byteOffset))
     return;
-  r.fail("OPERAND-OVERLAP", d, written, format("%s and %s %s", r.operand(d, written).c_str(), r.operand(d, other).c_str(),
-                                               same ? "are the same bytes, and this instruction does not work in place"
-                                                    : "overlap without being the same view"));
+  r.fail("OPERAND-OVERLAP", d, written,
+         format("%s and %s %s", r.operand(d, written).c_str(), r.operand(d, other).c_str(),
+                same ? "are the same bytes, and this instruction does not work in place"
+                     : "overlap without being the same view"));
 }
 
 } // namespace glia

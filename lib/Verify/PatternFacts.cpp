@@ -34,7 +34,8 @@ static PatternFacts factsOf(const Pattern &x) {
 
   // Each dimension steps over everything that the dimensions with smaller strides reach: then no element comes twice.
   // Patterns that are distinct in another way are rare and count as not distinct.
-  std::sort(used.begin(), used.begin() + count, [](const Dim &a, const Dim &b) { return std::abs(int64_t{a.stride}) < std::abs(int64_t{b.stride}); });
+  std::sort(used.begin(), used.begin() + count,
+            [](const Dim &a, const Dim &b) { return std::abs(int64_t{a.stride}) < std::abs(int64_t{b.stride}); });
   __int128 span = 0;
   for (int i = 0; i < count; ++i) {
     const __int128 stride = std::abs(int64_t{used[i].stride});

@@ -40,7 +40,8 @@ Motion scaleMotion(const Motion &a, int64_t by) {
 
 RegisterValue unknownMotion(RegisterValue v, const RegisterValue &a, const RegisterValue &b) {
   for (int i = 0; i < kMaxSummarised; ++i)
-    v.motion[i].kind = a.motion[i].kind == Motion::Fixed && b.motion[i].kind == Motion::Fixed ? Motion::Fixed : Motion::Unknown;
+    v.motion[i].kind =
+        a.motion[i].kind == Motion::Fixed && b.motion[i].kind == Motion::Fixed ? Motion::Fixed : Motion::Unknown;
   return v;
 }
 
@@ -148,15 +149,9 @@ RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b) {
       v = RegisterValue::constant(static_cast<int32_t>(op == RegOp::Or ? a.lo | b.lo : a.lo ^ b.lo));
     v = unknownMotion(v, a, b);
     break;
-  case RegOp::Min:
-    v = unknownMotion(RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi)), a, b);
-    break;
-  case RegOp::Max:
-    v = unknownMotion(RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi)), a, b);
-    break;
-  case RegOp::Other:
-    v = unknownMotion(v, a, b);
-    break;
+  case RegOp::Min: v = unknownMotion(RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi)), a, b); break;
+  case RegOp::Max: v = unknownMotion(RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi)), a, b); break;
+  case RegOp::Other: v = unknownMotion(v, a, b); break;
   }
   v.undefined = a.undefined || b.undefined;
   return wrapped(v);

@@ -5,27 +5,27 @@
 
 namespace glia::flow {
 
-inline constexpr int kMaxSummarised = 3;   // nested loops whose iterations are not all walked
+inline constexpr int kMaxSummarised = 3; // nested loops whose iterations are not all walked
 
 // How a value changes from one iteration of a summarised loop to the next.
 struct Motion {
   enum Kind : uint8_t { Fixed, Affine, Rotating, Unknown } kind = Fixed;
-  int64_t step = 0;      // Affine: per iteration. Rotating: per step of (iteration mod period)
+  int64_t step = 0; // Affine: per iteration. Rotating: per step of (iteration mod period)
   int64_t period = 0;
   friend bool operator==(const Motion &, const Motion &) = default;
 };
 
 struct RegisterValue {
-  int64_t lo = 0, hi = 0;                  // inclusive
-  int64_t modulus = 1, residue = 0;        // value = residue (mod modulus); constants have lo == hi
+  int64_t lo = 0, hi = 0;           // inclusive
+  int64_t modulus = 1, residue = 0; // value = residue (mod modulus); constants have lo == hi
   bool undefined = true;
-  uint64_t source = 0;                     // equal non-zero sources: equal values, whatever they are
+  uint64_t source = 0; // equal non-zero sources: equal values, whatever they are
   std::array<Motion, kMaxSummarised> motion{};
 
   bool isConstant() const { return lo == hi; }
   static RegisterValue constant(int64_t v);
   static RegisterValue range(int64_t lo, int64_t hi);
-  static RegisterValue any();              // any int32, defined
+  static RegisterValue any(); // any int32, defined
 };
 
 // The operations of reg_alu, by name: "add" "subtract" "multiply" "and" "or" "xor" "shift_left" "shift_right" "min" "max".

@@ -48,8 +48,8 @@ void Reporter::keep(std::string_view rule, Diagnostic d) {
   kept.push_back(std::move(d));
 }
 
-void Reporter::fail(std::string_view rule, const InstrRef &at, int slot, std::string what, std::string value, std::string limit,
-                    std::vector<std::string> notes) {
+void Reporter::fail(std::string_view rule, const InstrRef &at, int slot, std::string what, std::string value,
+                    std::string limit, std::vector<std::string> notes) {
   ++total;
   if (!wants(rule) || (lastRule == rule && lastAt == at && lastSlot == slot))
     return;

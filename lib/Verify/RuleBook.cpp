@@ -92,7 +92,8 @@ std::span<const Rule> allRules() {
 
 const Rule *findRule(std::string_view id) {
   const std::span<const Rule> all = allRules();
-  auto it = std::lower_bound(all.begin(), all.end(), id, [](const Rule &r, std::string_view wanted) { return r.id < wanted; });
+  auto it =
+      std::lower_bound(all.begin(), all.end(), id, [](const Rule &r, std::string_view wanted) { return r.id < wanted; });
   return it != all.end() && it->id == id ? &*it : nullptr;
 }
 

@@ -7,14 +7,14 @@
 
 namespace glia::flow {
 
-struct SemaphoreUse {                   // from a scan of the whole program
-  uint32_t producerEngines = 0;         // bit per engine component
+struct SemaphoreUse {           // from a scan of the whole program
+  uint32_t producerEngines = 0; // bit per engine component
   bool dmaProducer = false;
-  uint32_t consumers = 0, waiters = 0;  // bit per engine component
+  uint32_t consumers = 0, waiters = 0; // bit per engine component
   bool single() const { return !dmaProducer && (producerEngines & (producerEngines - 1)) == 0; }
 };
 
-struct Guard {                          // S5: further additions must come after this wait
+struct Guard { // S5: further additions must come after this wait
   uint32_t comp = 0, seq = 0, who = 0;
 };
 
@@ -35,9 +35,10 @@ public:
     if (consume)
       consumer = comp;
     const int64_t needed = wanted + consumed - initial;
-    if (wanted > 0 && needed > 0) {                     // a wait for 0 proves nothing
+    if (wanted > 0 && needed > 0) { // a wait for 0 proves nothing
       if (single) {
-        auto it = std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
+        auto it =
+            std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
         if (it != history.end())
           k.join(it->snapshot);
       } else {
@@ -82,7 +83,8 @@ public:
     int64_t gone = 0;
     if (!consumptions.empty()) {
       const uint32_t known = s.known(consumer);
-      auto it = std::partition_point(consumptions.begin(), consumptions.end(), [known](const auto &c) { return c.first <= known; });
+      auto it = std::partition_point(consumptions.begin(), consumptions.end(),
+                                     [known](const auto &c) { return c.first <= known; });
       gone = it == consumptions.begin() ? 0 : std::prev(it)->second;
     }
     return initial + produced - gone;
@@ -109,11 +111,11 @@ private:
   };
   int64_t initial = 0, produced = 0, consumed = 0;
   bool single = true;
-  std::deque<Update> history;           // S4: totals ascending
-  Knowledge all;                        // S5: what all additions so far stand for
+  std::deque<Update> history; // S4: totals ascending
+  Knowledge all;              // S5: what all additions so far stand for
   std::vector<Guard> guards;
-  uint32_t consumer = 0;                                 // component of the one engine that consumes (S3)
-  std::vector<std::pair<uint32_t, int64_t>> consumptions;   // its instruction, total consumed by then
+  uint32_t consumer = 0;                                  // component of the one engine that consumes (S3)
+  std::vector<std::pair<uint32_t, int64_t>> consumptions; // its instruction, total consumed by then
 };
 
 } // namespace glia::flow

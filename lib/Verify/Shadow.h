@@ -8,15 +8,15 @@
 
 namespace glia::flow {
 
-struct Touch {                    // one access: component and its number there, and who it was
+struct Touch { // one access: component and its number there, and who it was
   uint32_t comp = 0, seq = 0;
-  uint32_t who = 0;               // packed instruction identity, see Walk
+  uint32_t who = 0; // packed instruction identity, see Walk
 };
 
 struct Cell {
-  uint32_t mask = 0;              // partitions of the quadrant
-  int32_t owner = -1;             // allocation that wrote last
-  uint32_t content = 0;           // what is known of the values, index into Contents, 0 = nothing
+  uint32_t mask = 0;    // partitions of the quadrant
+  int32_t owner = -1;   // allocation that wrote last
+  uint32_t content = 0; // what is known of the values, index into Contents, 0 = nothing
   bool written = false, defined = false, matmul = false;
   Touch write;
   std::vector<Touch> reads;       // at most one per component
@@ -44,7 +44,7 @@ public:
         const uint32_t common = cells[k].mask & rest;
         if (!common)
           continue;
-        if (common != cells[k].mask) {            // split: the untouched partitions keep a copy
+        if (common != cells[k].mask) { // split: the untouched partitions keep a copy
           Cell copy = cells[k];
           copy.mask &= ~common;
           cells[k].mask = common;
@@ -94,7 +94,7 @@ private:
     int64_t hi = 0;
     std::vector<Cell> cells;
   };
-  std::map<int64_t, Node> nodes;                  // by first byte; disjoint
+  std::map<int64_t, Node> nodes; // by first byte; disjoint
 
   static void set(Cell &c, const Cell &value) {
     const uint32_t mask = c.mask;
@@ -118,7 +118,7 @@ private:
     auto first = nodes.end();
     int64_t at = lo;
     while (at < hi) {
-      if (it == nodes.end() || it->first > at) {  // a gap
+      if (it == nodes.end() || it->first > at) { // a gap
         const int64_t end = it == nodes.end() ? hi : std::min(hi, it->first);
         it = nodes.emplace_hint(it, at, Node{end, {}});
       } else if (it->second.hi > hi) {

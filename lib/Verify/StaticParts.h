@@ -11,25 +11,23 @@ namespace glia {
 
 // Sums and products of numbers from outside; they stop at a limit far above every real address.
 inline constexpr int64_t kFar = int64_t{1} << 60;
-inline int64_t clampFar(__int128 v) {
-  return v > kFar ? kFar : v < -kFar ? -kFar : static_cast<int64_t>(v);
-}
+inline int64_t clampFar(__int128 v) { return v > kFar ? kFar : v < -kFar ? -kFar : static_cast<int64_t>(v); }
 
-struct PatternFacts {                // computed once per pattern
-  int64_t elements = 0;              // per partition
-  int64_t lo = 0, hi = 0;            // bytes touched, relative to the start: [lo, hi)
+struct PatternFacts {     // computed once per pattern
+  int64_t elements = 0;   // per partition
+  int64_t lo = 0, hi = 0; // bytes touched, relative to the start: [lo, hi)
   uint32_t maxCount = 0;
-  int64_t maxStride = 0, minStride = 0;   // elements, over dimensions of more than one element
-  uint8_t dims = 0;                  // dimensions of more than one element, adjacent ones counted as one
-  bool distinct = true;              // no element twice
-  bool aligned = true;               // registers move the address by whole elements
-  bool movesPartition = false;       // a register is part of the partition address
+  int64_t maxStride = 0, minStride = 0; // elements, over dimensions of more than one element
+  uint8_t dims = 0;                     // dimensions of more than one element, adjacent ones counted as one
+  bool distinct = true;                 // no element twice
+  bool aligned = true;                  // registers move the address by whole elements
+  bool movesPartition = false;          // a register is part of the partition address
 };
 std::vector<PatternFacts> patternFacts(const Program &p);
 
 struct ObjectFacts {
   Space space = Space::Hbm;
-  int64_t bytes = 0;                 // per partition on chip, in all in HBM
+  int64_t bytes = 0; // per partition on chip, in all in HBM
   int64_t byteOffset = 0;
   int64_t partition = 0, partitions = 0;
   bool readOnly = false;
@@ -40,7 +38,8 @@ void checkDeclarations(const Program &p, Reporter &r);
 
 // OperandOverlap.cpp: whether two operands of one memory may share a byte. Exact for the usual patterns, on the safe
 // side for others.
-bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb, int64_t startB);
+bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb,
+                int64_t startB);
 
 // ControlRules.cpp
 void checkLoops(const Program &p, int core, Engine engine, Reporter &r);
@@ -55,8 +54,8 @@ public:
 private:
   const Program &p;
   Reporter &r;
-  std::vector<int8_t> queueOwner;                      // engine that issues to the queue, -1 = none yet
-  std::vector<std::vector<int8_t>> pipeOwner;          // [core][pipe]
+  std::vector<int8_t> queueOwner;             // engine that issues to the queue, -1 = none yet
+  std::vector<std::vector<int8_t>> pipeOwner; // [core][pipe]
 };
 
 // OperandRules.cpp: the rules that every tensor operand obeys, whatever the instruction.
@@ -80,7 +79,9 @@ private:
   std::array<bool, kNumDTypes> typeThere;
   std::array<std::string_view, kNumDTypes> typeFeature;
 
-  const ObjectFacts &object(ObjectRef o) const { return o.kind == ObjectKind::Tensor ? tensors[o.index] : allocations[o.index]; }
+  const ObjectFacts &object(ObjectRef o) const {
+    return o.kind == ObjectKind::Tensor ? tensors[o.index] : allocations[o.index];
+  }
   bool checkOne(const Decoded &d, int slot);
   void checkBounds(const Decoded &d, int slot);
   void checkEngineOperand(const Decoded &d, int slot);

@@ -51,22 +51,23 @@ public:
   void run() {
     for (uint32_t c = 0; c < p.cores; ++c)
       for (int e = 0; e < kNumEngines && !r.full(); ++e)
-        runStream(static_cast<int>(c), static_cast<Engine>(e)), checkLoops(p, static_cast<int>(c), static_cast<Engine>(e), r);
+        runStream(static_cast<int>(c), static_cast<Engine>(e)),
+            checkLoops(p, static_cast<int>(c), static_cast<Engine>(e), r);
   }
 
 private:
   struct Ability {
-    uint8_t engines = 0, lacking = 0;      // may issue; may not on this target
+    uint8_t engines = 0, lacking = 0; // may issue; may not on this target
     bool onTarget = true;
   };
   const Program &p;
   Reporter &r;
   OperandRules operands;
   SyncRules syncs;
-  std::vector<Ability> abilities;          // per opcode
+  std::vector<Ability> abilities; // per opcode
   std::vector<uint32_t> passed = std::vector<uint32_t>(1 << 15);
   Decoded decoded;
-  std::vector<std::set<int32_t>> sets;     // per core: activation sets that are loaded
+  std::vector<std::set<int32_t>> sets; // per core: activation sets that are loaded
   const InstrDef *tableLoad = nullptr;
   int setSlot = -1;
 
@@ -83,7 +84,8 @@ private:
       if (r.full())
         return;
       const Instr &in = s.instrs[i];
-      syncs.checkSyncs(*p.opcodes[in.opcode], {core, engine, i}, {s.syncs.data() + in.sync, size_t{in.numWaits} + in.numUpdates});
+      syncs.checkSyncs(*p.opcodes[in.opcode], {core, engine, i},
+                       {s.syncs.data() + in.sync, size_t{in.numWaits} + in.numUpdates});
       const std::span<const uint32_t> words = wordsOf(i);
       uint64_t hash = in.opcode;
       for (uint32_t w : words)
@@ -101,7 +103,7 @@ private:
 
   void check(const Decoded &d, const Ability &a) {
     syncs.checkQueue(d);
-    if (!mayIssue(d, a))                   // the other rules would only repeat it
+    if (!mayIssue(d, a)) // the other rules would only repeat it
       return;
     const std::vector<OperandInfo> &infos = operands.place(d);
     const bool reached = operands.check(d);
@@ -124,8 +126,10 @@ private:
       for (int i = 0; i < kNumEngines; ++i)
         if (a.engines >> i & 1)
           allowed += (allowed.empty() ? "" : ", ") + std::string(name(static_cast<Engine>(i)));
-      r.fail("ENGINE", d, -1, format("`%s` does not run on the %s engine; it runs on %s", std::string(d.def->name).c_str(),
-                                     std::string(name(d.engine)).c_str(), allowed.c_str()), std::string(name(d.engine)), allowed);
+      r.fail("ENGINE", d, -1,
+             format("`%s` does not run on the %s engine; it runs on %s", std::string(d.def->name).c_str(),
+                    std::string(name(d.engine)).c_str(), allowed.c_str()),
+             std::string(name(d.engine)), allowed);
       return false;
     }
     if (a.lacking >> e & 1) {
@@ -138,16 +142,19 @@ private:
   }
 
   void tellFeature(const Decoded &d, std::string_view feature, const std::string &where) {
-    r.fail("TARGET-FEATURE", d, -1, format("%s does not have `%s`%s (feature %s)", p.target->name.c_str(), std::string(d.def->name).c_str(),
-                                           where.c_str(), std::string(feature).c_str()), "absent", std::string(feature));
+    r.fail("TARGET-FEATURE", d, -1,
+           format("%s does not have `%s`%s (feature %s)", p.target->name.c_str(), std::string(d.def->name).c_str(),
+                  where.c_str(), std::string(feature).c_str()),
+           "absent", std::string(feature));
   }
 
   void countSet(const Decoded &d) {
     std::set<int32_t> &mine = sets[d.core];
     const size_t max = static_cast<size_t>(p.target->maxActivationSets);
     if (mine.insert(d.values[setSlot].integer).second && mine.size() > max)
-      r.fail("ACT-TABLE-COUNT", d, setSlot, format("`%s` is activation set number %zu of core %d, a program loads at most %zu",
-                                                   p.strings[d.values[setSlot].integer].c_str(), mine.size(), d.core, max),
+      r.fail("ACT-TABLE-COUNT", d, setSlot,
+             format("`%s` is activation set number %zu of core %d, a program loads at most %zu",
+                    p.strings[d.values[setSlot].integer].c_str(), mine.size(), d.core, max),
              std::to_string(mine.size()), std::to_string(max));
   }
 };

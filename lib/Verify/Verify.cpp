@@ -9,7 +9,7 @@ VerifyResult verify(const Program &p, const VerifyOptions &options) {
   result.instructions = p.instructionCount();
   Reporter reporter(p, options);
   checkStatic(p, reporter);
-  if (!reporter.broken())                 // the walk relies on what the static rules promise
+  if (!reporter.broken()) // the walk relies on what the static rules promise
     checkFlow(p, options, reporter, result);
   result.diagnostics = reporter.take();
   return result;

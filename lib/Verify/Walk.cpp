@@ -38,7 +38,8 @@ void Walk::scan() {
             u.consumers |= op.kind == SyncKind::WaitGeConsume ? bit : 0;
           } else {
             fail("SYNC-FORM", whoIs(c, static_cast<Engine>(e), i), -1,
-                 "it subtracts from or overwrites semaphore `" + program.semaphores[op.semaphore].name + "` when it completes");
+                 "it subtracts from or overwrites semaphore `" + program.semaphores[op.semaphore].name +
+                     "` when it completes");
           }
         }
         if (def.unit == Unit::Exchange) {
@@ -58,7 +59,8 @@ void Walk::scan() {
     groupMembers[group] = static_cast<int>(who.size());
   for (size_t s = 0; s < uses.size(); ++s)
     if ((uses[s].consumers & (uses[s].consumers - 1)) != 0 || (uses[s].consumers && uses[s].waiters != uses[s].consumers))
-      reporter.failProgram("SYNC-CONSUMER", "semaphore `" + program.semaphores[s].name + "` is consumed by one engine and waited on by another");
+      reporter.failProgram("SYNC-CONSUMER", "semaphore `" + program.semaphores[s].name +
+                                                "` is consumed by one engine and waited on by another");
 
   components = cores * kNumEngines + program.queues.size();
   for (auto &[pipe, comp] : pipeComp)
@@ -109,7 +111,7 @@ void Walk::chooseWalkedLoops() {
       }
     return sum;
   };
-  largestWalkedCount = 8;                           // counts from registers are taken as this, whatever they are
+  largestWalkedCount = 8; // counts from registers are taken as this, whatever they are
   if (total(INT64_MAX) <= kBound) {
     if (!counts.empty())
       largestWalkedCount = std::max(largestWalkedCount, *counts.rbegin());
@@ -129,7 +131,7 @@ void Walk::run() {
     return;
   chooseWalkedLoops();
   bool progress = true;
-  constexpr uint64_t kMostSteps = 20'000'000;       // nested counts from registers can be worse than the estimate
+  constexpr uint64_t kMostSteps = 20'000'000; // nested counts from registers can be worse than the estimate
   uint64_t steps = 0;
   while (progress && !reporter.full()) {
     progress = false;
@@ -140,9 +142,10 @@ void Walk::run() {
           return;
         const size_t size = program.stream(e.core, e.engine).instrs.size();
         if (++steps > kMostSteps && e.pc < size)
-          return reporter.fail("LOOP-FORM", {e.core, e.engine, static_cast<uint32_t>(e.pc)}, -1,
-                               format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
-                               std::to_string(steps), std::to_string(kMostSteps));
+          return reporter.fail(
+              "LOOP-FORM", {e.core, e.engine, static_cast<uint32_t>(e.pc)}, -1,
+              format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
+              std::to_string(steps), std::to_string(kMostSteps));
       }
   }
   const bool ended = std::all_of(engines.begin(), engines.end(), [this](const EngineWalk &e) {
@@ -187,7 +190,7 @@ int64_t Walk::uncertain(const EngineWalk &e, uint32_t semaphore) const {
 }
 
 bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
-  const bool skip = generic(e);          // balanced, so the generic iteration changes nothing (L3)
+  const bool skip = generic(e); // balanced, so the generic iteration changes nothing (L3)
   for (; e.nextWait < d.waits.size(); ++e.nextWait) {
     const SyncOp &op = d.waits[e.nextWait];
     const bool consume = op.kind == SyncKind::WaitGeConsume;
@@ -202,7 +205,7 @@ bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
       continue;
     SemaphoreState &s = semaphores[op.semaphore];
     if (!s.passable(op.value) || (!uncertainRuns.empty() && s.value() - uncertain(e, op.semaphore) < op.value)) {
-      if (!e.loops.empty())              // counted again when the wait is tried again
+      if (!e.loops.empty()) // counted again when the wait is tried again
         for (LoopFrame &f : e.loops)
           if (f.run->summarised && consume)
             f.run->net[op.semaphore] += op.value;
@@ -210,7 +213,8 @@ bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
     }
     if (s.ambiguous(op.value))
       fail("SYNC-AMBIGUOUS", who(d), -1,
-           format("it waits for `%s` >= %d, and additions that sum to %lld may have happened by then: the wait proves none of them",
+           format("it waits for `%s` >= %d, and additions that sum to %lld may have happened by then: the wait proves none "
+                  "of them",
                   program.semaphores[op.semaphore].name.c_str(), op.value, (long long)s.value()),
            format("%lld", (long long)s.value()), std::to_string(op.value));
     s.pass(op.value, consume, e.comp, e.seq + 1, who(d), e.knows);
@@ -236,7 +240,8 @@ void Walk::fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, co
         f.run->semaphoresBefore.emplace(op.semaphore, s.before());
     s.add(op.value, snap);
     if (const int64_t top = s.highest(snap); top > program.target->semaphoreMax)
-      fail("SYNC-RANGE", who(d), -1, format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)top),
+      fail("SYNC-RANGE", who(d), -1,
+           format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)top),
            std::to_string(top), std::to_string(program.target->semaphoreMax));
     for (const LoopFrame &f : loops)
       if (f.run->summarised) {
@@ -252,7 +257,7 @@ bool Walk::step(EngineWalk &e) {
     return false;
   Decoded &d = scratch;
   decode(program, e.core, e.engine, e.pc, d);
-  if (e.maybeUntil && e.pc >= e.maybeUntil) {           // both ways of a branch meet here
+  if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
     for (int r = 0; r < 64; ++r)
       e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
     e.maybeUntil = 0;
@@ -282,8 +287,7 @@ bool Walk::step(EngineWalk &e) {
     if (!stepBarrier(e, d))
       return false;
     break;
-  case Unit::Control:
-    return stepControl(e, d);
+  case Unit::Control: return stepControl(e, d);
   }
   if (!d.updates.empty())
     fireUpdates(e.loops, d, snapshot(e));
@@ -336,18 +340,22 @@ void Walk::meetExchanges(int pipe) {
     both.join(x[0].snapshot);
     both.join(x[1].snapshot);
     const int dst = x[0].d.def->slot("dst"), src = x[0].d.def->slot("src");
-    const Pattern &sent0 = program.patterns[x[0].d.values[src].access.pattern], &got1 = program.patterns[x[1].d.values[dst].access.pattern];
-    const Pattern &sent1 = program.patterns[x[1].d.values[src].access.pattern], &got0 = program.patterns[x[0].d.values[dst].access.pattern];
+    const Pattern &sent0 = program.patterns[x[0].d.values[src].access.pattern],
+                  &got1 = program.patterns[x[1].d.values[dst].access.pattern];
+    const Pattern &sent1 = program.patterns[x[1].d.values[src].access.pattern],
+                  &got0 = program.patterns[x[0].d.values[dst].access.pattern];
     auto same = [](const Pattern &a, const Pattern &b) {
       return a.dtype == b.dtype && a.partitions == b.partitions && a.elementsPerPartition() == b.elementsPerPartition();
     };
     if (!same(sent0, got1) || !same(sent1, got0))
-      fail("SENDRECV-PAIR", who(x[0].d), -1, format("what one core sends on pipe %d has another shape or type than what the other receives", pipe),
-           {}, {}, {"the other: " + reporter.describe(ref(who(x[1].d)))});
+      fail("SENDRECV-PAIR", who(x[0].d), -1,
+           format("what one core sends on pipe %d has another shape or type than what the other receives", pipe), {}, {},
+           {"the other: " + reporter.describe(ref(who(x[1].d)))});
     // Each side is checked with the knowledge of both issuers; what arrives is defined if what was sent is.
     bool defined[2] = {true, true};
     for (int side = 0; side < 2; ++side) {
-      const Issuer issuer{comp, n, who(x[side].d), &engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)], &both};
+      const Issuer issuer{comp, n, who(x[side].d),
+                          &engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)], &both};
       for (const Place &p : x[side].places)
         if (p.slot == src)
           defined[side] = !read(p, issuer, nullptr);
@@ -406,7 +414,8 @@ void Walk::checkTables(EngineWalk &e, const Decoded &d) {
   const int needed = t.activationSet(function);
   if (needed >= 0 && needed != e.residentSet)
     fail("ACT-TABLE-RESIDENT", who(d), fn,
-         format("`%s` needs activation set `%s`, and %s is resident", std::string(function).c_str(), t.activationSets[needed].name.c_str(),
+         format("`%s` needs activation set `%s`, and %s is resident", std::string(function).c_str(),
+                t.activationSets[needed].name.c_str(),
                 e.residentSet >= 0 ? ("`" + t.activationSets[e.residentSet].name + "`").c_str() : "no known set"),
          e.residentSet >= 0 ? t.activationSets[e.residentSet].name : "none", t.activationSets[needed].name);
 }
@@ -427,7 +436,9 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
                            : RegisterValue::range(0, (1 << (8 * sizeOf(t))) - 1);
     uint32_t content = 0;
     v.undefined = generic(e) ? false : read(p, issuer, &content);
-    const std::optional<Content> known = p.space == Space::Hbm ? inputContent(p) : content ? std::optional(contents[content]) : std::nullopt;
+    const std::optional<Content> known = p.space == Space::Hbm ? inputContent(p)
+                                         : content             ? std::optional(contents[content])
+                                                               : std::nullopt;
     if (known && known->lo >= INT32_MIN && known->hi <= INT32_MAX && isInteger(t))
       v.lo = known->lo, v.hi = known->hi;
     if (p.fixed && p.space == Space::Hbm && program.tensors[p.object.index].kind <= TensorKind::Constant &&
@@ -442,11 +453,13 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
-    static constexpr std::string_view kNames[] = {"add", "subtract", "multiply", "and", "or", "xor", "shift_left", "shift_right", "min", "max"};
+    static constexpr std::string_view kNames[] = {"add", "subtract",   "multiply",    "and", "or",
+                                                  "xor", "shift_left", "shift_right", "min", "max"};
     const int op = d.def->slot("op");
     const std::string_view opName = d.def->slots[op].names->names[d.values[op].integer];
     const auto *it = std::find(std::begin(kNames), std::end(kNames), opName);
-    e.regs[d.values[d.def->slot("dst")].integer] = apply(static_cast<RegOp>(it - std::begin(kNames)), operand("a"), operand("b"));
+    e.regs[d.values[d.def->slot("dst")].integer] =
+        apply(static_cast<RegOp>(it - std::begin(kNames)), operand("a"), operand("b"));
   }
 }
 
@@ -489,7 +502,8 @@ void Walk::reportBlocked() {
       continue;
     const SyncOp &op = d.waits[e.nextWait];
     const std::string &semaphore = program.semaphores[op.semaphore].name;
-    const std::string line = format("waits for `%s` >= %d, which stays at %lld", semaphore.c_str(), op.value, (long long)semaphores[op.semaphore].value());
+    const std::string line = format("waits for `%s` >= %d, which stays at %lld", semaphore.c_str(), op.value,
+                                    (long long)semaphores[op.semaphore].value());
     notes.push_back(at + " " + line);
     if (first == UINT32_MAX) {
       first = who(d);
@@ -522,8 +536,10 @@ void Walk::checkOutputs() {
     if (firstBad < 0)
       firstBad = at;
     reporter.failProgram("OUTPUT-UNWRITTEN",
-                         format("%lld of the %lld bytes of output `%s` are not certain to be written with defined values, the first at byte %lld",
-                                (long long)(tensor.bytes() - good), (long long)tensor.bytes(), tensor.name.c_str(), (long long)firstBad),
+                         format("%lld of the %lld bytes of output `%s` are not certain to be written with defined values, "
+                                "the first at byte %lld",
+                                (long long)(tensor.bytes() - good), (long long)tensor.bytes(), tensor.name.c_str(),
+                                (long long)firstBad),
                          std::to_string(good), std::to_string(tensor.bytes()));
   }
 }

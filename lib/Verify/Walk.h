@@ -31,29 +31,29 @@ struct Place {
   ObjectRef object;
   Space space = Space::Sbuf;
   int core = 0;
-  RegisterValue start;             // absolute byte in the partition or tensor
-  RegisterValue partition;         // absolute first partition
-  int partitions = 0;              // HBM: 0
-  bool fixed = true;               // the address is one number: `runs` is exact
-  bool partly = false;             // rows may be skipped: not all of it need be written
-  std::vector<ByteRun> runs;       // what may be touched
-  int firstPartition = 0, lastPartition = 0;   // [first, last): what may be touched
+  RegisterValue start;                       // absolute byte in the partition or tensor
+  RegisterValue partition;                   // absolute first partition
+  int partitions = 0;                        // HBM: 0
+  bool fixed = true;                         // the address is one number: `runs` is exact
+  bool partly = false;                       // rows may be skipped: not all of it need be written
+  std::vector<ByteRun> runs;                 // what may be touched
+  int firstPartition = 0, lastPartition = 0; // [first, last): what may be touched
 };
 
 // An access inside a summarised loop, kept for the check at its end.
 struct LoopAccess {
-  ByteMap *map = nullptr;          // the memory (quadrant 0 stands for all of it)
+  ByteMap *map = nullptr; // the memory (quadrant 0 stands for all of it)
   ObjectRef object;
   uint32_t comp = 0, who = 0;
   int slot = 0;
   bool write = false;
   Motion byteMotion, partitionMotion;
-  int64_t lo = 0, hi = 0;          // hull in the last walked iteration
-  uint32_t earlySeq = 0;           // number of this access in iteration 1
-  Snapshot lateKnowledge;          // what its issuer knew when it first did this in the last walked iteration
+  int64_t lo = 0, hi = 0; // hull in the last walked iteration
+  uint32_t earlySeq = 0;  // number of this access in iteration 1
+  Snapshot lateKnowledge; // what its issuer knew when it first did this in the last walked iteration
 };
 
-struct LoggedWrite {               // undone when a loop that may not run is left
+struct LoggedWrite { // undone when a loop that may not run is left
   ByteMap *map;
   int64_t lo, hi;
   uint32_t mask;
@@ -66,27 +66,27 @@ struct LoopRun {
   int members = 1, entered = 0, exited = 0;
   RegisterValue count;
   bool summarised = false;
-  int depth = 0;                   // among summarised loops, outermost 0
-  int64_t walked = 0;              // iterations that are walked one by one
-  uint32_t firstWho = 0;           // who entered first, for messages
-  std::shared_ptr<LoopRun> outer;  // the summarised loop around it, if any
-  std::map<uint32_t, int64_t> net; // semaphore: additions minus consumption, over the walked iterations
-  std::map<uint32_t, bool> plainWaits, produced;       // semaphores waited on without consuming / added to, in the loop
-  std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses;   // by who, slot, component
+  int depth = 0;                                 // among summarised loops, outermost 0
+  int64_t walked = 0;                            // iterations that are walked one by one
+  uint32_t firstWho = 0;                         // who entered first, for messages
+  std::shared_ptr<LoopRun> outer;                // the summarised loop around it, if any
+  std::map<uint32_t, int64_t> net;               // semaphore: additions minus consumption, over the walked iterations
+  std::map<uint32_t, bool> plainWaits, produced; // semaphores waited on without consuming / added to, in the loop
+  std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses; // by who, slot, component
   std::vector<LoggedWrite> writes;
   std::map<uint32_t, SemaphoreState::Before> semaphoresBefore;
 };
 
 struct LoopFrame {
-  uint32_t begin = 0, end = 0;     // instruction indices of loop and end_loop
+  uint32_t begin = 0, end = 0; // instruction indices of loop and end_loop
   int iv = 0;
   int64_t iteration = 0;
-  bool generic = false;            // the iteration that stands for all that are not walked
+  bool generic = false; // the iteration that stands for all that are not walked
   std::shared_ptr<LoopRun> run;
   std::shared_ptr<const Clock> knowledgeBefore;
   std::bitset<kLanes> accumulatorBefore;
-  std::bitset<64> undefinedBefore;           // registers
-  int residentBefore = -1;                   // activation set
+  std::bitset<64> undefinedBefore; // registers
+  int residentBefore = -1;         // activation set
 };
 
 struct EngineWalk {
@@ -95,16 +95,16 @@ struct EngineWalk {
   uint32_t comp = 0;
   uint32_t pc = 0, seq = 0;
   size_t nextWait = 0;
-  bool arrived = false;            // at a barrier, or at the exit of a loop, waiting for the others
+  bool arrived = false; // at a barrier, or at the exit of a loop, waiting for the others
   Knowledge knows;
   std::array<RegisterValue, 64> regs{};
   std::vector<LoopFrame> loops;
   std::map<std::string, uint32_t> loopEntries, barriers;
-  uint32_t maybeUntil = 0;         // instructions before this one may have been skipped by a branch
+  uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;
-  std::bitset<kLanes> accumulator;       // lanes whose register is defined
-  uint32_t lastSbuf = 0, lastPsum = 0;   // number of the last instruction that touched it (M1, M2)
+  std::bitset<kLanes> accumulator;     // lanes whose register is defined
+  uint32_t lastSbuf = 0, lastPsum = 0; // number of the last instruction that touched it (M1, M2)
   uint32_t lastSbufWho = 0, lastPsumWho = 0;
 };
 
@@ -118,25 +118,32 @@ private:
   const VerifyOptions &options;
   Reporter &reporter;
   VerifyResult &result;
-  const bool serialSbuf, serialPsum, anyWriter;              // M1, M2, and who may write what a matmul adds to
-  std::vector<EngineWalk> engines;            // core * kNumEngines + engine
+  const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
+  std::vector<EngineWalk> engines;              // core * kNumEngines + engine
   std::vector<SemaphoreState> semaphores;
   std::vector<SemaphoreUse> uses;
   std::vector<uint32_t> queueSeq;
   std::map<int, uint32_t> pipeComp, pipeSeq;
   size_t components = 0;
-  std::vector<std::array<std::array<ByteMap, 4>, 2>> chip;   // [core][SBUF, PSUM][quadrant]
-  std::vector<std::vector<ByteMap>> hbm;                     // [tensor][core, or 0 if shared]
-  std::vector<Content> contents{Content{}};                  // index 0: nothing known
+  std::vector<std::array<std::array<ByteMap, 4>, 2>> chip; // [core][SBUF, PSUM][quadrant]
+  std::vector<std::vector<ByteMap>> hbm;                   // [tensor][core, or 0 if shared]
+  std::vector<Content> contents{Content{}};                // index 0: nothing known
   std::map<std::string, int> groupMembers;
   std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> groupRuns;
-  std::vector<std::shared_ptr<LoopRun>> uncertainRuns;       // entered, not left by all, and may not run at all
+  std::vector<std::shared_ptr<LoopRun>> uncertainRuns; // entered, not left by all, and may not run at all
   int64_t largestWalkedCount = 0;
-  struct BarrierMeet { std::vector<std::pair<int, Snapshot>> arrived; };   // core, what it knew
+  struct BarrierMeet {
+    std::vector<std::pair<int, Snapshot>> arrived;
+  }; // core, what it knew
   std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
-  struct PendingExchange { Decoded d; std::vector<Place> places; Snapshot snapshot; std::vector<LoopFrame> loops; };
+  struct PendingExchange {
+    Decoded d;
+    std::vector<Place> places;
+    Snapshot snapshot;
+    std::vector<LoopFrame> loops;
+  };
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
-  std::map<std::tuple<uint32_t, int>, size_t> verdicts;      // (who, slot) -> index in result.dynamicAccesses
+  std::map<std::tuple<uint32_t, int>, size_t> verdicts; // (who, slot) -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
   std::vector<ByteRun> runBuffer;
   Decoded scratch;
@@ -165,21 +172,24 @@ private:
   static uint32_t whoIs(int core, Engine e, uint32_t index) {
     return static_cast<uint32_t>(core) << 31 | static_cast<uint32_t>(e) << 28 | index;
   }
-  InstrRef ref(uint32_t who) const { return {static_cast<int>(who >> 31), static_cast<Engine>(who >> 28 & 7), who & 0xFFFFFFFu}; }
+  InstrRef ref(uint32_t who) const {
+    return {static_cast<int>(who >> 31), static_cast<Engine>(who >> 28 & 7), who & 0xFFFFFFFu};
+  }
   void fail(std::string_view rule, uint32_t who, int slot, std::string what, std::string value = {}, std::string limit = {},
             std::vector<std::string> notes = {});
 
   // WalkAddress.cpp and WalkAccess.cpp
-  struct Issuer {                              // who makes an access, as the shadow records it
+  struct Issuer { // who makes an access, as the shadow records it
     uint32_t comp, seq, who;
-    const EngineWalk *engine;                  // whose knowledge orders it
+    const EngineWalk *engine; // whose knowledge orders it
     const Knowledge *knows;
   };
   Place resolve(const EngineWalk &e, const Decoded &d, int slot);
   void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);
-  void write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
+  void write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul,
+             uint32_t content);
   void checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places);
   void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);

@@ -19,9 +19,11 @@ ByteMap *Walk::mapOf(const Place &p, int quadrant) {
 void Walk::race(const Place &p, const Issuer &by, const Touch &other, const char *mine, const char *theirs) {
   const InstrRef o = ref(other.who);
   fail("RACE", by.who, p.slot,
-       format("it %s `%s` while another instruction may still be %s it", mine, program.objectName(p.object).c_str(), theirs), {}, {},
+       format("it %s `%s` while another instruction may still be %s it", mine, program.objectName(p.object).c_str(), theirs),
+       {}, {},
        {"the other: " + reporter.describe(o), "nothing orders the two: they can happen in either order",
-        format("to see the other order: glia run --strict --hold core%d.%s#%u", o.core, std::string(name(o.engine)).c_str(), o.index)});
+        format("to see the other order: glia run --strict --hold core%d.%s#%u", o.core, std::string(name(o.engine)).c_str(),
+               o.index)});
 }
 
 static bool ordered(const Touch &t, uint32_t comp, uint32_t seq, const EngineWalk *e, const Knowledge *k) {
@@ -93,10 +95,12 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   return undefined;
 }
 
-void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
+void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issuer &by, bool defined, bool maybe,
+                 bool matmul, uint32_t content) {
   const bool output = p.space == Space::Hbm && program.tensors[p.object.index].kind == TensorKind::Output;
   if (output && !defined)
-    fail("UNDEFINED-OUTPUT", by.who, p.slot, format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
+    fail("UNDEFINED-OUTPUT", by.who, p.slot,
+         format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
   Cell value;
   value.owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(p.object.index);
   value.written = true;
@@ -108,7 +112,8 @@ void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issu
   // A write in a loop that may run less often than it is walked is undone, as far as definedness goes, when it is left.
   LoopRun *undo = nullptr;
   for (const LoopFrame &f : loops)
-    if (f.run->summarised && !undo && f.run->count.lo < f.run->walked && f.iteration >= std::max<int64_t>(f.run->count.lo, 0))
+    if (f.run->summarised && !undo && f.run->count.lo < f.run->walked &&
+        f.iteration >= std::max<int64_t>(f.run->count.lo, 0))
       undo = f.run.get();
 
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
@@ -127,7 +132,7 @@ void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issu
       allMatmul &= c.matmul;
       if (!maybe && !undo)
         return;
-      if (undo) {                              // if the loop does not run, the accesses before it are the last ones
+      if (undo) { // if the loop does not run, the accesses before it are the last ones
         if (c.written)
           keepLatest(c.olderWrites, c.write);
       } else {
@@ -154,8 +159,9 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
   auto check = [&](Engine other, uint32_t EngineWalk::*last, uint32_t EngineWalk::*lastWho, const char *memory) {
     const EngineWalk &o = engines[e.core * kNumEngines + static_cast<int>(other)];
     if (o.*last && !e.knows.knows(o.comp, o.*last))
-      fail("ENGINE-SERIAL", who(d), -1, format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once", memory,
-                                               std::string(name(other)).c_str()),
+      fail("ENGINE-SERIAL", who(d), -1,
+           format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once",
+                  memory, std::string(name(other)).c_str()),
            {}, {}, {"the other: " + reporter.describe(ref(o.*lastWho))});
   };
   if (sbuf && serialSbuf) {
@@ -213,7 +219,7 @@ static bool accumulateLanes(EngineWalk &e, const Decoded &d, const std::vector<P
     if (p.slot == data)
       for (int lane = std::max(p.firstPartition, 0); lane < std::min(p.lastPartition, kLanes); ++lane) {
         const bool before = e.accumulator[lane], after = accumulatorDefined(cmd, e.engine, before, defined, defined);
-        const bool unsure = e.maybeUntil || !p.fixed;        // this lane may also be left as it was
+        const bool unsure = e.maybeUntil || !p.fixed; // this lane may also be left as it was
         e.accumulator[lane] = unsure ? before && after : after;
         all &= e.accumulator[lane];
       }
@@ -237,7 +243,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
   else
     checkGather(e, d, places);
   if (generic(e))
-    return;                                     // addresses are checked; the bytes were, in the walked iterations
+    return; // addresses are checked; the bytes were, in the walked iterations
 
   const bool accumulates = !d.def->accumulateFlag.empty() && d.values[d.def->slot(d.def->accumulateFlag)].integer;
   std::optional<Content> source;
@@ -272,11 +278,14 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       bool notMatmul = false;
       const bool any = anyWriter;
       forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-        map.visit(lo, hi, mask, [&](Cell &c) { notMatmul |= !(c.written && (any || c.matmul) && c.owner == static_cast<int32_t>(p.object.index)); });
+        map.visit(lo, hi, mask, [&](Cell &c) {
+          notMatmul |= !(c.written && (any || c.matmul) && c.owner == static_cast<int32_t>(p.object.index));
+        });
       });
-      if (notMatmul && d.def->flow == Flow::Matmul)       // a computing transfer adds to anything that is defined
-        fail("PSUM-ACCUMULATE", by.who, p.slot, format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
-                                                       any ? "were never written" : "no matmul of this allocation wrote last"));
+      if (notMatmul && d.def->flow == Flow::Matmul) // a computing transfer adds to anything that is defined
+        fail("PSUM-ACCUMULATE", by.who, p.slot,
+             format("it accumulates onto bytes of `%s` that %s", program.objectName(p.object).c_str(),
+                    any ? "were never written" : "no matmul of this allocation wrote last"));
       bad |= read(p, by, nullptr);
     }
     if (!content && slot.name == "dst" && !bad) {
@@ -284,7 +293,8 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       content = keepContent(c);
     }
     const bool maybe = e.maybeUntil || !p.fixed || p.partly;
-    write(e.loops, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute, slot.name == "dst" ? content : 0);
+    write(e.loops, p, by, !bad, maybe, e.engine == Engine::Tensor && d.def->unit == Unit::Compute,
+          slot.name == "dst" ? content : 0);
     logAccess(e, p, by, true);
   }
 }

@@ -34,8 +34,9 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
     const DynamicTerm &t = p.pattern->dynamic[i];
     const RegisterValue &r = e.regs[t.reg];
     if (r.undefined)
-      fail("UNDEFINED-ADDRESS", who(d), slot, format("the address of `%s` uses register r%d, which holds an undefined value",
-                                                     program.objectName(a.object).c_str(), t.reg));
+      fail("UNDEFINED-ADDRESS", who(d), slot,
+           format("the address of `%s` uses register r%d, which holds an undefined value",
+                  program.objectName(a.object).c_str(), t.reg));
     RegisterValue &to = t.partition ? p.partition : p.start;
     to = add(to, scaled(r, t.scale));
   }
@@ -44,25 +45,29 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   p.fixed = p.start.isConstant() && p.partition.isConstant();
   if (p.pattern->numDynamic) {
     const bool bytesInside = p.start.lo + ext.lo >= objectLo && p.start.hi + ext.hi <= objectHi;
-    const bool partitionsInside = !p.partitions || (p.partition.lo >= objectFirst && p.partition.hi + p.partitions <= objectLast);
-    const std::string range = bytesInside && partitionsInside
-                                  ? std::string()
-                                  : format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
+    const bool partitionsInside =
+        !p.partitions || (p.partition.lo >= objectFirst && p.partition.hi + p.partitions <= objectLast);
+    const std::string range =
+        bytesInside && partitionsInside
+            ? std::string()
+            : format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
     if (bytesInside && partitionsInside) {
       verdict(d, slot, Proof::Proved, "inside the object for every value of the register");
     } else if (d.def->unit == Unit::Dma) {
       verdict(d, slot, Proof::MayTrap, range + " of an object of " + std::to_string(objectHi - objectLo));
       if (options.requireProved)
-        fail("DYNAMIC-UNPROVED", who(d), slot, format("the register-addressed access to `%s` can cover %s of %lld and may trap",
-                                                      program.objectName(a.object).c_str(), range.c_str(), (long long)(objectHi - objectLo)),
+        fail("DYNAMIC-UNPROVED", who(d), slot,
+             format("the register-addressed access to `%s` can cover %s of %lld and may trap",
+                    program.objectName(a.object).c_str(), range.c_str(), (long long)(objectHi - objectLo)),
              range, format("0 to %lld", (long long)(objectHi - objectLo)));
     } else {
       fail("OPERAND-BOUNDS", who(d), slot,
-           partitionsInside ? format("`%s` is addressed at %s, and the object holds %lld to %lld", program.objectName(a.object).c_str(),
-                                     range.c_str(), (long long)objectLo, (long long)objectHi)
-                            : format("`%s` is addressed at partitions %lld to %lld, and the object holds %d to %d",
-                                     program.objectName(a.object).c_str(), (long long)p.partition.lo,
-                                     (long long)(p.partition.hi + p.partitions), objectFirst, objectLast),
+           partitionsInside
+               ? format("`%s` is addressed at %s, and the object holds %lld to %lld", program.objectName(a.object).c_str(),
+                        range.c_str(), (long long)objectLo, (long long)objectHi)
+               : format("`%s` is addressed at partitions %lld to %lld, and the object holds %d to %d",
+                        program.objectName(a.object).c_str(), (long long)p.partition.lo,
+                        (long long)(p.partition.hi + p.partitions), objectFirst, objectLast),
            range, format("%lld to %lld", (long long)objectLo, (long long)objectHi));
     }
     if (p.partitions && d.def->unit != Unit::Dma) {
@@ -71,14 +76,15 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
                                                     : p.partition.modulus % step == 0 && p.partition.residue % step == 0;
       if (!aligned)
         fail("PARTITION-START", who(d), slot,
-             format("`%s` starts at a partition that a register gives (%lld to %lld, %lld modulo %lld), and an operand of %d partitions starts at a multiple of %lld",
+             format("`%s` starts at a partition that a register gives (%lld to %lld, %lld modulo %lld), and an operand of "
+                    "%d partitions starts at a multiple of %lld",
                     program.objectName(a.object).c_str(), (long long)p.partition.lo, (long long)p.partition.hi,
                     (long long)p.partition.residue, (long long)p.partition.modulus, p.partitions, (long long)step));
     }
   }
   if (a.object.kind == ObjectKind::Tensor && program.tensors[a.object.index].kind != TensorKind::Output &&
       program.tensors[a.object.index].kind != TensorKind::Scratch) {
-    p.runs.assign(1, {p.start.lo + ext.lo, p.start.hi + ext.hi});   // nobody writes it: the hull will do
+    p.runs.assign(1, {p.start.lo + ext.lo, p.start.hi + ext.hi}); // nobody writes it: the hull will do
   } else if (p.fixed) {
     p.fixed = footprint(*p.pattern, p.start.lo, p.runs);
     p.firstPartition = static_cast<int>(p.partition.lo);
@@ -132,7 +138,8 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     uint32_t content = 0;
     const bool unknown = !generic(e) && read(*index, by, &content);
     if (unknown)
-      fail("UNDEFINED-ADDRESS", by.who, index->slot, format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
+      fail("UNDEFINED-ADDRESS", by.who, index->slot,
+           format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
     undefined |= unknown;
     if (!generic(e))
       logAccess(e, *index, by, false);
@@ -140,7 +147,8 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     const int strideSlot = d.def->slot("index_stride"), oobSlot = d.def->slot("oob");
     const int64_t size = sizeOf(data->pattern->dtype);
     const bool skip = oobSlot >= 0 && d.def->slots[oobSlot].names->names[d.values[oobSlot].integer] == "skip";
-    const IndexedRows rows = indexedRows(*data->pattern, index->pattern->elements(), strideSlot >= 0 ? d.values[strideSlot].integer : 0);
+    const IndexedRows rows =
+        indexedRows(*data->pattern, index->pattern->elements(), strideSlot >= 0 ? d.values[strideSlot].integer : 0);
     const int64_t stride = rows.stride * size;
     const ByteRun row{rows.low * size, rows.high * size};
     const int64_t bytes = program.tensors[data->object.index].bytes();
@@ -151,20 +159,23 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     }
     const bool inside = known && data->start.isConstant() && lo >= 0 && hi <= bytes;
     if (inside)
-      verdict(d, data->slot, Proof::Proved, format("indices are in %lld to %lld", (long long)known->lo, (long long)known->hi));
+      verdict(d, data->slot, Proof::Proved,
+              format("indices are in %lld to %lld", (long long)known->lo, (long long)known->hi));
     else if (skip)
       verdict(d, data->slot, Proof::Skips, "rows out of range are skipped");
     else
-      verdict(d, data->slot, Proof::MayTrap, known ? format("indices are in %lld to %lld, outside the tensor", (long long)known->lo, (long long)known->hi)
-                                                   : "nothing is known of the indices");
+      verdict(d, data->slot, Proof::MayTrap,
+              known ? format("indices are in %lld to %lld, outside the tensor", (long long)known->lo, (long long)known->hi)
+                    : "nothing is known of the indices");
     if (!inside && !skip && options.requireProved)
       fail("DYNAMIC-UNPROVED", by.who, data->slot,
-           format("the rows of `%s` that the indices of `%s` select are not proved to be inside it", program.objectName(data->object).c_str(),
-                  program.objectName(index->object).c_str()));
+           format("the rows of `%s` that the indices of `%s` select are not proved to be inside it",
+                  program.objectName(data->object).c_str(), program.objectName(index->object).c_str()));
     const bool apart = known && known->distinct && std::abs(stride) >= row.hi - row.lo;
     if (isWritten(d.def->slots[data->slot].kind) && !apart && !generic(e))
-      fail("SCATTER-UNIQUE", by.who, index->slot, format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
-                                                         program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
+      fail("SCATTER-UNIQUE", by.who, index->slot,
+           format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
+                  program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
     if (!inside && skip)
       for (Place &p : places)
         p.partly = true;
@@ -202,8 +213,9 @@ void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<
             content ? format("indices are in %lld to %lld", (long long)contents[content].lo, (long long)contents[content].hi)
                     : "nothing is known of the indices");
     if (!inside && options.requireProved)
-      fail("DYNAMIC-UNPROVED", who(d), dataSlot, format("the indices in `%s` are not proved to be below %lld", program.objectName(p.object).c_str(),
-                                                        (long long)(elements - run + 1)));
+      fail("DYNAMIC-UNPROVED", who(d), dataSlot,
+           format("the indices in `%s` are not proved to be below %lld", program.objectName(p.object).c_str(),
+                  (long long)(elements - run + 1)));
   }
 }
 
@@ -215,22 +227,26 @@ void Walk::checkOverlap(const Decoded &d, const std::vector<Place> &places) {
     for (const Place &o : places) {
       const bool otherWritten = isWritten(d.def->slots[o.slot].kind);
       const Pattern &x = *w.pattern, &y = *o.pattern;
-      if (o.slot == w.slot || (otherWritten && o.slot < w.slot) || w.space != o.space || (w.space == Space::Hbm && w.object != o.object) ||
-          (x.numDynamic == y.numDynamic && std::equal(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, y.dynamic.begin())))
+      if (o.slot == w.slot || (otherWritten && o.slot < w.slot) || w.space != o.space ||
+          (w.space == Space::Hbm && w.object != o.object) ||
+          (x.numDynamic == y.numDynamic &&
+           std::equal(x.dynamic.begin(), x.dynamic.begin() + x.numDynamic, y.dynamic.begin())))
         continue;
       if (w.space != Space::Hbm && (w.lastPartition <= o.firstPartition || o.lastPartition <= w.firstPartition))
         continue;
-      const bool same = w.fixed && o.fixed && w.start.lo == o.start.lo && w.partition.lo == o.partition.lo && x.dtype == y.dtype &&
-                        x.partitions == y.partitions && x.rank == y.rank && std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
+      const bool same = w.fixed && o.fixed && w.start.lo == o.start.lo && w.partition.lo == o.partition.lo &&
+                        x.dtype == y.dtype && x.partitions == y.partitions && x.rank == y.rank &&
+                        std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
       if (same && !otherWritten)
         continue;
       bool overlap = same;
       for (size_t i = 0, k = 0; i < w.runs.size() && k < o.runs.size() && !overlap; w.runs[i].hi < o.runs[k].hi ? ++i : ++k)
         overlap = w.runs[i].lo < o.runs[k].hi && o.runs[k].lo < w.runs[i].hi;
       if (overlap)
-        fail("OPERAND-OVERLAP", who(d), w.slot, format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
-                                                       program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),
-                                                       program.objectName(o.object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));
+        fail("OPERAND-OVERLAP", who(d), w.slot,
+             format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
+                    program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),
+                    program.objectName(o.object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));
     }
   }
 }

@@ -39,7 +39,8 @@ static bool sameCount(const RegisterValue &a, const RegisterValue &b) {
 
 bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   const Value &countValue = d.values[d.def->slot("count")];
-  const RegisterValue count = countValue.kind == Value::Register ? e.regs[countValue.integer] : RegisterValue::constant(countValue.integer);
+  const RegisterValue count =
+      countValue.kind == Value::Register ? e.regs[countValue.integer] : RegisterValue::constant(countValue.integer);
   const uint32_t end = static_cast<uint32_t>(d.values[d.def->slot("end")].integer);
   const std::string group = program.strings[d.values[d.def->slot("group")].integer];
   const bool skip = generic(e);
@@ -69,8 +70,9 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
       run->count = count;
       run->firstWho = who(d);
     } else if (!sameCount(run->count, count)) {
-      fail("LOOP-GROUP", who(d), -1, "its trip count does not come from the same source as that of the other engines of group `" + group + "`",
-           {}, {}, {"the other: " + reporter.describe(ref(run->firstWho))});
+      fail("LOOP-GROUP", who(d), -1,
+           "its trip count does not come from the same source as that of the other engines of group `" + group + "`", {}, {},
+           {"the other: " + reporter.describe(ref(run->firstWho))});
     }
     f.run = run;
     if (++f.run->entered == f.run->members)
@@ -80,7 +82,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     f.run->count = count;
     f.run->firstWho = who(d);
     if (group.empty() && !walkAll && bodySynchronises(e.core, e.engine, d.index, end))
-      fail("LOOP-GROUP", who(d), -1, "its body uses semaphores or barriers, its iterations are not all walked, and it names no group");
+      fail("LOOP-GROUP", who(d), -1,
+           "its body uses semaphores or barriers, its iterations are not all walked, and it names no group");
   }
   int depth = 0;
   for (const LoopFrame &outer : e.loops)
@@ -92,10 +95,11 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     largest = std::max<int64_t>(largest, s.initial);
   const int64_t enough = std::clamp<int64_t>(2 * largest + 4, 6, 20);
   f.run->walked = walkAll ? std::max<int64_t>(count.lo, 0) : std::min(enough, std::max<int64_t>(count.hi, 0));
-  if (skip && walkAll)                               // inside a generic iteration: first, and one for all
+  if (skip && walkAll) // inside a generic iteration: first, and one for all
     f.run->walked = std::min<int64_t>(f.run->walked, 1);
   if (f.run->summarised && depth >= kMaxSummarised)
-    fail("LOOP-FORM", who(d), -1, format("more than %d loops whose iterations are not all walked are nested", kMaxSummarised));
+    fail("LOOP-FORM", who(d), -1,
+         format("more than %d loops whose iterations are not all walked are nested", kMaxSummarised));
   if (f.run->summarised && !skip && count.lo < f.run->walked &&
       std::find(uncertainRuns.begin(), uncertainRuns.end(), f.run) == uncertainRuns.end()) {
     for (const LoopFrame &outer : e.loops)
@@ -117,7 +121,7 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
   }
   if (f.generic || f.run->summarised)
     for (int reg : registersWritten(e.core, e.engine, f.begin + 1, f.end)) {
-      RegisterValue &r = e.regs[reg];              // holds what an earlier iteration left
+      RegisterValue &r = e.regs[reg]; // holds what an earlier iteration left
       if (f.generic) {
         const bool undefined = r.undefined;
         r = RegisterValue::any();
@@ -153,7 +157,7 @@ void Walk::nextIteration(EngineWalk &e) {
   f.generic = false;
   if (++f.run->exited == f.run->members)
     finishRun(*f.run);
-  e.arrived = true;                                  // until the others have left too
+  e.arrived = true; // until the others have left too
   e.pc = f.end;
 }
 
@@ -174,7 +178,7 @@ void Walk::leaveLoop(EngineWalk &e) {
   e.loops.pop_back();
   e.arrived = false;
   if (f.run->summarised && f.run->count.lo < f.run->walked) {
-    e.knows.replace(f.knowledgeBefore);              // the loop may not have run: what it taught is not certain
+    e.knows.replace(f.knowledgeBefore); // the loop may not have run: what it taught is not certain
     e.accumulator &= f.accumulatorBefore;
   }
   const bool walkedAll = !f.run->summarised && !generic(e);
@@ -188,7 +192,7 @@ void Walk::leaveLoop(EngineWalk &e) {
         m.kind = Motion::Unknown;
     }
     if (f.run->count.lo < f.run->walked && e.residentSet != f.residentBefore)
-      e.residentSet = -2;                            // not known
+      e.residentSet = -2; // not known
   }
   e.pc = f.end + 1;
 }
@@ -199,13 +203,15 @@ void Walk::finishRun(LoopRun &run) {
   for (const auto &[semaphore, net] : run.net)
     if (net != 0)
       fail("LOOP-BALANCE", run.firstWho, -1,
-           format("the iterations of %s add to semaphore `%s` %lld more than they consume", run.group.empty() ? "this loop" : ("group `" + run.group + "`").c_str(),
+           format("the iterations of %s add to semaphore `%s` %lld more than they consume",
+                  run.group.empty() ? "this loop" : ("group `" + run.group + "`").c_str(),
                   program.semaphores[semaphore].name.c_str(), (long long)net),
            std::to_string(net), "0");
   for (const auto &[semaphore, yes] : run.plainWaits)
     if (run.produced.count(semaphore))
       fail("LOOP-BALANCE", run.firstWho, -1,
-           "semaphore `" + program.semaphores[semaphore].name + "` is added to in the loop and waited on there without consuming");
+           "semaphore `" + program.semaphores[semaphore].name +
+               "` is added to in the loop and waited on there without consuming");
   checkLoopOrder(run);
   const bool certain = run.count.lo >= run.walked;
   if (certain)
@@ -258,8 +264,9 @@ void Walk::checkLoopOrder(LoopRun &run) {
         if (apart || disjoint)
           continue;
         fail("LOOP-ORDER", b.who, b.slot,
-             sameMotion ? "in later iterations nothing orders it after another access to the same memory"
-                        : "it moves through memory differently from another access to the same memory, iteration by iteration",
+             sameMotion
+                 ? "in later iterations nothing orders it after another access to the same memory"
+                 : "it moves through memory differently from another access to the same memory, iteration by iteration",
              {}, {}, {"the other: " + reporter.describe(ref(a.who))});
       }
 }
@@ -284,8 +291,8 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   for (uint32_t i = d.index + 1; i < target && i < s.instrs.size(); ++i) {
     const Unit u = program.opcodes[s.instrs[i].opcode]->unit;
     if (s.instrs[i].numWaits || s.instrs[i].numUpdates || (u != Unit::Compute && u != Unit::Register)) {
-      fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {}, {},
-           {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, i))});
+      fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {},
+           {}, {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, i))});
       break;
     }
   }

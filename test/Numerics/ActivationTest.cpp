@@ -29,7 +29,7 @@ Real siluDx(Real x) { return sigmoid(x) * (1 + x * sigmoid(-x)); }
 
 struct Case {
   const char *name;
-  float low, high;            // the documented range, cut where the function no longer changes
+  float low, high; // the documented range, cut where the function no longer changes
   Real (*function)(Real);
 };
 const Case kCases[] = {
@@ -37,8 +37,7 @@ const Case kCases[] = {
     {"sigmoid", -120, 120, sigmoid},
     {"gelu", -20, 1e30f, [](Real x) { return x * cdf(x); }},
     {"gelu_dx", -20, 20, [](Real x) { return cdf(x) + x * phi(x); }},
-    {"gelu_apprx_tanh", -20, 1e30f,
-     [](Real x) { return x * sigmoid(2 * sqrtl(2 / kPi) * (x + 0.044715L * x * x * x)); }},
+    {"gelu_apprx_tanh", -20, 1e30f, [](Real x) { return x * sigmoid(2 * sqrtl(2 / kPi) * (x + 0.044715L * x * x * x)); }},
     {"gelu_apprx_sigmoid", -70, 1e30f, [](Real x) { return x * sigmoid(1.702L * x); }},
     {"gelu_apprx_sigmoid_dx", -70, 70, [](Real x) { return siluDx(1.702L * x); }},
     {"silu", -120, 1e30f, [](Real x) { return x * sigmoid(x); }},
@@ -46,7 +45,10 @@ const Case kCases[] = {
     {"tanh", -20, 20, [](Real x) { return tanhl(x); }},
     {"softplus", -120, 1e30f, softplus},
     {"mish", -120, 1e30f,
-     [](Real x) { Real e = expl(x > 60 ? 60 : x), n = e * (e + 2); return x * n / (n + 2); }},
+     [](Real x) {
+       Real e = expl(x > 60 ? 60 : x), n = e * (e + 2);
+       return x * n / (n + 2);
+     }},
     {"erf", -20, 20, [](Real x) { return erfl(x); }},
     {"erf_dx", -20, 20, [](Real x) { return 2 / sqrtl(kPi) * expl(-x * x); }},
     {"exp", -110, 88.72f, [](Real x) { return expl(x); }},
@@ -118,22 +120,74 @@ TEST(Activation, specialValues) {
     const char *name;
     float x, y;
   };
-  const Special specials[] = {
-      {"copy", -kInf, -kInf}, {"copy", -0.0f, -0.0f}, {"square", -kInf, kInf}, {"square", 1e30f, kInf},
-      {"sigmoid", -kInf, 0}, {"sigmoid", kInf, 1}, {"sigmoid", 0, 0.5f}, {"relu", -0.0f, 0}, {"relu", -kInf, 0},
-      {"relu", kInf, kInf}, {"gelu", -kInf, -0.0f}, {"gelu", kInf, kInf}, {"gelu_dx", -kInf, -0.0f}, {"gelu_dx", kInf, 1},
-      {"gelu_apprx_tanh", -kInf, -0.0f}, {"gelu_apprx_tanh", kInf, kInf}, {"gelu_apprx_sigmoid", -kInf, -0.0f},
-      {"gelu_apprx_sigmoid", kInf, kInf}, {"gelu_apprx_sigmoid_dx", -kInf, -0.0f}, {"gelu_apprx_sigmoid_dx", kInf, 1},
-      {"silu", -kInf, -0.0f}, {"silu", kInf, kInf}, {"silu_dx", -kInf, -0.0f}, {"silu_dx", kInf, 1}, {"tanh", -kInf, -1},
-      {"tanh", kInf, 1}, {"tanh", -0.0f, -0.0f}, {"tanh", 1e-40f, 1e-40f}, {"softplus", -kInf, 0}, {"softplus", kInf, kInf},
-      {"mish", -kInf, -0.0f}, {"mish", kInf, kInf}, {"erf", kInf, 1}, {"erf", -kInf, -1}, {"erf", -0.0f, -0.0f},
-      {"erf_dx", kInf, 0}, {"exp", kInf, kInf}, {"exp", -kInf, 0}, {"exp", 88.73f, kInf}, {"exp", -104, 0}, {"exp", 0, 1},
-      {"sign", -0.0f, 0}, {"sign", -1e-45f, -1}, {"sign", kInf, 1}, {"abs", -kInf, kInf}, {"abs", -0.0f, 0},
-      {"log", 0, -kInf}, {"log", -0.0f, -kInf}, {"log", 1, 0}, {"log", kInf, kInf}, {"log", -1, kNaN}, {"log", -kInf, kNaN},
-      {"sin", -0.0f, -0.0f}, {"sin", 1e-45f, 1e-45f}, {"sin", kInf, kInf}, {"arctan", -0.0f, -0.0f},
-      {"arctan", kInf, 1.57079637f}, {"sqrt", -0.0f, -0.0f}, {"sqrt", -1, kNaN}, {"sqrt", kInf, kInf}, {"rsqrt", 0, kInf},
-      {"rsqrt", -0.0f, -kInf}, {"rsqrt", kInf, 0}, {"rsqrt", -1, kNaN}, {"reciprocal", 0, kInf},
-      {"reciprocal", -0.0f, -kInf}, {"reciprocal", -kInf, -0.0f}, {"reciprocal", kMax, 1 / kMax}};
+  const Special specials[] = {{"copy", -kInf, -kInf},
+                              {"copy", -0.0f, -0.0f},
+                              {"square", -kInf, kInf},
+                              {"square", 1e30f, kInf},
+                              {"sigmoid", -kInf, 0},
+                              {"sigmoid", kInf, 1},
+                              {"sigmoid", 0, 0.5f},
+                              {"relu", -0.0f, 0},
+                              {"relu", -kInf, 0},
+                              {"relu", kInf, kInf},
+                              {"gelu", -kInf, -0.0f},
+                              {"gelu", kInf, kInf},
+                              {"gelu_dx", -kInf, -0.0f},
+                              {"gelu_dx", kInf, 1},
+                              {"gelu_apprx_tanh", -kInf, -0.0f},
+                              {"gelu_apprx_tanh", kInf, kInf},
+                              {"gelu_apprx_sigmoid", -kInf, -0.0f},
+                              {"gelu_apprx_sigmoid", kInf, kInf},
+                              {"gelu_apprx_sigmoid_dx", -kInf, -0.0f},
+                              {"gelu_apprx_sigmoid_dx", kInf, 1},
+                              {"silu", -kInf, -0.0f},
+                              {"silu", kInf, kInf},
+                              {"silu_dx", -kInf, -0.0f},
+                              {"silu_dx", kInf, 1},
+                              {"tanh", -kInf, -1},
+                              {"tanh", kInf, 1},
+                              {"tanh", -0.0f, -0.0f},
+                              {"tanh", 1e-40f, 1e-40f},
+                              {"softplus", -kInf, 0},
+                              {"softplus", kInf, kInf},
+                              {"mish", -kInf, -0.0f},
+                              {"mish", kInf, kInf},
+                              {"erf", kInf, 1},
+                              {"erf", -kInf, -1},
+                              {"erf", -0.0f, -0.0f},
+                              {"erf_dx", kInf, 0},
+                              {"exp", kInf, kInf},
+                              {"exp", -kInf, 0},
+                              {"exp", 88.73f, kInf},
+                              {"exp", -104, 0},
+                              {"exp", 0, 1},
+                              {"sign", -0.0f, 0},
+                              {"sign", -1e-45f, -1},
+                              {"sign", kInf, 1},
+                              {"abs", -kInf, kInf},
+                              {"abs", -0.0f, 0},
+                              {"log", 0, -kInf},
+                              {"log", -0.0f, -kInf},
+                              {"log", 1, 0},
+                              {"log", kInf, kInf},
+                              {"log", -1, kNaN},
+                              {"log", -kInf, kNaN},
+                              {"sin", -0.0f, -0.0f},
+                              {"sin", 1e-45f, 1e-45f},
+                              {"sin", kInf, kInf},
+                              {"arctan", -0.0f, -0.0f},
+                              {"arctan", kInf, 1.57079637f},
+                              {"sqrt", -0.0f, -0.0f},
+                              {"sqrt", -1, kNaN},
+                              {"sqrt", kInf, kInf},
+                              {"rsqrt", 0, kInf},
+                              {"rsqrt", -0.0f, -kInf},
+                              {"rsqrt", kInf, 0},
+                              {"rsqrt", -1, kNaN},
+                              {"reciprocal", 0, kInf},
+                              {"reciprocal", -0.0f, -kInf},
+                              {"reciprocal", -kInf, -0.0f},
+                              {"reciprocal", kMax, 1 / kMax}};
   for (const Special &s : specials)
     EXPECT_EQ(std::bit_cast<uint32_t>(activation(function(s.name), s.x)), std::bit_cast<uint32_t>(s.y))
         << s.name << "(" << s.x << ") = " << activation(function(s.name), s.x);

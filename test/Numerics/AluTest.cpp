@@ -19,8 +19,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-const std::vector<float> kSpecials = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -3.0f, 0.5f, -2.5f, 1e-40f, -1e-45f, 3e38f, -3e38f,
-                                      16777217.0f, kInf, -kInf, kNaN, -kNaN, 1e-30f, 7.25f};
+const std::vector<float> kSpecials = {0.0f,  -0.0f,  1.0f,        -1.0f, 2.0f,  -3.0f, 0.5f,  -2.5f,  1e-40f, -1e-45f,
+                                      3e38f, -3e38f, 16777217.0f, kInf,  -kInf, kNaN,  -kNaN, 1e-30f, 7.25f};
 const std::vector<int32_t> kInts = {0, 1, -1, 2, 5, 31, 32, 33, -31, 0x7FFFFFFF, INT32_MIN, 0x40000000, 123456789};
 
 uint32_t bits(float v) { return std::bit_cast<uint32_t>(v); }
@@ -195,7 +195,8 @@ TEST(Alu, reductionsInTheDocumentedOrderOnEveryTarget) {
         ASSERT_EQ(bits(reduceRow(op, a.data(), count)), bits(reference(a, [op](float x, float y) { return alu(op, x, y); })))
             << name(op) << " " << n;
       float sum = reduceRow(AluOp::Add, a.data(), count);
-      ASSERT_EQ(bits(reduceRow(AluOp::Average, a.data(), count)), bits(std::isnan(sum) ? kNaN : sum / static_cast<float>(n)));
+      ASSERT_EQ(bits(reduceRow(AluOp::Average, a.data(), count)),
+                bits(std::isnan(sum) ? kNaN : sum / static_cast<float>(n)));
       if (n > 1) {
         float rest = reduceRow(AluOp::Add, a.data() + 1, count - 1);
         ASSERT_EQ(bits(reduceRow(AluOp::Subtract, a.data(), count)), bits(alu(AluOp::Subtract, a[0], rest)));

@@ -21,18 +21,18 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 struct Format {
   DType type;
   int exponentBits, mantissaBits;
-  bool hasInfinity;   // otherwise only the last code is NaN and overflow gives it
+  bool hasInfinity; // otherwise only the last code is NaN and overflow gives it
   uint32_t nan;
 };
-const Format kFormats[] = {{DType::BF16, 8, 7, true, 0x7FC0},   {DType::F16, 5, 10, true, 0x7E00},
-                           {DType::F8E4M3, 4, 3, true, 0x7C},   {DType::F8E4M3FN, 4, 3, false, 0x7F},
-                           {DType::F8E5M2, 5, 2, true, 0x7E},   {DType::F8E3M4, 3, 4, true, 0x78}};
+const Format kFormats[] = {{DType::BF16, 8, 7, true, 0x7FC0}, {DType::F16, 5, 10, true, 0x7E00},
+                           {DType::F8E4M3, 4, 3, true, 0x7C}, {DType::F8E4M3FN, 4, 3, false, 0x7F},
+                           {DType::F8E5M2, 5, 2, true, 0x7E}, {DType::F8E3M4, 3, 4, true, 0x78}};
 
 uint32_t signBit(const Format &f) { return 1u << (f.exponentBits + f.mantissaBits); }
-uint32_t firstSpecial(const Format &f) {   // the magnitude of infinity, or of the NaN
+uint32_t firstSpecial(const Format &f) { // the magnitude of infinity, or of the NaN
   return f.hasInfinity ? ((1u << f.exponentBits) - 1) << f.mantissaBits : signBit(f) - 1;
 }
-double decode(const Format &f, uint32_t magnitude) {   // finite codes and the number that would come after the last
+double decode(const Format &f, uint32_t magnitude) { // finite codes and the number that would come after the last
   int exponent = static_cast<int>(magnitude >> f.mantissaBits), bias = (1 << (f.exponentBits - 1)) - 1;
   int mantissa = static_cast<int>(magnitude & ((1u << f.mantissaBits) - 1));
   if (exponent == 0)
@@ -71,7 +71,7 @@ TEST(Convert, narrowFloatsRoundToTheNearestEven) {
         const float mid = static_cast<float>(middle);
         ASSERT_EQ(store(f.type, sign * static_cast<float>(low)), s | m) << name(f.type) << m;
         if (mid != middle)
-          continue;   // bf16 denormals at the end of fp32
+          continue; // bf16 denormals at the end of fp32
         ASSERT_EQ(store(f.type, sign * mid), s | (m % 2 ? up : m)) << name(f.type) << " " << m;
         ASSERT_EQ(store(f.type, sign * std::nextafter(mid, 0.0f)), s | m) << name(f.type) << " " << m;
         ASSERT_EQ(store(f.type, sign * std::nextafter(mid, kInf)), s | up) << name(f.type) << " " << m;
@@ -91,8 +91,8 @@ TEST(Convert, specialsOfNarrowFloats) {
 }
 
 TEST(Convert, tf32KeepsTenMantissaBits) {
-  EXPECT_EQ(roundToTF32(1 + 0x1p-11f), 1.0f);              // a tie: even
-  EXPECT_EQ(roundToTF32(1 + 3 * 0x1p-11f), 1 + 0x1p-9f);   // a tie: even
+  EXPECT_EQ(roundToTF32(1 + 0x1p-11f), 1.0f);            // a tie: even
+  EXPECT_EQ(roundToTF32(1 + 3 * 0x1p-11f), 1 + 0x1p-9f); // a tie: even
   EXPECT_EQ(roundToTF32(1 + 0x1p-11f + 0x1p-23f), 1 + 0x1p-10f);
   EXPECT_EQ(roundToTF32(std::numeric_limits<float>::max()), kInf);
   EXPECT_EQ(roundToTF32(0x1p-149f), 0.0f);
@@ -103,8 +103,8 @@ TEST(Convert, tf32KeepsTenMantissaBits) {
 template <class T> void checkInteger(DType t) {
   const long double low = static_cast<long double>(std::numeric_limits<T>::min());
   const long double high = static_cast<long double>(std::numeric_limits<T>::max());
-  std::vector<float> values = {0.0f, -0.0f, 0.5f, -0.5f, 1.5f, 2.5f, -1.5f, -2.5f, 0.49999997f, 8388607.5f, 8388609.0f,
-                               kInf, -kInf, 3e38f, -3e38f, 1e-45f};
+  std::vector<float> values = {0.0f,        -0.0f,      0.5f,       -0.5f, 1.5f,  2.5f,  -1.5f,  -2.5f,
+                               0.49999997f, 8388607.5f, 8388609.0f, kInf,  -kInf, 3e38f, -3e38f, 1e-45f};
   for (long double edge : {low, high})
     for (float base : {static_cast<float>(edge), static_cast<float>(edge) + 0.5f, static_cast<float>(edge) - 0.5f})
       for (float v : {base, std::nextafter(base, kInf), std::nextafter(base, -kInf)})
@@ -152,7 +152,8 @@ TEST(Convert, rowsEqualElementsAtEveryStride) {
         loadF32(t, got.data(), stride, back.data(), n);
         for (int64_t k = 0; k < n; ++k)
           ASSERT_EQ(std::bit_cast<uint32_t>(back[static_cast<size_t>(k)]),
-                    std::bit_cast<uint32_t>(toF32(t, got.data() + k * stride))) << name(t);
+                    std::bit_cast<uint32_t>(toF32(t, got.data() + k * stride)))
+              << name(t);
       }
     }
   });

@@ -36,7 +36,7 @@ TEST(Gemm, bitsOfAnAscendingFmaLoop) {
               w = accumulate ? w + sum : sum;
             }
           test::onEachTarget([&] {
-            auto got = c;   // the gaps between rows must stay as they are
+            auto got = c; // the gaps between rows must stay as they are
             gemm({a.data(), strideA}, {b.data(), strideB}, got.data(), strideC, K, M, N, accumulate);
             ASSERT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0) << K << " " << M << " " << N;
           });

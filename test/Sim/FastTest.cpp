@@ -70,7 +70,12 @@ TEST(Fast, RegisterAddressOfDmaTraps) {
   const ObjectRef x = b.input("x", DType::I32, {4}), out = b.output("out", DType::I32, {1});
   const int q = b.queue("q"), done = b.semaphore("done");
   b.emit(Engine::Sync, "reg_move").reg("dst", 1).set("src", 4);
-  b.emit(Engine::Sync, "dma_copy").set("dst", out).set("src", b.dynamic(b.view(x, {{0, 1}}), 1, 4)).set("dge", "hwdge").queue(q).then(done, 16);
+  b.emit(Engine::Sync, "dma_copy")
+      .set("dst", out)
+      .set("src", b.dynamic(b.view(x, {{0, 1}}), 1, 4))
+      .set("dge", "hwdge")
+      .queue(q)
+      .then(done, 16);
   const RunResult r = run(b.finish(), {{"x", std::vector<std::byte>(16)}});
   EXPECT_FALSE(r.fault) << render(*r.fault);
   ASSERT_TRUE(r.trap);
@@ -81,7 +86,8 @@ TEST(Fast, RegisterAddressOfDmaTraps) {
 TEST(Fast, GatherRepeatsRowsAndTraps) {
   for (int32_t bad : {3, 4}) {
     Builder b(loadTarget("trn2"));
-    const ObjectRef x = b.input("x", DType::F32, {4, 2}), i = b.input("i", DType::I32, {8, 1}), out = b.output("out", DType::F32, {8, 2});
+    const ObjectRef x = b.input("x", DType::F32, {4, 2}), i = b.input("i", DType::I32, {8, 1}),
+                    out = b.output("out", DType::F32, {8, 2});
     const ObjectRef ti = b.sbuf("ti", DType::I32, {8, 1}, 0, 0), t = b.sbuf("t", DType::F32, {8, 2}, 0, 64);
     const int q = b.queue("q"), g = b.queue("g"), si = b.semaphore("si"), sg = b.semaphore("sg"), so = b.semaphore("so");
     Pattern rows;
@@ -89,8 +95,14 @@ TEST(Fast, GatherRepeatsRowsAndTraps) {
     rows.dims[0] = {2, 8};
     rows.dims[1] = {1, 2};
     b.emit(Engine::Sync, "dma_copy").set("dst", ti).set("src", i).queue(q).then(si, 16);
-    b.emit(Engine::GpSimd, "dma_copy").set("dst", t).set("src", b.view(x, rows, 0)).set("src_index", ti).set("dge", "swdge").queue(g)
-        .when(si, 16).then(sg, 16);
+    b.emit(Engine::GpSimd, "dma_copy")
+        .set("dst", t)
+        .set("src", b.view(x, rows, 0))
+        .set("src_index", ti)
+        .set("dge", "swdge")
+        .queue(g)
+        .when(si, 16)
+        .then(sg, 16);
     b.emit(Engine::Sync, "dma_copy").set("dst", out).set("src", t).queue(q).when(sg, 16).then(so, 16);
     const std::vector<int32_t> index{3, 0, 1, 2, 2, 2, bad, 0};
     const RunResult r = run(b.finish(), {{"x", bytes(ramp(8, 0))}, {"i", bytes(index)}});

@@ -31,18 +31,28 @@ inline std::vector<float> ramp(size_t n, float start) {
 inline Program addProgram(const char *target, int waitFor = 16) {
   Builder b(loadTarget(target));
   b.origin("add", "sum", "add.py", 7);
-  const ObjectRef x = b.input("x", DType::F32, {128, 16}), y = b.input("y", DType::F32, {128, 16}), z = b.output("z", DType::F32, {128, 16});
+  const ObjectRef x = b.input("x", DType::F32, {128, 16}), y = b.input("y", DType::F32, {128, 16}),
+                  z = b.output("z", DType::F32, {128, 16});
   const ObjectRef tx = b.sbuf("tx", DType::F32, {128, 16}, 0, 0), ty = b.sbuf("ty", DType::F32, {128, 16}, 0, 64);
   const int sx = b.semaphore("sx"), sy = b.semaphore("sy"), added = b.semaphore("added"), stored = b.semaphore("stored");
   const int q = b.queue("q");
   b.emit(Engine::Sync, "dma_copy").set("dst", tx).set("src", x).queue(q).then(sx, 16);
   b.emit(Engine::Sync, "dma_copy").set("dst", ty).set("src", y).queue(q).then(sy, 16);
-  b.emit(Engine::Vector, "tensor_tensor").set("dst", tx).set("a", tx).set("b", ty).set("op", "add").when(sx, 16).when(sy, waitFor).then(added, 1);
+  b.emit(Engine::Vector, "tensor_tensor")
+      .set("dst", tx)
+      .set("a", tx)
+      .set("b", ty)
+      .set("op", "add")
+      .when(sx, 16)
+      .when(sy, waitFor)
+      .then(added, 1);
   b.emit(Engine::Sync, "dma_copy").set("dst", z).set("src", tx).queue(q).when(added, 1).then(stored, 16);
   return b.finish();
 }
 
-inline void loopStart(Builder &b, Engine e, int iv, int count) { b.emit(e, "loop").reg("iv", iv).set("count", count).set("end", 0); }
+inline void loopStart(Builder &b, Engine e, int iv, int count) {
+  b.emit(e, "loop").reg("iv", iv).set("count", count).set("end", 0);
+}
 inline void loopEnd(Builder &b, Engine e, uint32_t begin) {
   const uint32_t at = b.nextIndex(0, e);
   b.emit(e, "end_loop").set("begin", static_cast<int32_t>(begin));

@@ -97,9 +97,18 @@ TEST(Strict, UndefinedBytesFollowTheData) {
     const ObjectRef t = b.sbuf("t", DType::F32, {32, 8}, 0, 0);
     const int s = b.semaphore("s"), done = b.semaphore("done"), q = b.queue("q");
     b.emit(Engine::Vector, "memset").set("dst", b.view(t, {{0, 32}, {0, 4}})).set("value", 3.0f);
-    b.emit(Engine::Vector, "tensor_scalar").set("dst", t).set("data", t).set("op0", "multiply").set("operand0", 2.0f).then(s, 1);
-    b.emit(Engine::Sync, "dma_copy").set("dst", z).set("src", b.view(t, {{0, 32}, {reachOutput ? 1 : 0, reachOutput ? 5 : 4}})).queue(q)
-        .when(s, 1).then(done, 16);
+    b.emit(Engine::Vector, "tensor_scalar")
+        .set("dst", t)
+        .set("data", t)
+        .set("op0", "multiply")
+        .set("operand0", 2.0f)
+        .then(s, 1);
+    b.emit(Engine::Sync, "dma_copy")
+        .set("dst", z)
+        .set("src", b.view(t, {{0, 32}, {reachOutput ? 1 : 0, reachOutput ? 5 : 4}}))
+        .queue(q)
+        .when(s, 1)
+        .then(done, 16);
     const RunResult r = strict(b.finish(), {});
     EXPECT_EQ(code(r), reachOutput ? "UNDEFINED" : "ok") << text(r);
     if (reachOutput) {
@@ -153,8 +162,16 @@ TEST(Strict, ScatterToTheSameRowTwice) {
     const int q = b.queue("q"), g = b.queue("g"), si = b.semaphore("si"), st = b.semaphore("st"), so = b.semaphore("so");
     b.emit(Engine::Sync, "dma_copy").set("dst", ti).set("src", i).queue(q).then(si, 16);
     b.emit(Engine::Vector, "memset").set("dst", t).set("value", 1.0f).then(st, 1);
-    b.emit(Engine::GpSimd, "dma_copy").set("dst", z).set("src", t).set("dst_index", ti).set("index_stride", 2).set("dge", "swdge").queue(g)
-        .when(si, 16).when(st, 1).then(so, 16);
+    b.emit(Engine::GpSimd, "dma_copy")
+        .set("dst", z)
+        .set("src", t)
+        .set("dst_index", ti)
+        .set("index_stride", 2)
+        .set("dge", "swdge")
+        .queue(g)
+        .when(si, 16)
+        .when(st, 1)
+        .then(so, 16);
     const Program p = b.finish();
     for (uint64_t seed = 0; seed < 10; ++seed) {
       const RunResult r = strict(p, {{"i", bytes(std::vector<int32_t>{0, 1, second, 3})}}, seed);
@@ -182,7 +199,8 @@ TEST(Strict, RotatingBuffersInALoop) {
   Builder b(loadTarget("trn2"));
   const ObjectRef out = b.output("out", DType::F32, {1, 1});
   const ObjectRef t = b.sbuf("t", DType::F32, {1, 2}, 0, 0), sum = b.sbuf("sum", DType::F32, {1, 1}, 0, 64);
-  const int full = b.semaphore("full"), free = b.semaphore("free", 2), end = b.semaphore("end"), stored = b.semaphore("stored");
+  const int full = b.semaphore("full"), free = b.semaphore("free", 2), end = b.semaphore("end"),
+            stored = b.semaphore("stored");
   const int q = b.queue("q");
   for (Engine e : {Engine::GpSimd, Engine::Vector}) {
     if (e == Engine::Vector)
@@ -194,7 +212,13 @@ TEST(Strict, RotatingBuffersInALoop) {
     if (e == Engine::GpSimd)
       b.emit(e, "memset").set("dst", one).set("value", 1.0f).when(free, 1, true).then(full, 1);
     else
-      b.emit(e, "tensor_tensor").set("dst", sum).set("a", sum).set("b", one).set("op", "add").when(full, 1, true).then(free, 1);
+      b.emit(e, "tensor_tensor")
+          .set("dst", sum)
+          .set("a", sum)
+          .set("b", one)
+          .set("op", "add")
+          .when(full, 1, true)
+          .then(free, 1);
     loopEnd(b, e, begin);
   }
   b.emit(Engine::Vector, "nop").then(end, 1);

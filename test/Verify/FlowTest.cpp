@@ -10,7 +10,7 @@ namespace {
 
 struct Case {
   const char *name, *target;
-  const char *refusedBy;    // the rule of the first report; empty: the program verifies
+  const char *refusedBy; // the rule of the first report; empty: the program verifies
   const char *text;
 };
 
@@ -172,6 +172,7 @@ TEST_P(Flow, verdict) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Flow, testing::ValuesIn(kCases), [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Programs, Flow, testing::ValuesIn(kCases),
+                         [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace

@@ -29,20 +29,26 @@ static Codes copyWithin(const std::string &dst, const std::string &src) {
 
 TEST(OperandOverlap, SameViewWorksInPlace) { EXPECT_EQ(copyWithin("t", "t"), Codes{}); }
 TEST(OperandOverlap, ColumnHalvesAreDisjoint) { EXPECT_EQ(copyWithin("t[:, :, 0:32]", "t[:, :, 32:64]"), Codes{}); }
-TEST(OperandOverlap, InterleavedElementsAreDisjoint) { EXPECT_EQ(copyWithin("t[:, :, 0:64:2]", "t[:, :, 1:64:2]"), Codes{}); }
+TEST(OperandOverlap, InterleavedElementsAreDisjoint) {
+  EXPECT_EQ(copyWithin("t[:, :, 0:64:2]", "t[:, :, 1:64:2]"), Codes{});
+}
 TEST(OperandOverlap, InterleavedRowsAreDisjoint) { EXPECT_EQ(copyWithin("t[:, 0:8:2, :]", "t[:, 1:8:2, :]"), Codes{}); }
 TEST(OperandOverlap, QuadrantsAreDisjoint) { EXPECT_EQ(copyWithin("t[0:32, :, :]", "t[32:64, :, :]"), Codes{}); }
 TEST(OperandOverlap, ShiftedRowsMeet) { EXPECT_EQ(copyWithin("t[:, 1:8, :]", "t[:, 0:7, :]"), Codes{"OPERAND-OVERLAP"}); }
-TEST(OperandOverlap, ShiftedColumnsMeet) { EXPECT_EQ(copyWithin("t[:, :, 1:33]", "t[:, :, 0:32]"), Codes{"OPERAND-OVERLAP"}); }
+TEST(OperandOverlap, ShiftedColumnsMeet) {
+  EXPECT_EQ(copyWithin("t[:, :, 1:33]", "t[:, :, 0:32]"), Codes{"OPERAND-OVERLAP"});
+}
 TEST(OperandOverlap, NarrowerTypeMeets) {
   EXPECT_EQ(copyWithin("t:bf16{0+128 | 0 | 1x64}", "t{0+128 | 0 | 1x64}"), Codes{"OPERAND-OVERLAP"});
 }
 TEST(OperandOverlap, TransposesAreNeverInPlace) {
-  EXPECT_EQ(codes("sbuf t : f32[32, 32] @ 0\nvector memset dst=t value=1.0\nvector nc_transpose dst=t data=t"), Codes{"OPERAND-OVERLAP"});
+  EXPECT_EQ(codes("sbuf t : f32[32, 32] @ 0\nvector memset dst=t value=1.0\nvector nc_transpose dst=t data=t"),
+            Codes{"OPERAND-OVERLAP"});
 }
 TEST(OperandOverlap, OtherAllocationOfTheSameBytes) {
   EXPECT_EQ(codes("sbuf a : f32[128, 8] @ 0 live 0..1\nsbuf b : f32[128, 8] @ 16 live 1..2\n"
-                  "vector memset dst=a value=1.0\nvector tensor_copy dst=b src=a"), Codes{"OPERAND-OVERLAP"});
+                  "vector memset dst=a value=1.0\nvector tensor_copy dst=b src=a"),
+            Codes{"OPERAND-OVERLAP"});
 }
 
 // ---- allocations ---------------------------------------------------------------------------------------------------------
@@ -56,7 +62,9 @@ TEST(Allocations, LaterStartInsideALongOne) {
   EXPECT_EQ(codes("sbuf a : f32[128, 100] @ 0\nsbuf b : f32[128, 1] @ 400"), Codes{});
 }
 TEST(Allocations, TicksFreeTheMemory) {
-  EXPECT_EQ(codes("sbuf a : f32[128, 8] @ 0 live 0..3\nsbuf b : f32[128, 8] @ 0 live 3..4\nsbuf c : f32[128, 8] @ 0 live 4..9"), Codes{});
+  EXPECT_EQ(
+      codes("sbuf a : f32[128, 8] @ 0 live 0..3\nsbuf b : f32[128, 8] @ 0 live 3..4\nsbuf c : f32[128, 8] @ 0 live 4..9"),
+      Codes{});
   EXPECT_EQ(codes("sbuf a : f32[128, 8] @ 0 live 0..3\nsbuf b : f32[128, 8] @ 0 live 2..4"), Codes{"ALLOC-OVERLAP"});
 }
 TEST(Allocations, CoresAndMemoriesAreSeparate) {
@@ -107,7 +115,8 @@ TEST(Operands, PlainMovesTakeAnyType) {
 }
 
 TEST(Operands, TypesThatAreRefusedByName) {
-  for (const char *text : {"sbuf t : float32r[128, 4] @ 0", "sbuf t : f32[128, 4] @ 0\nvector memset dst=t:f8e5m2_x4{0+128 | 0 | 1x4} value=0.0"}) {
+  for (const char *text : {"sbuf t : float32r[128, 4] @ 0",
+                           "sbuf t : f32[128, 4] @ 0\nvector memset dst=t:f8e5m2_x4{0+128 | 0 | 1x4} value=0.0"}) {
     try {
       assemble(text, "test.gasm", loadTarget("trn3"));
       ADD_FAILURE() << text;
@@ -127,14 +136,16 @@ TEST(Loops, LabelsNameEachOther) {
 
 TEST(Loops, CountsFromRegistersAreNotWalkedForever) {
   EXPECT_EQ(codes("input n : i32[1] range 2147483647 2147483647\nvector reg_load dst=r1 src=n\n"
-                  "vector loop iv=r0 count=r1\nvector nop\nvector end_loop"), Codes{});
+                  "vector loop iv=r0 count=r1\nvector nop\nvector end_loop"),
+            Codes{});
 }
 
 // ---- reports -------------------------------------------------------------------------------------------------------------
 
 TEST(Reports, PlaceContextAndAdvice) {
-  const Program p = assemble("sbuf t : f32[128, 4] @ 0\n.loc \"softmax\" \"exp\" \"model.py\" 41\nvector memset dst=t[16:48, :] value=1.0\n",
-                             "test.gasm", loadTarget("trn2"));
+  const Program p = assemble(
+      "sbuf t : f32[128, 4] @ 0\n.loc \"softmax\" \"exp\" \"model.py\" 41\nvector memset dst=t[16:48, :] value=1.0\n",
+      "test.gasm", loadTarget("trn2"));
   const VerifyResult r = verify(p);
   ASSERT_EQ(r.diagnostics.size(), 1u);
   const Diagnostic &d = r.diagnostics[0];

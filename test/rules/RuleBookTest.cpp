@@ -64,13 +64,14 @@ TEST_P(RuleTest, SaysEverything) {
   EXPECT_NE(explainRule(r.id).find(r.advice), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Book, RuleTest, testing::Range(size_t{0}, allRules().size()), [](const testing::TestParamInfo<size_t> &i) {
-  std::string name = allRules()[i.param].id;
-  for (char &c : name)
-    if (c == '-')
-      c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Book, RuleTest, testing::Range(size_t{0}, allRules().size()),
+                         [](const testing::TestParamInfo<size_t> &i) {
+                           std::string name = allRules()[i.param].id;
+                           for (char &c : name)
+                             if (c == '-')
+                               c = '_';
+                           return name;
+                         });
 
 TEST(RuleBook, InstructionsNameRulesOfTheBook) {
   for (const InstrDef *d : allInstructions())
@@ -107,9 +108,11 @@ TEST(RuleBook, UnknownRule) {
 }
 
 TEST(GeneratedDocs, RulesAreUpToDate) {
-  EXPECT_TRUE(fileText(GLIA_SOURCE_DIR "/docs/rules.md") == rulesMarkdown()) << "run: build/bin/glia rules --markdown > docs/rules.md";
+  EXPECT_TRUE(fileText(GLIA_SOURCE_DIR "/docs/rules.md") == rulesMarkdown())
+      << "run: build/bin/glia rules --markdown > docs/rules.md";
 }
 
 TEST(GeneratedDocs, InstructionsAreUpToDate) {
-  EXPECT_TRUE(fileText(GLIA_SOURCE_DIR "/docs/isa.md") == isaMarkdown()) << "run: build/bin/glia isa --markdown > docs/isa.md";
+  EXPECT_TRUE(fileText(GLIA_SOURCE_DIR "/docs/isa.md") == isaMarkdown())
+      << "run: build/bin/glia isa --markdown > docs/isa.md";
 }

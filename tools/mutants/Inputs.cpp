@@ -8,9 +8,10 @@ namespace glia::mutants {
 
 static void fillIntegers(const Tensor &t, Random &random, std::byte *out) {
   const int size = sizeOf(t.dtype);
-  const int64_t n = t.elements(), lo = t.hasRange ? t.rangeLo : 0, hi = t.hasRange ? t.rangeHi : std::max<int64_t>(100, t.uniqueRows ? n : 0);
+  const int64_t n = t.elements(), lo = t.hasRange ? t.rangeLo : 0,
+                hi = t.hasRange ? t.rangeHi : std::max<int64_t>(100, t.uniqueRows ? n : 0);
   std::vector<int64_t> pool;
-  if (t.uniqueRows) {                          // a shuffle of the range
+  if (t.uniqueRows) { // a shuffle of the range
     pool.resize(hi - lo + 1);
     std::iota(pool.begin(), pool.end(), lo);
     for (size_t i = pool.size(); i > 1; --i)
@@ -18,7 +19,7 @@ static void fillIntegers(const Tensor &t, Random &random, std::byte *out) {
   }
   for (int64_t i = 0; i < n; ++i) {
     const int64_t v = t.uniqueRows ? pool[i % pool.size()] : random.between(lo, hi);
-    std::memcpy(out + i * size, &v, size);     // little-endian: the low bytes
+    std::memcpy(out + i * size, &v, size); // little-endian: the low bytes
   }
 }
 

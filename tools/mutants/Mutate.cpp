@@ -16,14 +16,14 @@ struct Item {
   const InstrDef *def;
   std::vector<Value> values;
   std::vector<std::vector<uint32_t>> lists;
-  std::vector<Pattern> patterns;             // of tensor values, by slot
+  std::vector<Pattern> patterns; // of tensor values, by slot
   std::vector<SyncOp> waits, updates;
   uint32_t origin;
 };
 
 struct Parts {
-  Program shell;                             // everything but the streams
-  std::vector<Item> items;                   // stream by stream
+  Program shell;           // everything but the streams
+  std::vector<Item> items; // stream by stream
   const Program *original;
 };
 
@@ -36,7 +36,15 @@ Parts takeApart(const Program &p) {
     for (int e = 0; e < kNumEngines; ++e)
       for (uint32_t i = 0; i < p.stream(c, static_cast<Engine>(e)).instrs.size(); ++i) {
         decode(p, c, static_cast<Engine>(e), i, d);
-        Item item{c, static_cast<Engine>(e), d.def, d.values, {}, {}, {d.waits.begin(), d.waits.end()}, {d.updates.begin(), d.updates.end()}, d.origin};
+        Item item{c,
+                  static_cast<Engine>(e),
+                  d.def,
+                  d.values,
+                  {},
+                  {},
+                  {d.waits.begin(), d.waits.end()},
+                  {d.updates.begin(), d.updates.end()},
+                  d.origin};
         item.lists.resize(d.values.size());
         item.patterns.resize(d.values.size());
         for (size_t k = 0; k < d.values.size(); ++k) {
@@ -86,8 +94,8 @@ std::string at(const Item &i, const Parts &parts) {
   size_t first = 0;
   while (parts.items[first].core != i.core || parts.items[first].engine != i.engine)
     ++first;
-  return format("core %d %s instruction %zu (%s)", i.core, std::string(name(i.engine)).c_str(), static_cast<size_t>(&i - &parts.items[first]),
-                std::string(i.def->name).c_str());
+  return format("core %d %s instruction %zu (%s)", i.core, std::string(name(i.engine)).c_str(),
+                static_cast<size_t>(&i - &parts.items[first]), std::string(i.def->name).c_str());
 }
 
 // Items for which `accept` holds; a random one of them, or null.
@@ -122,7 +130,7 @@ void becomeNop(Item &i) {
   i.patterns.clear();
 }
 
-using Change = std::string (*)(Parts &, Random &);       // what was done, empty if there was no place for it
+using Change = std::string (*)(Parts &, Random &); // what was done, empty if there was no place for it
 
 std::string dropWait(Parts &p, Random &r) {
   Item *i = choose(p, r, [](const Item &x) { return !x.waits.empty(); });
@@ -190,7 +198,8 @@ std::string shrinkObject(Parts &p, Random &r) {
   const bool tensor = which < p.shell.tensors.size();
   if (tensor && p.shell.tensors[which].kind == TensorKind::Constant)
     return {};
-  std::vector<int64_t> &shape = tensor ? p.shell.tensors[which].shape : p.shell.allocations[which - p.shell.tensors.size()].shape;
+  std::vector<int64_t> &shape =
+      tensor ? p.shell.tensors[which].shape : p.shell.allocations[which - p.shell.tensors.size()].shape;
   int64_t &d = shape[r.below(static_cast<int64_t>(shape.size()))];
   if (d < 2)
     return {};
@@ -203,7 +212,8 @@ std::string changeType(Parts &p, Random &r) {
   if (!i)
     return {};
   const int k = tensorSlot(*i, r);
-  static constexpr std::array<DType, 8> kTypes = {DType::F32, DType::BF16, DType::F16, DType::I32, DType::U32, DType::U8, DType::F8E4M3, DType::I16};
+  static constexpr std::array<DType, 8> kTypes = {DType::F32, DType::BF16, DType::F16,    DType::I32,
+                                                  DType::U32, DType::U8,   DType::F8E4M3, DType::I16};
   i->patterns[k].dtype = kTypes[r.below(kTypes.size())];
   return at(*i, p);
 }
@@ -286,7 +296,8 @@ std::string changeQueue(Parts &p, Random &r) {
 }
 
 std::string changeTrips(Parts &p, Random &r) {
-  Item *i = choose(p, r, [](const Item &x) { return x.def->name == "loop" && x.values[x.def->slot("count")].kind == Value::Int; });
+  Item *i =
+      choose(p, r, [](const Item &x) { return x.def->name == "loop" && x.values[x.def->slot("count")].kind == Value::Int; });
   if (!i)
     return {};
   int32_t &n = i->values[i->def->slot("count")].integer;
@@ -318,7 +329,7 @@ std::string dropInstruction(Parts &p, Random &r) {
   return what;
 }
 
-std::string addDelayWait(Parts &p, Random &r) {           // a wait that changes nothing: verifies, usually
+std::string addDelayWait(Parts &p, Random &r) { // a wait that changes nothing: verifies, usually
   Item *i = choose(p, r, [](const Item &x) { return x.waits.empty(); });
   if (!i || p.shell.semaphores.empty())
     return {};
@@ -337,11 +348,25 @@ struct Kind {
   Change change;
 };
 constexpr Kind kKinds[] = {
-    {"drop-wait", dropWait},         {"weaken-wait", weakenWait},       {"move-element", moveByElement},   {"move-partition", moveByPartition},
-    {"swap-neighbours", swapNeighbours}, {"shrink-object", shrinkObject}, {"change-type", changeType},     {"rename-barrier", renameBarrier},
-    {"retarget", retarget},          {"drop-table-load", dropTableLoad}, {"change-count", changeCount},    {"reorder-dma", reorderDma},
-    {"change-initial", changeInitial}, {"move-allocation", moveAllocation}, {"change-queue", changeQueue}, {"change-trips", changeTrips},
-    {"change-scale", changeScale},   {"drop-instruction", dropInstruction}, {"add-wait", addDelayWait},
+    {"drop-wait", dropWait},
+    {"weaken-wait", weakenWait},
+    {"move-element", moveByElement},
+    {"move-partition", moveByPartition},
+    {"swap-neighbours", swapNeighbours},
+    {"shrink-object", shrinkObject},
+    {"change-type", changeType},
+    {"rename-barrier", renameBarrier},
+    {"retarget", retarget},
+    {"drop-table-load", dropTableLoad},
+    {"change-count", changeCount},
+    {"reorder-dma", reorderDma},
+    {"change-initial", changeInitial},
+    {"move-allocation", moveAllocation},
+    {"change-queue", changeQueue},
+    {"change-trips", changeTrips},
+    {"change-scale", changeScale},
+    {"drop-instruction", dropInstruction},
+    {"add-wait", addDelayWait},
 };
 
 } // namespace
@@ -355,7 +380,7 @@ std::optional<Mutant> mutate(const Program &p, Random &random) {
   try {
     return Mutant{putTogether(parts), std::string(kind.name) + ": " + what, kind.name};
   } catch (const Error &) {
-    return std::nullopt;                     // the change cannot be written down: not a program
+    return std::nullopt; // the change cannot be written down: not a program
   }
 }
 

@@ -10,8 +10,8 @@ namespace glia::mutants {
 
 struct Mutant {
   Program program;
-  std::string change;    // "weaken-wait: core 0 vector instruction 3 waits for ... "
-  std::string kind;      // "weaken-wait"
+  std::string change; // "weaken-wait: core 0 vector instruction 3 waits for ... "
+  std::string kind;   // "weaken-wait"
 };
 
 // One random change; nothing if the chosen kind of change has no place in this program.

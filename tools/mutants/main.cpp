@@ -23,7 +23,7 @@ using namespace glia::mutants;
 
 namespace {
 
-struct Seed {                      // a valid program to start from
+struct Seed { // a valid program to start from
   std::string name;
   Program program;
 };
@@ -86,7 +86,9 @@ Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed) {
 
 // Rules whose refusals strict mode is expected to confirm, most of the time.
 bool confirmable(const std::string &rule) {
-  static const std::set<std::string> kRules = {"RACE", "UNDEFINED-OUTPUT", "OUTPUT-UNWRITTEN", "UNDEFINED-ADDRESS", "UNDEFINED-CONTROL", "OPERAND-BOUNDS", "SYNC-DEADLOCK"};
+  static const std::set<std::string> kRules = {
+      "RACE",           "UNDEFINED-OUTPUT", "OUTPUT-UNWRITTEN", "UNDEFINED-ADDRESS", "UNDEFINED-CONTROL",
+      "OPERAND-BOUNDS", "SYNC-DEADLOCK"};
   return kRules.count(rule) != 0;
 }
 
@@ -164,9 +166,11 @@ int main(int argc, char **argv) {
       }
     }
     const double share = 100.0 * verified / made, rate = confirmableRefused ? 100.0 * confirmed / confirmableRefused : 100;
-    std::printf("\nmutants %d from %zu programs and %d generated ones\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d (must be 0)\n"
-                "refused for races, definedness or bounds and shown wrong within %d seeds: %d of %d (%.0f %%, at least 80 %%)\n",
-                made, seeds.size(), generated, verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
+    std::printf(
+        "\nmutants %d from %zu programs and %d generated ones\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d "
+        "(must be 0)\n"
+        "refused for races, definedness or bounds and shown wrong within %d seeds: %d of %d (%.0f %%, at least 80 %%)\n",
+        made, seeds.size(), generated, verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
     return broken == 0 && share >= 20 && rate >= 80 ? 0 : 1;
   } catch (const Error &e) {
     std::fprintf(stderr, "%s\n", e.what());

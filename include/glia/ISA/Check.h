@@ -13,19 +13,19 @@ namespace glia {
 // A tensor operand as the rules see it. Registers are unknown here: static parts of addresses only.
 struct OperandInfo {
   bool present = false;
-  bool immediate = false;           // Scalar slot holding a number
+  bool immediate = false; // Scalar slot holding a number
   float number = 0;
   Space space = Space::Sbuf;
   const Pattern *pattern = nullptr;
-  int32_t partition = 0;            // absolute first partition
-  int64_t byteOffset = 0;           // absolute in the partition, or in the HBM tensor
+  int32_t partition = 0;  // absolute first partition
+  int64_t byteOffset = 0; // absolute in the partition, or in the HBM tensor
   ObjectRef object;
   std::string_view objectName;
-  int64_t objectBytes = 0;          // per partition on chip, in all for HBM
+  int64_t objectBytes = 0; // per partition on chip, in all for HBM
   int32_t objectPartitions = 0;
   bool onChip() const { return space != Space::Hbm; }
   int partitions() const { return pattern->partitions; }
-  int64_t elements() const { return pattern->elementsPerPartition(); }  // per partition; HBM: all
+  int64_t elements() const { return pattern->elementsPerPartition(); } // per partition; HBM: all
   DType dtype() const { return pattern->dtype; }
 };
 
@@ -35,15 +35,15 @@ public:
   const InstrDef &def;
   const Target &target;
   const Engine engine;
-  const int cores;                                       // of the program
+  const int cores; // of the program
   Check(const InstrDef &d, const Target &t, Engine e, int cores) : def(d), target(t), engine(e), cores(cores) {}
 
   virtual const OperandInfo &operand(int slot) const = 0;
-  virtual int32_t integer(int slot) const = 0;           // Enum Flag Small Int; RegOrInt immediates
-  virtual bool isRegister(int slot) const = 0;           // RegOrInt holding a register
-  virtual float number(int slot) const = 0;              // Float
+  virtual int32_t integer(int slot) const = 0; // Enum Flag Small Int; RegOrInt immediates
+  virtual bool isRegister(int slot) const = 0; // RegOrInt holding a register
+  virtual float number(int slot) const = 0;    // Float
   virtual std::span<const uint32_t> list(int slot) const = 0;
-  virtual std::string_view text(int slot) const = 0;     // Text
+  virtual std::string_view text(int slot) const = 0; // Text
   virtual int core() const = 0;
 
   // Reports that `rule` is broken. `what` is the sentence's particular part: "`acc` starts at partition 48, ...".
@@ -61,7 +61,7 @@ public:
   void in(int slot, std::initializer_list<Space> spaces);
   // rule OPERAND-DTYPE: the operand has one of these types.
   void types(int slot, std::initializer_list<DType> types);
-  void sameType(int a, int b);                           // rule OPERAND-DTYPE
+  void sameType(int a, int b); // rule OPERAND-DTYPE
   // rule OPERAND-LIMIT: lo <= value <= hi, named `what` in the message.
   void within(int slot, std::string_view what, int64_t value, int64_t lo, int64_t hi);
 };

@@ -13,20 +13,20 @@ namespace glia {
 
 // A tensor operand with its address resolved. HBM operands have one "partition" that holds all elements.
 struct Region {
-  std::byte *base = nullptr;         // first element
-  int64_t pitch = 0;                 // bytes from one partition to the next
+  std::byte *base = nullptr; // first element
+  int64_t pitch = 0;         // bytes from one partition to the next
   int32_t partitions = 1;
   DType dtype = DType::F32;
   Space space = Space::Sbuf;
   uint8_t rank = 0;
-  std::array<int64_t, kMaxDims> strides{};   // bytes
+  std::array<int64_t, kMaxDims> strides{}; // bytes
   std::array<int64_t, kMaxDims> counts{};
-  int64_t elements = 0;              // per partition
+  int64_t elements = 0; // per partition
   bool contiguous = false;
-  int32_t firstPartition = 0;        // absolute (on chip)
-  int64_t start = 0;                 // absolute byte in the partition, or in the HBM tensor
+  int32_t firstPartition = 0; // absolute (on chip)
+  int64_t start = 0;          // absolute byte in the partition, or in the HBM tensor
   ObjectRef object;
-  int64_t objectBytes = 0;           // HBM: size of the tensor, for guarded indices
+  int64_t objectBytes = 0; // HBM: size of the tensor, for guarded indices
   std::byte *row(int p) const { return base + p * pitch; }
 };
 
@@ -35,8 +35,8 @@ inline constexpr int kLanes = 128;
 // State of one engine that outlives an instruction.
 struct EngineState {
   std::array<int32_t, 64> regs{};
-  std::array<float, kLanes> accumulator{};   // Scalar: activation sums; Vector: the shared accumulator
-  int activationSet = -1;                    // Scalar: resident set (index in the target), -1 = none
+  std::array<float, kLanes> accumulator{}; // Scalar: activation sums; Vector: the shared accumulator
+  int activationSet = -1;                  // Scalar: resident set (index in the target), -1 = none
 };
 
 // Strict mode's listener. `bytes` runs are reported as they are really touched.
@@ -62,13 +62,13 @@ public:
   // Dma only: this call does part `part` of `parts`; `rows` outermost rows are dealt out in equal shares.
   int part = 0, parts = 1;
   AccessRecorder *recorder = nullptr;
-  std::string *printed = nullptr;            // device_print appends here
+  std::string *printed = nullptr; // device_print appends here
 
   // ---- filled by the simulator before each call -----------------------------------------------------
   struct Operand {
     bool present = false, immediate = false;
     float number = 0;
-    int32_t integer = 0;                     // Int Enum Flag Small RegOrInt(resolved) Reg(number)
+    int32_t integer = 0; // Int Enum Flag Small RegOrInt(resolved) Reg(number)
     Region region;
     std::span<const uint32_t> list;
     std::string_view text;
@@ -83,7 +83,7 @@ public:
   std::span<const uint32_t> list(int slot) const { return operands[slot].list; }
   std::string_view text(int slot) const { return operands[slot].text; }
   int32_t &reg(int slot) const { return state->regs[operands[slot].integer]; }
-  float scalar(int slot, int p);             // Scalar slot: the immediate, or partition p's element as fp32
+  float scalar(int slot, int p); // Scalar slot: the immediate, or partition p's element as fp32
 
   // One partition of an operand as adjacent values: the operand itself if it already has that form, else scratch.
   // A pointer stays valid until the next read of the same slot.
@@ -95,7 +95,7 @@ public:
   float *writeF32(int slot, int p);
   void commitF32(int slot, int p);
   int32_t *writeI32(int slot, int p);
-  void commitI32(int slot, int p);           // integers narrower than 32 bits keep the low bits
+  void commitI32(int slot, int p); // integers narrower than 32 bits keep the low bits
   std::byte *writeRaw(int slot, int p);
   void commitRaw(int slot, int p);
   [[noreturn]] void trap(std::string code, std::string message);
@@ -106,7 +106,7 @@ public:
   }
 
 private:
-  std::vector<std::vector<std::byte>> scratch;   // per slot
+  std::vector<std::vector<std::byte>> scratch; // per slot
   std::byte *scratchFor(int slot, int64_t bytes);
   void noteRow(int slot, int p, bool write);
 };

@@ -10,7 +10,7 @@ namespace glia {
 
 enum class Engine : uint8_t { Tensor, Vector, Scalar, GpSimd, Sync };
 inline constexpr int kNumEngines = 5;
-std::string_view name(Engine e);                 // "tensor" "vector" "scalar" "gpsimd" "sync"
+std::string_view name(Engine e); // "tensor" "vector" "scalar" "gpsimd" "sync"
 
 enum class Space : uint8_t { Sbuf, Psum, Hbm };
 std::string_view name(Space s);
@@ -27,7 +27,7 @@ struct ObjectRef {
 // ---- operands -------------------------------------------------------------------------------------
 
 struct Dim {
-  int32_t stride = 1;                            // elements (of the pattern's dtype)
+  int32_t stride = 1; // elements (of the pattern's dtype)
   uint32_t count = 1;
   friend bool operator==(const Dim &, const Dim &) = default;
 };
@@ -53,18 +53,18 @@ struct Pattern {
   uint16_t partitions = 0;
   std::array<Dim, kMaxDims> dims{};
   std::array<DynamicTerm, kMaxDynamicTerms> dynamic{};
-  int64_t elementsPerPartition() const;          // product of dims
+  int64_t elementsPerPartition() const; // product of dims
   int64_t elements() const { return elementsPerPartition() * (partitions ? partitions : 1); }
-  bool contiguous() const;                       // dims enumerate one run of adjacent elements
+  bool contiguous() const; // dims enumerate one run of adjacent elements
   friend bool operator==(const Pattern &, const Pattern &) = default;
 };
 
 // A tensor operand: object + start + pattern. Starts are relative to the object.
 struct Access {
-  uint32_t pattern = 0;                          // index into the program's patterns
+  uint32_t pattern = 0; // index into the program's patterns
   ObjectRef object;
-  int64_t byteOffset = 0;                        // HBM: in the tensor; on chip: in the partition, from the allocation's start
-  int32_t partition = 0;                         // on chip: from the allocation's first partition
+  int64_t byteOffset = 0; // HBM: in the tensor; on chip: in the partition, from the allocation's start
+  int32_t partition = 0;  // on chip: from the allocation's first partition
   friend bool operator==(const Access &, const Access &) = default;
 };
 
@@ -76,8 +76,8 @@ enum class SyncKind : uint8_t {
   Write,
 };
 
-struct SyncOp {                                  // 8 bytes
-  uint16_t semaphore = 0;                        // index into Program::semaphores
+struct SyncOp {           // 8 bytes
+  uint16_t semaphore = 0; // index into Program::semaphores
   SyncKind kind = SyncKind::WaitGe;
   uint8_t reserved = 0;
   int32_t value = 0;

@@ -7,11 +7,34 @@
 namespace glia {
 
 enum class ActFn : uint8_t {
-  Copy, Square, Sigmoid, Relu, Gelu, GeluDx, GeluTanh, GeluSigmoid, GeluSigmoidDx, Silu, SiluDx, Tanh, Softplus, Mish,
-  Erf, ErfDx, Exp, Sign, Abs, Log, Sin, Arctan, Sqrt, Rsqrt, Reciprocal,
+  Copy,
+  Square,
+  Sigmoid,
+  Relu,
+  Gelu,
+  GeluDx,
+  GeluTanh,
+  GeluSigmoid,
+  GeluSigmoidDx,
+  Silu,
+  SiluDx,
+  Tanh,
+  Softplus,
+  Mish,
+  Erf,
+  ErfDx,
+  Exp,
+  Sign,
+  Abs,
+  Log,
+  Sin,
+  Arctan,
+  Sqrt,
+  Rsqrt,
+  Reciprocal,
 };
 inline constexpr int kNumActFns = static_cast<int>(ActFn::Reciprocal) + 1;
-const EnumNames &activationNames();  // "copy" "square" "sigmoid" "relu" "gelu" "gelu_dx" "gelu_apprx_tanh" ...
+const EnumNames &activationNames(); // "copy" "square" "sigmoid" "relu" "gelu" "gelu_dx" "gelu_apprx_tanh" ...
 
 float activation(ActFn f, float x);
 // out[i] = f(in[i] * scale + bias), the multiply-add fused. `out` may be `in`.

@@ -5,9 +5,9 @@
 
 namespace glia {
 
-struct GemmOperand {       // fp32 or bf16 values, row k at data + k * stride
+struct GemmOperand { // fp32 or bf16 values, row k at data + k * stride
   const void *data;
-  int64_t stride;          // in values
+  int64_t stride; // in values
   bool bf16 = false;
 };
 

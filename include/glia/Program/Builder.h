@@ -26,7 +26,7 @@ class Emit {
 public:
   Emit(Builder &b, int core, Engine e, const InstrDef &def);
   Emit(Emit &&o) noexcept;
-  ~Emit() noexcept(false);                       // throws Error BUILD-OPERAND if a slot without default is missing
+  ~Emit() noexcept(false); // throws Error BUILD-OPERAND if a slot without default is missing
   Emit &set(std::string_view slot, const Access &a);
   Emit &set(std::string_view slot, ObjectRef whole);
   Emit &set(std::string_view slot, float v);
@@ -34,12 +34,12 @@ public:
   Emit &set(std::string_view slot, std::string_view choiceOrText);
   Emit &set(std::string_view slot, const char *choiceOrText) { return set(slot, std::string_view(choiceOrText)); }
   Emit &set(std::string_view slot, std::vector<int32_t> list);
-  Emit &reg(std::string_view slot, int number);  // RegIn, RegOut, or RegOrInt holding a register
-  Emit &value(int slot, const Value &v);         // raw; `list` is copied
+  Emit &reg(std::string_view slot, int number); // RegIn, RegOut, or RegOrInt holding a register
+  Emit &value(int slot, const Value &v);        // raw; `list` is copied
   Emit &queue(int queue) { return set("queue", static_cast<int32_t>(queue)); }
   Emit &when(int semaphore, int32_t atLeast, bool consume = false);
   Emit &then(int semaphore, int32_t add);
-  Emit &sync(const SyncOp &op);                  // any other update
+  Emit &sync(const SyncOp &op); // any other update
   void done();
 
 private:
@@ -78,9 +78,9 @@ public:
   // The same view with a register added to its address.
   Access dynamic(Access a, int reg, int64_t scale, bool partition = false);
 
-  Emit emit(int core, Engine e, std::string_view instruction);   // throws Error ISA-UNKNOWN / ISA-REFUSED
+  Emit emit(int core, Engine e, std::string_view instruction); // throws Error ISA-UNKNOWN / ISA-REFUSED
   Emit emit(Engine e, std::string_view instruction) { return emit(0, e, instruction); }
-  uint32_t nextIndex(int core, Engine e) const;                  // index the next emitted instruction will have (labels)
+  uint32_t nextIndex(int core, Engine e) const; // index the next emitted instruction will have (labels)
   void patchLabel(int core, Engine e, uint32_t index, uint32_t target);
 
   // Where following instructions come from.
@@ -89,7 +89,7 @@ public:
   uint32_t internPattern(const Pattern &p);
   uint32_t internString(std::string_view s);
   Program &program() { return p; }
-  Program finish();                                              // runs checkStructure
+  Program finish(); // runs checkStructure
 
 private:
   friend class Emit;

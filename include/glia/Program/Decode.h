@@ -7,10 +7,10 @@ namespace glia {
 
 struct Value {
   enum Kind : uint8_t { Absent, Tensor, Float, Int, Register, Ints, Text } kind = Absent;
-  int32_t integer = 0;               // Int (also Enum, Flag, Small, Label, Queue), Register: its number, Text: string index
-  float number = 0;                  // Float, and the immediate of a Scalar slot
-  Access access;                     // Tensor
-  std::span<const uint32_t> list;    // Ints
+  int32_t integer = 0;            // Int (also Enum, Flag, Small, Label, Queue), Register: its number, Text: string index
+  float number = 0;               // Float, and the immediate of a Scalar slot
+  Access access;                  // Tensor
+  std::span<const uint32_t> list; // Ints
 };
 
 struct Decoded {
@@ -20,7 +20,7 @@ struct Decoded {
   uint32_t index = 0;
   uint32_t origin = 0;
   std::span<const SyncOp> waits, updates;
-  std::vector<Value> values;         // one per slot; reuse a Decoded to keep this storage
+  std::vector<Value> values; // one per slot; reuse a Decoded to keep this storage
 };
 
 // Reads instruction `index`. The program must be structurally sound (see checkStructure).

@@ -5,8 +5,8 @@
 
 namespace glia {
 
-inline constexpr uint32_t kAbsentWord = 0xFFFFFFFFu;     // an optional operand that is not there
-inline constexpr uint32_t kImmediateWord = 0xFFFFFFFEu;  // a Scalar slot holding a number: one more word
+inline constexpr uint32_t kAbsentWord = 0xFFFFFFFFu;    // an optional operand that is not there
+inline constexpr uint32_t kImmediateWord = 0xFFFFFFFEu; // a Scalar slot holding a number: one more word
 
 inline bool isPackedSlot(SlotKind k) { return k == SlotKind::Enum || k == SlotKind::Flag || k == SlotKind::Small; }
 

@@ -19,7 +19,7 @@ public:
   const T *end() const { return data() + size(); }
   std::span<const T> span() const { return {data(), size()}; }
 
-  std::vector<T> &edit() {                // for changes: copies a mapped array first
+  std::vector<T> &edit() { // for changes: copies a mapped array first
     if (!view.empty()) {
       own.assign(view.begin(), view.end());
       view = {};
@@ -27,7 +27,10 @@ public:
     return own;
   }
   void push_back(const T &v) { edit().push_back(v); }
-  void look(std::span<const T> mapped) { own.clear(); view = mapped; }   // the owner of the mapping must outlive this
+  void look(std::span<const T> mapped) {
+    own.clear();
+    view = mapped;
+  } // the owner of the mapping must outlive this
 
 private:
   std::vector<T> own;

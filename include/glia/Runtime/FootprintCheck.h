@@ -21,15 +21,15 @@ public:
 
 private:
   struct Known {
-    bool exact = false;              // the address is fixed: runs say what may be touched
+    bool exact = false; // the address is fixed: runs say what may be touched
     int firstPartition = 0, lastPartition = 0;
     std::vector<ByteRun> runs;
     bool mustWriteAll = false;
-    int64_t bytes = 0;               // in all partitions
+    int64_t bytes = 0; // in all partitions
     int64_t written = 0;
   };
   const Program &program;
-  std::map<std::tuple<int, Engine, uint32_t, int>, Known> known;   // core, engine, instruction, slot
+  std::map<std::tuple<int, Engine, uint32_t, int>, Known> known; // core, engine, instruction, slot
   std::optional<Diagnostic> first;
   Known &lookUp(const Decoded &d, int slot);
   Diagnostic report(int core, Engine e, uint32_t index, int slot, const std::string &what) const;

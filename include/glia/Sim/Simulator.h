@@ -14,14 +14,14 @@
 
 namespace glia {
 
-using TensorData = std::map<std::string, std::vector<std::byte>, std::less<>>;   // by tensor name
+using TensorData = std::map<std::string, std::vector<std::byte>, std::less<>>; // by tensor name
 
 struct RunOptions {
   bool strict = false;
-  uint64_t seed = 0;               // strict: which legal interleaving
+  uint64_t seed = 0; // strict: which legal interleaving
   // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
   std::string hold;
-  uint64_t maxSteps = UINT64_MAX;  // stop with fault SIM-STEPS after so many instructions
+  uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.
   std::vector<std::vector<int32_t>> *registerLoads = nullptr;
   // Strict: called for every run of bytes that an instruction really touches, in absolute coordinates (partition and byte of
@@ -31,11 +31,11 @@ struct RunOptions {
 
 struct RunResult {
   TensorData outputs;
-  std::optional<Diagnostic> fault;   // strict: the first fault; fast: deadlock, or a machine state that cannot go on
-  std::optional<Diagnostic> trap;    // a guarded trap: a defined result
-  std::string printed;               // device_print
+  std::optional<Diagnostic> fault; // strict: the first fault; fast: deadlock, or a machine state that cannot go on
+  std::optional<Diagnostic> trap;  // a guarded trap: a defined result
+  std::string printed;             // device_print
   uint64_t instructions = 0;
-  uint64_t bytesTouched = 0, shadowBytes = 0;   // strict: for the memory bound in bench/
+  uint64_t bytesTouched = 0, shadowBytes = 0; // strict: for the memory bound in bench/
   bool ok() const { return !fault && !trap; }
 };
 

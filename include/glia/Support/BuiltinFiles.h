@@ -7,12 +7,12 @@
 namespace glia {
 
 struct BuiltinFile {
-  std::string_view name;   // without folder and ending
+  std::string_view name; // without folder and ending
   std::string_view text;
 };
 std::span<const BuiltinFile> builtinTargetFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
 std::span<const BuiltinFile> builtinStatementFiles();
-std::span<const BuiltinFile> builtinPageFiles();       // lib/Runtime/page/*.html
+std::span<const BuiltinFile> builtinPageFiles(); // lib/Runtime/page/*.html
 
 } // namespace glia

@@ -7,13 +7,27 @@
 namespace glia {
 
 enum class DType : uint8_t {
-  F32, TF32, BF16, F16, F8E4M3, F8E4M3FN, F8E5M2, F8E3M4,
-  I8, U8, I16, U16, I32, U32, I64, U64,
+  F32,
+  TF32,
+  BF16,
+  F16,
+  F8E4M3,
+  F8E4M3FN,
+  F8E5M2,
+  F8E3M4,
+  I8,
+  U8,
+  I16,
+  U16,
+  I32,
+  U32,
+  I64,
+  U64,
 };
 inline constexpr int kNumDTypes = 16;
 
 struct DTypeInfo {
-  std::string_view name;   // as written in assembly and in tables
+  std::string_view name; // as written in assembly and in tables
   uint8_t bytes;
   bool isFloat;
   bool isSigned;

@@ -10,20 +10,20 @@ namespace glia {
 
 struct SourcePlace {
   std::string file;
-  uint32_t line = 0;    // 1-based, 0 = unknown
-  uint32_t column = 0;  // 1-based, 0 = unknown
+  uint32_t line = 0;   // 1-based, 0 = unknown
+  uint32_t column = 0; // 1-based, 0 = unknown
 };
 
 enum class Severity : uint8_t { Error, Warning, Note };
 
 struct Diagnostic {
-  std::string code;          // a rule id ("PARTITION-START") or an input error ("ASM-SYNTAX")
-  std::string message;       // one sentence, with the number and its limit where there is one
-  SourcePlace place;         // in the user's own file
-  std::string context;       // "kernel rms_norm, core 0 vector instruction 212: tensor_tensor ..."; may be empty
-  std::string value, limit;  // what was found and what is allowed, as text; may be empty
-  std::string advice;        // what to do
-  std::vector<std::string> notes;  // further lines: the other instruction of a race, the order of events
+  std::string code;               // a rule id ("PARTITION-START") or an input error ("ASM-SYNTAX")
+  std::string message;            // one sentence, with the number and its limit where there is one
+  SourcePlace place;              // in the user's own file
+  std::string context;            // "kernel rms_norm, core 0 vector instruction 212: tensor_tensor ..."; may be empty
+  std::string value, limit;       // what was found and what is allowed, as text; may be empty
+  std::string advice;             // what to do
+  std::vector<std::string> notes; // further lines: the other instruction of a race, the order of events
   Severity severity = Severity::Error;
 };
 

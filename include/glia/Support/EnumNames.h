@@ -6,9 +6,9 @@
 namespace glia {
 
 struct EnumNames {
-  std::string_view type;                        // "alu_op"
+  std::string_view type; // "alu_op"
   std::span<const std::string_view> names;
-  int find(std::string_view name) const {       // -1 if absent
+  int find(std::string_view name) const { // -1 if absent
     for (size_t i = 0; i < names.size(); ++i)
       if (names[i] == name)
         return static_cast<int>(i);

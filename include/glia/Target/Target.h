@@ -13,10 +13,10 @@ namespace glia {
 enum class Origin : uint8_t { Documented, Derived, Assumed };
 
 struct TargetValue {
-  double number = 0;      // booleans are 0 or 1
+  double number = 0; // booleans are 0 or 1
   Origin origin = Origin::Assumed;
-  std::string source;     // where it comes from, in words
-  std::string unit;       // "bytes", "GHz", "ns", "cycles", "" ...
+  std::string source; // where it comes from, in words
+  std::string unit;   // "bytes", "GHz", "ns", "cycles", "" ...
 };
 
 // A group of activation functions that one table load makes resident.
@@ -29,30 +29,30 @@ struct ActivationSet {
 
 class Target {
 public:
-  std::string name;      // "trn2"
+  std::string name; // "trn2"
   std::string summary;
-  std::string text;      // the TOML it was read from; travels with a program
-  std::map<std::string, TargetValue, std::less<>> values;  // "sbuf.usable_bytes", "clock.vector", "feature.lnc2" ...
+  std::string text;                                       // the TOML it was read from; travels with a program
+  std::map<std::string, TargetValue, std::less<>> values; // "sbuf.usable_bytes", "clock.vector", "feature.lnc2" ...
   std::vector<ActivationSet> activationSets;
 
   // The number behind a key; throws Error TARGET-KEY for a key the file does not have.
   double number(std::string_view key) const;
   int64_t integer(std::string_view key) const { return static_cast<int64_t>(number(key)); }
-  bool has(std::string_view feature) const;                 // "lnc2" looks up "feature.lnc2"; absent = false
+  bool has(std::string_view feature) const; // "lnc2" looks up "feature.lnc2"; absent = false
   const TargetValue &value(std::string_view key) const;
   // The index in activationSets of the set that holds `function`, or -1 if the target has none (no table needed).
   int activationSet(std::string_view function) const;
 
   // Hot geometry, copied out of `values` once the file is read.
-  int partitions = 0;        // SBUF and PSUM partitions
-  int64_t sbufBytes = 0;     // usable bytes per partition
-  int64_t psumBytes = 0;     // bytes per partition
+  int partitions = 0;    // SBUF and PSUM partitions
+  int64_t sbufBytes = 0; // usable bytes per partition
+  int64_t psumBytes = 0; // bytes per partition
   int64_t psumBankBytes = 0;
-  int registers = 0;         // per engine
-  int semaphores = 0;        // per core
+  int registers = 0;  // per engine
+  int semaphores = 0; // per core
   int64_t semaphoreMax = 0;
-  int dmaEngines = 0;        // increments per DMA completion
-  int dmaQueues = 0;         // per core
+  int dmaEngines = 0; // increments per DMA completion
+  int dmaQueues = 0;  // per core
   int maxCores = 1;
   int maxActivationSets = 0;
 };

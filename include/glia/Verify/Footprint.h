@@ -7,7 +7,7 @@
 namespace glia {
 
 struct ByteRun {
-  int64_t lo = 0, hi = 0;   // [lo, hi)
+  int64_t lo = 0, hi = 0; // [lo, hi)
 };
 
 // The runs of one partition (or of an HBM operand) whose first element is at byte `start`: sorted, disjoint, merged.

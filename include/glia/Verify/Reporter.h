@@ -11,7 +11,7 @@
 
 namespace glia {
 
-struct InstrRef {                    // names one instruction of a program
+struct InstrRef { // names one instruction of a program
   int core = 0;
   Engine engine = Engine::Sync;
   uint32_t index = 0;
@@ -51,8 +51,8 @@ private:
   const Program &program;
   const VerifyOptions &options;
   std::vector<Diagnostic> kept;
-  uint64_t total = 0, left = 0;      // reported at all; wanted but over the limit
-  std::string lastRule;              // the last kept report, to drop repetitions
+  uint64_t total = 0, left = 0; // reported at all; wanted but over the limit
+  std::string lastRule;         // the last kept report, to drop repetitions
   InstrRef lastAt;
   int lastSlot = -2;
   void keep(std::string_view rule, Diagnostic d);

@@ -9,7 +9,7 @@
 namespace glia {
 
 struct VerifyOptions {
-  bool requireProved = false;       // refuse dynamic accesses that may trap
+  bool requireProved = false; // refuse dynamic accesses that may trap
   size_t maxDiagnostics = 100;
   // Only these rules are reported (empty = all). For tests of single rules.
   std::vector<std::string> only;
@@ -17,7 +17,7 @@ struct VerifyOptions {
 
 enum class Proof : uint8_t { Proved, Skips, MayTrap };
 
-struct DynamicAccess {              // the verdict on one register- or index-addressed operand
+struct DynamicAccess { // the verdict on one register- or index-addressed operand
   int core = 0;
   Engine engine = Engine::Sync;
   uint32_t index = 0;
@@ -27,7 +27,7 @@ struct DynamicAccess {              // the verdict on one register- or index-add
 };
 
 struct VerifyResult {
-  std::vector<Diagnostic> diagnostics;        // empty: the program is proved
+  std::vector<Diagnostic> diagnostics; // empty: the program is proved
   std::vector<DynamicAccess> dynamicAccesses;
   uint64_t instructions = 0;
   bool ok() const { return diagnostics.empty(); }
