@@ -1,13 +1,13 @@
 """A builder of programs, for generators written in Python. It mirrors the C++ builder (include/glia/Program/Builder.h).
 
-    b = glia.Builder("trn2")
-    x, y = b.input("x", "f32", (128, 512)), b.output("y", "f32", (128, 512))
-    t = b.sbuf("t", "f32", (128, 512), at=0)
-    loaded, done, q = b.semaphore("loaded"), b.semaphore("done"), b.queue("q")
-    b.emit("sync", "dma_copy", dst=t, src=x, queue=q, then=[(loaded, 16)])
-    b.emit("vector", "tensor_scalar", dst=t, data=t, op0="multiply", operand0=2.0, when=[(loaded, 16)], then=[(done, 1)])
-    b.emit("sync", "dma_copy", dst=y, src=t, queue=q, when=[(done, 1)], then=[(loaded, 16)])
-    p = b.finish()
+b = glia.Builder("trn2")
+x, y = b.input("x", "f32", (128, 512)), b.output("y", "f32", (128, 512))
+t = b.sbuf("t", "f32", (128, 512), at=0)
+loaded, done, q = b.semaphore("loaded"), b.semaphore("done"), b.queue("q")
+b.emit("sync", "dma_copy", dst=t, src=x, queue=q, then=[(loaded, 16)])
+b.emit("vector", "tensor_scalar", dst=t, data=t, op0="multiply", operand0=2.0, when=[(loaded, 16)], then=[(done, 1)])
+b.emit("sync", "dma_copy", dst=y, src=t, queue=q, when=[(done, 1)], then=[(loaded, 16)])
+p = b.finish()
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ class Object:
         for i, size in zip(index, self.shape):
             if isinstance(i, slice):
                 slices.append(
-                    (0 if i.start is None else i.start, size if i.stop is None else i.stop, 1 if i.step is None else i.step)
+                    (
+                        0 if i.start is None else i.start,
+                        size if i.stop is None else i.stop,
+                        1 if i.step is None else i.step,
+                    )
                 )
             else:
                 slices.append((i, i + 1, 1))
@@ -103,12 +107,16 @@ class Builder:
         array = np.ascontiguousarray(array, dtype=numpy_dtype(t))
         return self._object(self._b.constant(name, t, list(array.shape), array.tobytes()), name, t, array.shape)
 
-    def sbuf(self, name: str, dtype, shape, at: int = 0, partition: int = 0, core: int = 0, live=(0, 2**32 - 1)) -> Object:
+    def sbuf(
+        self, name: str, dtype, shape, at: int = 0, partition: int = 0, core: int = 0, live=(0, 2**32 - 1)
+    ) -> Object:
         """An allocation in SBUF: shape[0] partitions from `partition`, at byte `at` of each."""
         t = machine_dtype(dtype)
         return self._object(self._b.allocation(False, name, t, list(shape), partition, at, core, *live), name, t, shape)
 
-    def psum(self, name: str, dtype, shape, at: int = 0, partition: int = 0, core: int = 0, live=(0, 2**32 - 1)) -> Object:
+    def psum(
+        self, name: str, dtype, shape, at: int = 0, partition: int = 0, core: int = 0, live=(0, 2**32 - 1)
+    ) -> Object:
         """The same in PSUM."""
         t = machine_dtype(dtype)
         return self._object(self._b.allocation(True, name, t, list(shape), partition, at, core, *live), name, t, shape)
@@ -120,7 +128,14 @@ class Builder:
         return self._b.queue(name, core)
 
     def emit(
-        self, engine: str, instruction: str, *, core: int = 0, when: Iterable[tuple] = (), then: Iterable[tuple] = (), **operands
+        self,
+        engine: str,
+        instruction: str,
+        *,
+        core: int = 0,
+        when: Iterable[tuple] = (),
+        then: Iterable[tuple] = (),
+        **operands,
     ) -> int:
         """Appends an instruction and returns its index. `when`: (semaphore, value) or (semaphore, value, consume)."""
         values = {}
