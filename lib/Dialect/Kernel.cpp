@@ -1,0 +1,94 @@
+#include "glia/Dialect/Kernel.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace mlir;
+
+namespace glia::nisa {
+
+std::unique_ptr<MLIRContext> makeContext() {
+  DialectRegistry registry;
+  registry.insert<NisaDialect>();
+  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+KernelOp Kernel::op() { return *module->getOps<KernelOp>().begin(); }
+
+std::string Kernel::text() {
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  module->print(stream);
+  return out;
+}
+
+Kernel Kernel::clone() {
+  // Attributes are unique in their context, so the copy lives in the same one.
+  Kernel k;
+  k.module = OwningOpRef<ModuleOp>(module->clone());
+  k.fingerprint = fingerprint;
+  return k;
+}
+
+static std::string hashOf(std::string_view s) {
+  uint64_t a = 0xCBF29CE484222325u, b = 0x9E3779B97F4A7C15u;
+  for (unsigned char c : s) {
+    a = (a ^ c) * 0x100000001B3u;
+    b = (b + c) * 0xFF51AFD7ED558CCDu;
+    b ^= b >> 29;
+  }
+  return format("%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
+}
+
+Kernel parseKernel(std::string_view text, std::string_view file) {
+  Kernel k;
+  k.context = makeContext();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(StringRef(text.data(), text.size()), StringRef(file.data(), file.size())),
+      SMLoc());
+  std::vector<glia::Diagnostic> found;
+  {
+    // The parser's own rendering, with the source line and a caret, goes into the message.
+    ScopedDiagnosticHandler handler(k.context.get(), [&](mlir::Diagnostic &d) {
+      if (d.getSeverity() != DiagnosticSeverity::Error)
+        return success();
+      glia::Diagnostic out;
+      out.code = "NISA-SYNTAX";
+      out.message = d.str();
+      if (auto at = dyn_cast<FileLineColLoc>(d.getLocation())) {
+        out.place = {at.getFilename().str(), at.getLine(), at.getColumn()};
+        const auto *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+        SmallVector<StringRef> lines;
+        buffer->getBuffer().split(lines, '\n');
+        if (at.getLine() >= 1 && at.getLine() <= lines.size() && at.getColumn() >= 1) {
+          out.notes.push_back(lines[at.getLine() - 1].str());
+          out.notes.push_back(std::string(at.getColumn() - 1, ' ') + "^");
+        }
+      }
+      for (auto &note : d.getNotes())
+        out.notes.push_back(note.str());
+      out.advice = "Write kernels as docs/nisa.md shows; `glia-opt FILE` parses alone.";
+      found.push_back(std::move(out));
+      return success();
+    });
+    k.module = parseSourceFile<ModuleOp>(sources, k.context.get());
+  }
+  if (!k.module)
+    throw Error(found.empty() ? std::vector<glia::Diagnostic>{{"NISA-SYNTAX", "the file cannot be parsed"}} : found);
+  auto kernels = k.module->getOps<KernelOp>();
+  if (std::distance(kernels.begin(), kernels.end()) != 1)
+    throw Error("NISA-SYNTAX",
+                format("%s holds %d kernels, and one is expected", std::string(file).c_str(),
+                       (int)std::distance(kernels.begin(), kernels.end())),
+                "Put each kernel into a file of its own.");
+  k.fingerprint = hashOf(text);
+  return k;
+}
+
+} // namespace glia::nisa

@@ -1,0 +1,11 @@
+// glia-opt: parses kernel IR, runs passes, prints the result. For tests of single passes.
+#include "glia/Dialect/Nisa.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<glia::nisa::NisaDialect>();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "glia kernel passes\n", registry));
+}
