@@ -5,7 +5,6 @@
 
 namespace glia {
 
-using nisa::Instr;
 using nisa::SlotValue;
 
 static TensorKind kindOf(llvm::StringRef s) {
@@ -70,7 +69,7 @@ void ProgramWriter::origin(mlir::Location loc) {
   b.origin(name, o.operation, o.file, o.line);
 }
 
-void ProgramWriter::emit(Instr i, int core, Engine e, RegisterOf registerOf, llvm::ArrayRef<SyncOp> waits,
+void ProgramWriter::emit(nisa::Instr i, int core, Engine e, RegisterOf registerOf, llvm::ArrayRef<SyncOp> waits,
                          llvm::ArrayRef<SyncOp> updates, int queue) {
   origin(i->getLoc());
   Emit out = b.emit(core, e, i.def().name);
