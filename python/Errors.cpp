@@ -3,6 +3,7 @@
 #include "glia/Support/Diagnostic.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace glia {
 
@@ -31,6 +32,15 @@ nb::object raisable(const char *exception, nb::object diagnostics) {
 
 void bindErrors(nb::module_ &m) {
   nb::class_<Diagnostic>(m, "Diagnostic", "What is wrong: a code, a sentence, a place, a value with its limit, advice.")
+      .def(
+          "__init__",
+          [](Diagnostic *self, std::string code, std::string message, std::string advice, std::string file, uint32_t line,
+             std::string context, std::string value, std::string limit, std::vector<std::string> notes) {
+            new (self) Diagnostic{std::move(code),  std::move(message), {std::move(file), line, 0}, std::move(context),
+                                  std::move(value), std::move(limit),   std::move(advice),          std::move(notes)};
+          },
+          "code"_a, "message"_a, "advice"_a = "", "file"_a = "", "line"_a = 0, "context"_a = "", "value"_a = "",
+          "limit"_a = "", "notes"_a = std::vector<std::string>())
       .def_ro("code", &Diagnostic::code)
       .def_ro("message", &Diagnostic::message)
       .def_prop_ro("file", [](const Diagnostic &d) { return d.place.file; })
@@ -49,6 +59,7 @@ void bindErrors(nb::module_ &m) {
                                      PyExc_Exception, nullptr);
   gTrap = PyErr_NewExceptionWithDoc(
       "glia.Trap", "A guarded trap: a defined end of a program, such as an index out of range.", gError, nullptr);
+  m.def("error_of", [](nb::list diagnostics) { return raisable("Error", diagnostics); });
   m.attr("Error") = nb::borrow(gError);
   m.attr("Trap") = nb::borrow(gTrap);
   nb::register_exception_translator([](const std::exception_ptr &p, void *) {

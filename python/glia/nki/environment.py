@@ -1,0 +1,41 @@
+"""The environment variables of NKI: which target is meant, and those that have no meaning here, which say so once."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+DEFAULT_TARGET = "trn2"
+_TARGETS = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+_NO_MEANING = {
+    "NKI_PRECISE_FP": "types are always stored as the machine stores them",
+    "NEURON_LOGICAL_NC_CONFIG": "the number of cores is that of kernel[n]",
+    "NKI_ARTIFACTS_DIR": "use glia.compile(...) and .save(...)",
+    "NKI_DEBUG_INFO": "source lines are always kept",
+    "NKI_FRONTEND": "there is one front",
+    "NEURON_RT_DEBUG_OUTPUT_DIR": "device_print writes to the standard output",
+    "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE": "dma_transpose stays a transfer",
+}
+_said: set[str] = set()
+_chosen: list[str] = []  # by --target or glia.install(target=...)
+
+
+def choose_target(name: str | None) -> None:
+    """Sets the target of kernels that do not say one; None returns to the environment."""
+    _chosen[:] = [] if name is None else [name]
+
+
+def target_name() -> str:
+    """The target of kernels that do not say one: chosen, or NEURON_PLATFORM_TARGET_OVERRIDE, or NKI_NC_VERSION, or trn2."""
+    name = (
+        _chosen[0] if _chosen else os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION")
+    )
+    name = (name or DEFAULT_TARGET).strip()
+    return _TARGETS.get(name.lower(), name)
+
+
+def say_what_has_no_meaning() -> None:
+    for name, why in _NO_MEANING.items():
+        if name in os.environ and name not in _said:
+            _said.add(name)
+            print(f"glia: {name} has no effect: {why}", file=sys.stderr)
