@@ -7,4 +7,7 @@ NB_MODULE(_glia, m) {
   glia::bindPrograms(m);
   glia::bindProfiles(m);
   glia::bindBuilder(m);
+#ifdef GLIA_COMPILER
+  glia::bindTrace(m);
+#endif
 }

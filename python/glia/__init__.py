@@ -12,6 +12,7 @@ What goes wrong is raised as `glia.Error`, whose `.diagnostics` say where, which
 from ._glia import Diagnostic, Error, Register, Trap
 from .builder import Builder, reg
 from .data import isa, rules, target, targets
+from .hook import install, uninstall
 from .program import Profile, Program, TensorInfo, Verified, assemble, load
 
 __version__ = "0.1.0"
@@ -26,10 +27,12 @@ __all__ = [
     "Trap",
     "Verified",
     "assemble",
+    "install",
     "isa",
     "load",
     "reg",
     "rules",
     "target",
     "targets",
+    "uninstall",
 ]

@@ -63,6 +63,8 @@ _TABLE = [
     ("float4_e2m1fn_x4", None, -1, 2, True),
 ]
 ALL = {row[0]: DType(*row) for row in _TABLE}
+for _name, _type in ALL.items():  # nki.dtype.float32
+    setattr(DType, _name, _type)
 _ALIASES = {
     "bool_": "bool",
     "float8e4": "float8_e4m3",

@@ -6,6 +6,7 @@ the annotations and the plain class attributes, in order; what is left out is th
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from enum import Enum
 
 
@@ -25,7 +26,7 @@ def _fields(cls) -> list[str]:
     for c in reversed(cls.__mro__):
         if not isinstance(c, NKIObjectMeta) or c.__dict__.get("_nki_root", False):
             continue
-        annotations = c.__dict__.get("__annotations__", {})
+        annotations = inspect.get_annotations(c)
         plain = [
             n
             for n, v in c.__dict__.items()

@@ -18,10 +18,10 @@ from .source import _INTERNAL, _is_internal, user_place
 
 _state = threading.local()
 MAX_ERRORS = 20  # more are seldom read; tracing stops there
-MAX_INSTRUCTIONS = 4_000_000  # an unrolled loop with more will not end, or not fit
+MAX_INSTRUCTIONS = 2_000_000  # an unrolled loop with more will not end, or not fit
 
 # Entries of Trace.ops that are not instructions begin with one of these in place of a mnemonic.
-LOOP, END_LOOP, WHILE, END_WHILE, CHAIN, AFTER = range(6)
+LOOP, END_LOOP, WHILE, END_WHILE, CHAIN, AFTER, ALLOC = range(7)
 
 
 class Storage:
@@ -34,6 +34,7 @@ class Storage:
         "given",
         "handle",
         "name",
+        "nest",
         "on_chip",
         "ordinal",
         "place",
@@ -42,7 +43,6 @@ class Storage:
         "row_bytes",
         "shape",
         "trace",
-        "written",
     )
 
     def __init__(self, trace, region, name, given, dtype, shape, role, address=None, data=None):
@@ -63,17 +63,20 @@ class Storage:
         self.row_bytes = row * dtype.itemsize  # of one partition, or of the whole tensor in HBM
         self.handle = -1
         self.ordinal = 0
-        self.written = False
+        self.nest = trace.nest
         self.place = ("", 0)
 
 
 class Register:
     """A register of the trace. VirtualRegister is what kernels see."""
 
-    __slots__ = ("handle", "trace")
+    __slots__ = ("handle", "nest", "trace")
 
-    def __init__(self, trace):
+    def __init__(self, trace, nest=()):
         self.trace, self.handle = trace, -1
+        self.nest = nest  # a register that counts a loop exists in it only
+        if not nest:
+            trace.registers.append(self)
 
 
 class NkiInstruction(NKIObject):
@@ -111,9 +114,11 @@ class Trace:
         self.kernel, self.target, self.core, self.cores = kernel, target, core, cores
         self.ops: list[tuple] = []
         self.storages: list[Storage] = []
+        self.registers: list[Register] = []
         self.locations: dict[tuple[str, int], int] = {}
         self.errors: list = []  # (Diagnostic, soft)
         self.names: set[str] = set()
+        self.given: set[str] = set()  # those that the kernel's author chose
         self.counters: dict[str, int] = {}
         self.nest: tuple[int, ...] = ()  # identities of the open run-time loops
         self.open_loops: list = []  # of loops.py
@@ -171,8 +176,10 @@ class Trace:
         if not name:
             return self.fresh_name(stem)
         name = str(name)
-        if name in self.names:
+        if name in self.given:
             error("NKI-NAME", f"the name `{name}` is given twice", "Names of tensors are unique in a kernel.")
+        self.given.add(name)
+        if name in self.names:
             return self.fresh_name(name + "_")
         self.names.add(name)
         return name
@@ -182,6 +189,10 @@ class Trace:
         s = Storage(self, region, self.take_name(name, stem), bool(name), dtype, shape, role, address, data)
         s.place = user_place(2)
         self.storages.append(s)
+        if s.on_chip:  # its place matters: in a run-time loop it is a new one in each iteration
+            self.ops.append((ALLOC, s))
+        if len(self.storages) > MAX_INSTRUCTIONS:
+            raise endless()
         return s
 
 
@@ -246,11 +257,7 @@ def emit(mnemonic: str, slots: tuple, engine: int = -1, name: str | None = None)
     n = len(ops)
     ops.append((mnemonic, slots, engine, t.location(), name or ""))
     if n >= MAX_INSTRUCTIONS:
-        raise failure(
-            "NKI-ENDLESS",
-            f"the kernel has more than {MAX_INSTRUCTIONS} instructions: a Python loop does not end, or is unrolled too far",
-            "Python loops are unrolled. Use nl.fori_loop or nl.dynamic_range for a loop that the device runs.",
-        )
+        raise endless()
     return NkiInstruction.of(t, n, t.nest)
 
 
@@ -286,6 +293,14 @@ def error(code: str, message: str, advice: str = "", value="", limit="", place=N
 def failure(code: str, message: str, advice: str = "", value="", limit="", place=None):
     """The same as an exception to raise, where tracing cannot go on. What was recorded before is added by the caller."""
     return _glia.error_of([diagnostic(code, message, advice, value, limit, place)])
+
+
+def endless():
+    return failure(
+        "NKI-ENDLESS",
+        f"the kernel has more than {MAX_INSTRUCTIONS} instructions: a Python loop does not end, or is unrolled too far",
+        "Python loops are unrolled. Use nl.fori_loop or nl.dynamic_range for a loop that the device runs.",
+    )
 
 
 def register():

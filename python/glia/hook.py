@@ -1,0 +1,95 @@
+"""Makes glia.nki importable as `nki`, and as `neuronxcc.nki` for the names that still exist. Nothing happens until install() is
+called (by the user, by `python -m glia` or by the pytest plugin), so that the vendor's package is never shadowed by accident."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+
+from . import _glia
+
+_MODULES = {
+    "nki": "glia.nki",
+    "nki.isa": "glia.nki.isa",
+    "nki.isa.constants": "glia.nki.isa.constants",
+    "nki.language": "glia.nki.language",
+    "nki.dtype": "glia.nki.dtypes",
+    "nki.tensor": "glia.nki.tensor",
+    "nki.typing": "glia.nki.typing",
+    "nki.collectives": "glia.nki.collectives",
+    "nki.simulator": "glia.nki.simulator",
+    "nki.compiler": "glia.nki.compiler",
+    "neuronxcc": None,  # a package with nothing else in it
+    "neuronxcc.nki": "glia.nki",
+    "neuronxcc.nki.isa": "glia.nki.isa",
+    "neuronxcc.nki.language": "glia.nki.language",
+    "neuronxcc.nki.typing": "glia.nki.typing",
+    "neuronxcc.nki.compiler": "glia.nki.compiler",
+}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Answers for the names above with our modules themselves, not with copies."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _MODULES:
+            if name.split(".")[0] in ("nki", "neuronxcc"):
+                raise ModuleNotFoundError(f"glia has no module {name!r}", name=name)
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        ours = _MODULES[spec.name]
+        if ours is None:
+            return types.ModuleType(spec.name)
+        module = importlib.import_module(ours)
+        self._spec = (module, module.__spec__)
+        return module
+
+    def exec_module(self, module):
+        if getattr(self, "_spec", (None,))[0] is module:
+            module.__spec__ = self._spec[1]  # it keeps its own name
+            self._spec = (None,)
+
+
+_finder = _Finder()
+
+
+def _ours(module) -> bool:
+    return (
+        getattr(module, "__name__", "").startswith("glia.")
+        or module.__spec__ is None
+        or module.__spec__.loader is _finder
+    )
+
+
+def install(target: str | None = None) -> None:
+    """From now on `import nki` gives glia's. `target` is that of kernels which do not say one."""
+    from .nki import environment
+
+    for name in ("nki", "neuronxcc"):
+        module = sys.modules.get(name)
+        if module is not None and not _ours(module):
+            where = getattr(module, "__file__", None) or "a built-in module"
+            raise _glia.make_error(
+                "NKI-HOOK", f"`{name}` is imported already, from {where}", "Call glia.install() first."
+            )
+    if target is not None:
+        _glia.target(target)  # it exists
+    environment.choose_target(target)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Undoes install(). Modules that imported `nki` keep glia's."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+        for name in _MODULES:
+            sys.modules.pop(name, None)
+    from .nki import environment
+
+    environment.choose_target(None)

@@ -1,0 +1,259 @@
+"""nki.jit and its relatives. A call traces the kernel, once per core, lowers, checks, compiles, links, verifies and runs it: every
+number that the caller sees comes out of the program. What was compiled is kept by the fingerprint of the traced kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+from typing import Any
+
+import numpy as np
+
+from .. import _glia
+from . import environment
+from . import trace as _t
+from .arguments import Arrays, bind, rebuild, returned_tensors
+from .frameworks import from_numpy, update
+from .loops import close_all
+from .lower import Lowered, lower
+from .purity import Watch
+from .source import user_place
+
+_IGNORED = {"mode", "debug_kernel", "show_compiler_tb", "experimental_flags", "platform_target", "kernel_return"}
+_IGNORED |= {"enable_out_of_bound_check", "grid", "version"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Traced:
+    """A kernel traced for some arguments."""
+
+    name: str
+    target: str
+    lowered: Lowered
+    arrays: Arrays
+    structure: Any  # what the function returned
+
+    @property
+    def kernel(self):
+        return self.lowered.kernel
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What @nki.jit makes. `kernel[n]` runs on n cores."""
+
+    func: Any
+    lnc: int = 1
+    schedule: tuple = ()
+    address_rotation: bool = False
+    target: str | None = None
+
+    def __post_init__(self):
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            if hasattr(self.func, name):
+                object.__setattr__(self, name, getattr(self.func, name))
+
+    def __getitem__(self, cores) -> Kernel:
+        if isinstance(cores, tuple) and len(cores) == 1:
+            cores = cores[0]
+        if isinstance(cores, bool) or not hasattr(cores, "__index__") or cores.__index__() < 1:
+            raise _t.failure("NKI-CORES", f"kernel[n] takes a number of cores, not {cores!r}")
+        return dataclasses.replace(self, lnc=cores.__index__())
+
+    def with_schedule(self, edges) -> Kernel:
+        """The kernel with extra order: (consumer, producer or list of producers), by the names of instructions."""
+        frozen = tuple((c, p if isinstance(p, str) else tuple(p)) for c, p in edges)
+        return dataclasses.replace(self, schedule=frozen)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        if _t.current() is not None:  # in another kernel: an ordinary call
+            return self.func(*args, **kwargs)
+        from .runtime import call
+
+        return call(self, args, kwargs)
+
+    # ---- tracing
+
+    def trace(self, *args, **kwargs) -> Traced:
+        """Traces the kernel for these arguments. Raises one Error with everything that is wrong."""
+        environment.say_what_has_no_meaning()
+        place = user_place()
+        target = _t.find_target(self.target or environment.target_name())
+        limit = int(target.value("core.max_cores"))
+        if self.lnc > limit:
+            raise _t.failure(
+                "NKI-CORES", f"the kernel is launched on {self.lnc} cores of {target.name}", value=self.lnc, limit=limit
+            )
+        bound = bind(self.func, args, kwargs)
+        arrays = Arrays(bound)
+        watch = Watch(self.func, bound.arguments)
+        traces, returned, structure = [], [], None
+        for core in range(self.lnc):
+            t = _t.Trace(self.func.__name__, target, core, self.lnc)
+            if traces:
+                t.errors = traces[0].errors  # one list for the kernel
+            value = self._run(t, bound, arrays, place, watch)
+            traces.append(t)
+            returned.append(value[1])
+            structure = structure if core else value[0]
+        if len({len(r) for r in returned}) > 1:
+            with _tracing(traces[-1]):
+                _t.error(
+                    "NKI-RETURN",
+                    f"the cores of `{self.func.__name__}` return different numbers of tensors",
+                    place=place,
+                )
+        lowered = None
+        if not traces[-1].errors:
+            with _tracing(traces[-1]):
+                lowered = lower(traces, returned, self.schedule)
+        if lowered is None:
+            raise _glia.error_of(traces[-1].diagnostics())
+        return Traced(self.func.__name__, target.name, lowered, arrays, structure)
+
+    def _run(self, t: _t.Trace, bound, arrays: Arrays, place, watch: Watch):
+        """Runs the function as Python; returns what it returned, and the tensors in it."""
+        code = self.func.__code__
+        at = (code.co_filename, code.co_firstlineno)
+        with _tracing(t):
+            tensors = arrays.declare(t, at)
+            taken = [0]
+            replaced = {name: arrays.replace(x, tensors, taken) for name, x in bound.arguments.items()}
+            new = type(bound)(bound.signature, replaced)
+            try:
+                value = self.func(*new.args, **new.kwargs)
+            except _glia.Error as e:
+                raise _glia.error_of([*t.diagnostics(hard_only=True), *_new(e.diagnostics, t)]) from e
+            except TypeError as e:
+                argument = _argument_error(e)
+                if argument is None and not t.diagnostics(hard_only=True):
+                    raise
+                raise _glia.error_of([*t.diagnostics(hard_only=True), *([argument] if argument else [])]) from e
+            except Exception as e:
+                known = t.diagnostics(hard_only=True)
+                if not known:
+                    raise
+                raise _glia.error_of(known) from e
+            close_all(t)
+            watch.check()
+            result = returned_tensors(value, self.func.__name__, at)
+        return value, result
+
+
+def _new(diagnostics, t: _t.Trace) -> list:
+    known = {(d.code, d.message, d.file, d.line) for d in t.diagnostics()}
+    return [d for d in diagnostics if (d.code, d.message, d.file, d.line) not in known]
+
+
+class _tracing:
+    """The block in which a trace is the current one."""
+
+    def __init__(self, t: _t.Trace):
+        self.t = t
+
+    def __enter__(self):
+        self.before = _t.current()
+        _t._state.trace = self.t
+
+    def __exit__(self, *_):
+        _t._state.trace = self.before
+        return False
+
+
+def _argument_error(e: TypeError):
+    """A diagnostic for a call of nki.isa or nki.language with arguments that it does not take, else None."""
+    m = re.match(r"(?:\w+\.)?(\w+)\(\) (got|missing|takes)", str(e))
+    if m is None or e.__traceback__ is None:
+        return None
+    frames = []
+    tb = e.__traceback__
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    from . import isa, language
+
+    function = getattr(isa, m[1], None) or getattr(language, m[1], None)
+    if function is None:
+        return None
+    import inspect
+
+    try:
+        advice = f"It is {m[1]}{inspect.signature(function)}."
+    except (TypeError, ValueError):
+        advice = ""
+    last = frames[-1]
+    return _t.diagnostic("NKI-ARGUMENT", str(e), advice, place=(last.tb_frame.f_code.co_filename, last.tb_lineno))
+
+
+def jit(fn=None, **kwargs):
+    """Makes a kernel of a function. Keywords of older versions are accepted and have no effect."""
+    unknown = set(kwargs) - _IGNORED - {"target"}
+    if unknown:
+        raise _t.failure("NKI-ARGUMENT", f"nki.jit has no keyword `{sorted(unknown)[0]}`")
+
+    def wrap(f):
+        if isinstance(f, Kernel):
+            return f
+        if not callable(f):
+            raise _t.failure("NKI-ARGUMENT", f"nki.jit takes a function, not a {type(f).__name__}")
+        return Kernel(f, target=kwargs.get("target"))
+
+    return wrap if fn is None else wrap(fn)
+
+
+def simulate(kernel) -> Kernel:
+    """The kernel to be called with arrays; there is one way to run one, so this is the kernel itself."""
+    return jit(kernel)
+
+
+def simulate_kernel(kernel, *args, **kwargs):
+    """Runs a kernel. The newer form is (kernel, args, kwargs, _lnc=n), the older one (kernel, *args)."""
+    lnc = kwargs.pop("_lnc", None)
+    if args and isinstance(args[0], tuple) and len(args) <= 3 and all(isinstance(a, dict) for a in args[1:2]):
+        if len(args) == 3:
+            lnc = args[2]
+        args, kwargs = args[0], {**(args[1] if len(args) > 1 else {}), **kwargs}
+    k = jit(kernel)
+    return (k if lnc is None else k[lnc])(*args, **kwargs)
+
+
+def unpack(traced: Traced, outputs: dict[str, np.ndarray]):
+    """What the caller of a kernel gets, from the outputs of its program; updates the arguments that the kernel wrote to."""
+    arrays, lowered = traced.arrays, traced.lowered
+    for n, o in lowered.updates.items():
+        if not update(arrays.originals[n], outputs[o.name]) and n not in [r for r in lowered.results if type(r) is int]:
+            raise _t.failure(
+                "NKI-UPDATE",
+                f"the kernel writes to its argument `{arrays.names[n]}`, which cannot be changed",
+                "Pass a copy.",
+            )
+    tensors: list = []
+    _collect(traced.structure, tensors)
+    results = []
+    for tensor, r in zip(tensors, lowered.results):
+        if type(r) is int and (r not in lowered.updates or arrays.kind != "jax"):
+            results.append(arrays.originals[r])  # the caller's own array, updated
+            continue
+        o = lowered.updates[r] if type(r) is int else r
+        array = outputs[o.name]
+        if tensor.dtype != o.dtype:
+            array = array.view(tensor.dtype.numpy)
+        results.append(from_numpy(array.reshape(tensor.shape), arrays.kind, arrays.like))
+    return rebuild(traced.structure, results)
+
+
+def _collect(value, out: list) -> None:
+    from .tensor import NkiTensor
+
+    if isinstance(value, NkiTensor):
+        out.append(value)
+    elif isinstance(value, (tuple, list)):
+        for x in value:
+            _collect(x, out)
+    elif isinstance(value, dict):
+        for x in value.values():
+            _collect(x, out)

@@ -1,0 +1,61 @@
+"""From a traced kernel to its results: check, compile, link, verify, run. Programs are kept by the fingerprint of the kernel, so a
+second call with the same kernel only traces and runs. Commands such as `python -m glia profile` look on through `observers`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _glia
+from ..program import Program
+from . import trace as _t
+from .jit import Kernel, Traced, unpack
+
+_KEPT = 256
+_programs: OrderedDict[str, Program] = OrderedDict()
+observers: list[Callable[[Traced, Program, dict], None]] = []  # called before each run
+
+
+def program_of(traced: Traced) -> Program:
+    """The verified program of a traced kernel."""
+    key = traced.kernel.fingerprint()
+    found = _programs.get(key)
+    if found is not None:
+        _programs.move_to_end(key)
+        return found
+    if not hasattr(traced.kernel, "compile"):
+        raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
+    problems = traced.kernel.check()
+    if problems:
+        raise _glia.error_of(problems)
+    program = Program(_glia.link(traced.target, [traced.kernel.compile()]))
+    program._handle.require_verified()
+    _programs[key] = program
+    while len(_programs) > _KEPT:
+        _programs.popitem(last=False)
+    return program
+
+
+def inputs_of(traced: Traced) -> dict[str, np.ndarray]:
+    """The inputs of the program by name, as the machine stores them."""
+    out = {}
+    for name, array in zip(traced.lowered.inputs, traced.arrays.arrays):
+        array = array.reshape(array.shape or (1,))
+        out[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
+    return out
+
+
+def call(kernel: Kernel, args: tuple, kwargs: dict):
+    """A call of a kernel with arrays."""
+    traced = kernel.trace(*args, **kwargs)
+    program = program_of(traced)
+    inputs = inputs_of(traced)
+    for look in observers:
+        look(traced, program, inputs)
+    outputs = program.run(inputs, verify=False)
+    for o in traced.lowered.outputs:
+        if o.dtype == "bool":
+            outputs[o.name] = outputs[o.name].view(np.bool_)
+    return unpack(traced, outputs)
