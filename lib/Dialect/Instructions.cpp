@@ -1,6 +1,8 @@
 // Registers one op per machine instruction, and the way to make and read them.
 #include "InstructionText.h"
+#include "Slots.h"
 #include "glia/Dialect/Instruction.h"
+#include "glia/Support/Text.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
@@ -14,106 +16,14 @@ static StringRef text(std::string_view s) { return {s.data(), s.size()}; }
 // Loops are regions here (nisa.loop); the machine's own control flow is made when programs are emitted.
 static bool isKernelInstruction(const InstrDef &d) { return d.unit != Unit::Control; }
 
-// `slots` has one entry per slot, each of a kind that the slot takes, and its operand numbers exist.
-static LogicalResult verifyInstruction(Operation *op) {
-  const InstrDef &d = *NisaDialect::definition(op);
-  auto slots = op->getAttrOfType<ArrayAttr>("slots");
-  if (!slots || slots.size() != d.slots.size())
-    return op->emitOpError() << "needs the attribute `slots` with " << d.slots.size() << " entries";
-  auto isOperand = [&](uint32_t n, bool reg) {
-    return n < op->getNumOperands() &&
-           (reg ? isa<RegType>(op->getOperand(n).getType()) : isa<TensorType>(op->getOperand(n).getType()));
-  };
-  for (size_t i = 0; i < d.slots.size(); ++i) {
-    const Slot &s = d.slots[i];
-    const Attribute a = slots[i];
-    auto wrong = [&] { return op->emitOpError() << "slot `" << text(s.name) << "` does not take " << a; };
-    if (auto access = dyn_cast<AccessAttr>(a)) {
-      if (!(isTensorSlot(s.kind) || s.kind == SlotKind::Scalar || s.kind == SlotKind::OptScalar))
-        return wrong();
-      if (!isOperand(access.getBase(), false))
-        return op->emitOpError() << "slot `" << text(s.name) << "` names operand " << access.getBase()
-                                 << ", which is no tensor";
-      const bool hbm = cast<TensorType>(op->getOperand(access.getBase()).getType()).getSpace() == Space::Hbm;
-      if (hbm != (access.getPartitions() == 0))
-        return op->emitOpError() << "slot `" << text(s.name) << "`: partitions are given on chip, and only there";
-      for (size_t k = 0; k < access.getTerms().size(); k += 3)
-        if (!isOperand(static_cast<uint32_t>(access.getTerms()[k]), true))
-          return op->emitOpError() << "slot `" << text(s.name) << "` adds operand " << access.getTerms()[k]
-                                   << ", which is no register";
-      for (size_t k = 0; k < access.getDims().size(); k += 2)
-        if (access.getDims()[k + 1] < 1 || access.getDims()[k + 1] > UINT32_MAX || std::abs(access.getDims()[k]) > INT32_MAX)
-          return op->emitOpError() << "slot `" << text(s.name) << "` has a dimension of " << access.getDims()[k] << "x"
-                                   << access.getDims()[k + 1];
-      continue;
-    }
-    if (auto reg = dyn_cast<RegisterSlotAttr>(a)) {
-      if (s.kind != SlotKind::RegIn && s.kind != SlotKind::RegOut && s.kind != SlotKind::RegOrInt)
-        return wrong();
-      if (!isOperand(reg.getOperand(), true))
-        return op->emitOpError() << "slot `" << text(s.name) << "` names operand " << reg.getOperand()
-                                 << ", which is no register";
-      continue;
-    }
-    switch (s.kind) {
-    case SlotKind::In:
-    case SlotKind::Out:
-    case SlotKind::InOut:
-    case SlotKind::RegIn:
-    case SlotKind::RegOut: return op->emitOpError() << "slot `" << text(s.name) << "` is missing";
-    case SlotKind::OptIn:
-    case SlotKind::OptOut:
-      if (!isa<UnitAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::Scalar:
-    case SlotKind::Float:
-      if (!isa<FloatAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::OptScalar:
-      if (!isa<FloatAttr, UnitAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::Enum: {
-      auto v = dyn_cast<IntegerAttr>(a);
-      if (!v || v.getInt() < 0 || v.getInt() >= static_cast<int64_t>(s.names->names.size()))
-        return wrong();
-      break;
-    }
-    case SlotKind::Int:
-    case SlotKind::Flag:
-    case SlotKind::Small:
-    case SlotKind::RegOrInt:
-      if (!isa<IntegerAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::Ints:
-      if (!isa<DenseI32ArrayAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::Text:
-      if (!isa<StringAttr>(a))
-        return wrong();
-      break;
-    case SlotKind::Queue:
-    case SlotKind::Label:
-      if (!isa<IntegerAttr, UnitAttr>(a))
-        return wrong();
-      break;
-    }
-  }
-  return success();
-}
-
 void NisaDialect::registerInstructions() {
   for (const InstrDef *d : allInstructions()) {
     if (!isKernelInstruction(*d))
       continue;
     auto op = DynamicOpDefinition::get(
-        text(d->name), this, [](Operation *op) { return verifyInstruction(op); }, [](Operation *) { return success(); },
-        [d](OpAsmParser &p, OperationState &s) { return parseInstruction(p, s, *d); },
-        [](Operation *op, OpAsmPrinter &p, StringRef) { printInstruction(Instr(op), p); });
+        text(d->name), this, [](Operation *op) { return verifyInstruction(Instr(op)); },
+        [](Operation *) { return success(); }, [d](OpAsmParser &p, OperationState &s) { return parseInstruction(p, s, *d); },
+        [](Operation *op, OpAsmPrinter &p, StringRef dialect) { printInstruction(Instr(op), p, dialect); });
     registerDynamicOp(std::move(op));
     definitions[OperationName(("nisa." + text(d->name)).str(), getContext())] = d;
   }
@@ -126,6 +36,24 @@ const InstrDef *NisaDialect::definition(Operation *op) {
   const auto it = dialect->definitions.find(op->getName());
   return it == dialect->definitions.end() ? nullptr : it->second;
 }
+
+// Names that are no op: a misspelt instruction, one that glia does not run, or the machine's own control flow.
+static ParseResult refuseName(OpAsmParser &p, OperationState &state) {
+  const StringRef op = state.name.getStringRef();
+  const StringRef name = op.substr(op.find('.') + 1);
+  const std::string_view n(name.data(), name.size());
+  if (findInstruction(n))
+    return p.emitError(p.getNameLoc()) << "`" << name << "` belongs to machine programs; a kernel has `loop` and `while`";
+  if (const std::string_view why = refusedInstruction(n); !why.empty())
+    return p.emitError(p.getNameLoc()) << "`" << name << "` is not implemented: " << text(why);
+  std::vector<std::string_view> known = {"kernel", "tensor", "core", "alloc", "register", "loop", "while"};
+  for (const InstrDef *d : allInstructions())
+    known.push_back(d->name);
+  return p.emitError(p.getNameLoc()) << "there is no instruction `" << printable(n) << "`. "
+                                     << didYouMean(n, known, "`glia isa` lists them.");
+}
+
+std::optional<Dialect::ParseOpHook> NisaDialect::getParseOperationHook(StringRef) const { return ParseOpHook(refuseName); }
 
 // ---- reading ----------------------------------------------------------------------------------------------------------------
 
@@ -166,7 +94,7 @@ SlotValue Instr::value(int i) const {
   if (auto r = dyn_cast<RegisterSlotAttr>(a))
     return SlotValue::of(op->getOperand(r.getOperand()));
   if (auto f = dyn_cast<FloatAttr>(a))
-    return SlotValue::of(static_cast<float>(f.getValueAsDouble()));
+    return SlotValue::of(f.getType().isF32() ? f.getValue().convertToFloat() : static_cast<float>(f.getValueAsDouble()));
   if (auto n = dyn_cast<IntegerAttr>(a))
     return SlotValue::of(static_cast<int32_t>(n.getInt()));
   if (auto s = dyn_cast<StringAttr>(a))
@@ -213,6 +141,21 @@ void Instr::setInteger(std::string_view name, int32_t v) {
 
 // ---- making -----------------------------------------------------------------------------------------------------------------
 
+Attribute absentSlot(Builder &b, const Slot &s) {
+  switch (s.kind) {
+  case SlotKind::Enum:
+  case SlotKind::Flag:
+  case SlotKind::Small:
+  case SlotKind::Int:
+  case SlotKind::RegOrInt: return b.getI32IntegerAttr(s.defaultInt);
+  case SlotKind::Float: return b.getF32FloatAttr(s.defaultFloat);
+  case SlotKind::Scalar: return s.hasDefault ? Attribute(b.getF32FloatAttr(s.defaultFloat)) : Attribute(b.getUnitAttr());
+  case SlotKind::Text: return b.getStringAttr("");
+  case SlotKind::Ints: return b.getDenseI32ArrayAttr({});
+  default: return b.getUnitAttr();
+  }
+}
+
 static Attribute slotAttribute(Builder &b, const Slot &s, const SlotValue &v, SmallVectorImpl<Value> &operands) {
   auto number = [&](Value x) {
     for (size_t i = 0; i < operands.size(); ++i)
@@ -237,31 +180,26 @@ static Attribute slotAttribute(Builder &b, const Slot &s, const SlotValue &v, Sm
   case SlotValue::Text: return b.getStringAttr(v.text);
   case SlotValue::Absent: break;
   }
-  switch (s.kind) { // left out: the default
-  case SlotKind::Enum:
-  case SlotKind::Flag:
-  case SlotKind::Small:
-  case SlotKind::Int:
-  case SlotKind::RegOrInt: return b.getI32IntegerAttr(s.defaultInt);
-  case SlotKind::Float: return b.getF32FloatAttr(s.defaultFloat);
-  case SlotKind::Scalar: return s.hasDefault ? Attribute(b.getF32FloatAttr(s.defaultFloat)) : Attribute(b.getUnitAttr());
-  case SlotKind::Text: return b.getStringAttr("");
-  default: return b.getUnitAttr();
-  }
+  return absentSlot(b, s);
 }
 
-Instr createInstruction(OpBuilder &b, Location loc, const InstrDef &def, ArrayRef<SlotValue> values,
-                        std::optional<Engine> engine) {
+void fillInstruction(Builder &b, OperationState &state, const InstrDef &def, ArrayRef<SlotValue> values,
+                     std::optional<Engine> engine) {
   SmallVector<Value> operands;
   SmallVector<Attribute> slots;
   const SlotValue absent;
   for (size_t i = 0; i < def.slots.size(); ++i)
     slots.push_back(slotAttribute(b, def.slots[i], i < values.size() ? values[i] : absent, operands));
-  OperationState state(loc, ("nisa." + text(def.name)).str());
   state.addOperands(operands);
   state.addAttribute("slots", b.getArrayAttr(slots));
   if (engine)
     state.addAttribute("engine", b.getI32IntegerAttr(static_cast<int>(*engine)));
+}
+
+Instr createInstruction(OpBuilder &b, Location loc, const InstrDef &def, ArrayRef<SlotValue> values,
+                        std::optional<Engine> engine) {
+  OperationState state(loc, ("nisa." + text(def.name)).str());
+  fillInstruction(b, state, def, values, engine);
   return Instr(b.create(state));
 }
 

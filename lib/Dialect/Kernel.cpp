@@ -23,7 +23,8 @@ KernelOp Kernel::op() { return *module->getOps<KernelOp>().begin(); }
 std::string Kernel::text() {
   std::string out;
   llvm::raw_string_ostream stream(out);
-  module->print(stream);
+  op()->print(stream);
+  out += '\n';
   return out;
 }
 

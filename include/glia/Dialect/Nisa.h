@@ -19,6 +19,8 @@
 #include "glia/Dialect/NisaAttrs.h.inc"
 namespace glia::nisa {
 class CoreOp;
-}
+class LoopOp;
+class WhileOp;
+} // namespace glia::nisa
 #define GET_OP_CLASSES
 #include "glia/Dialect/NisaOps.h.inc"

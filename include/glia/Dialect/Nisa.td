@@ -4,6 +4,7 @@
 #define GLIA_NISA_TD
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -19,6 +20,7 @@ def Nisa_Dialect : Dialect {
     void registerInstructions();
     // The definition an op was registered from; null for structural ops.
     static const ::glia::InstrDef *definition(::mlir::Operation *op);
+    ::std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override; // names that are no op
   private:
     ::llvm::DenseMap<::mlir::OperationName, const ::glia::InstrDef *> definitions;
   public:
@@ -27,7 +29,18 @@ def Nisa_Dialect : Dialect {
 
 class Nisa_Type<string name, string mnem> : TypeDef<Nisa_Dialect, name> { let mnemonic = mnem; }
 class Nisa_Attr<string name, string mnem> : AttrDef<Nisa_Dialect, name> { let mnemonic = mnem; }
-class Nisa_Op<string mnemonic, list<Trait> traits = []> : Op<Nisa_Dialect, mnemonic, traits>;
+// The text form of the ops is in lib/Dialect/StructureText.cpp; inside a kernel the prefix `nisa.` is left out.
+class Nisa_Op<string mnemonic, list<Trait> traits = []> : Op<Nisa_Dialect, mnemonic, traits> {
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+class Nisa_RegionOp<string mnemonic, list<Trait> traits = []> : Nisa_Op<mnemonic, traits # [NoTerminator, SingleBlock]> {
+  let regions = (region SizedRegion<1>:$body);
+  code defaultDialect = [{
+    static ::llvm::StringRef getDefaultDialect() { return "nisa"; }
+  }];
+  let extraClassDeclaration = defaultDialect;
+}
 
 def Nisa_Tensor : Nisa_Type<"Tensor", "tensor"> {
   let summary = "A tensor in one of the memories: !nisa.tensor<sbuf, f32[128, 512]>. On chip the first dimension is the partitions.";
@@ -56,70 +69,60 @@ def Nisa_RegisterSlot : Nisa_Attr<"RegisterSlot", "register"> {
   let assemblyFormat = "`<` $operand `>`";
 }
 
-def Nisa_KernelOp : Nisa_Op<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments, Symbol]> {
+def Nisa_KernelOp : Nisa_RegionOp<"kernel", [IsolatedFromAbove, NoRegionArguments, Symbol, OpAsmOpInterface]> {
   let summary = "A kernel: HBM tensors, then one nisa.core per core.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, OptionalAttr<StrAttr>:$sym_visibility);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `target` $target attr-dict-with-keyword $body";
-  let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$target)>];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = defaultDialect # [{
     unsigned cores(); // the number of nisa.core ops
     ::glia::nisa::CoreOp core(unsigned number);
   }];
 }
 
-def Nisa_TensorOp : Nisa_Op<"tensor", [HasParent<"KernelOp">]> {
+def Nisa_TensorOp : Nisa_Op<"tensor", [HasParent<"KernelOp">,
+                                       DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A tensor in HBM: input, output, constant or scratch.";
   let arguments = (ins StrAttr:$label, StrAttr:$kind, UnitAttr:$isPrivate, OptionalAttr<DenseI8ArrayAttr>:$data,
                        OptionalAttr<StrAttr>:$alias); // an output that begins as this input
   let results = (outs Nisa_Tensor:$tensor);
-  let assemblyFormat = "$kind $label (`private` $isPrivate^)? (`alias` $alias^)? (`=` $data^)? attr-dict `:` qualified(type($tensor))";
-  let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$label, "::llvm::StringRef":$kind, "::glia::nisa::TensorType":$type,
                                  CArg<"bool", "false">:$isPrivate, CArg<"::llvm::ArrayRef<int8_t>", "{}">:$data)>];
 }
 
-def Nisa_CoreOp : Nisa_Op<"core", [NoTerminator, SingleBlock, NoRegionArguments, HasParent<"KernelOp">]> {
+def Nisa_CoreOp : Nisa_RegionOp<"core", [NoRegionArguments, HasParent<"KernelOp">, OpAsmOpInterface]> {
   let summary = "What one core executes, in order.";
   let arguments = (ins I32Attr:$number);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$number attr-dict-with-keyword $body";
 }
 
-def Nisa_AllocOp : Nisa_Op<"alloc"> {
+def Nisa_AllocOp : Nisa_Op<"alloc", [ParentOneOf<["CoreOp", "LoopOp", "WhileOp"]>,
+                                     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A tensor in SBUF or PSUM; `at` (partition, byte) is given by the author, or by allocation.";
   let arguments = (ins StrAttr:$label, OptionalAttr<DenseI64ArrayAttr>:$at, UnitAttr:$pinned, // pinned: the author gave `at`
                        OptionalAttr<DenseI64ArrayAttr>:$live); // [from, to) in program order, by allocation
   let results = (outs Nisa_Tensor:$tensor);
-  let assemblyFormat = "$label (`at` $at^)? (`pinned` $pinned^)? (`live` $live^)? attr-dict `:` qualified(type($tensor))";
-  let hasVerifier = 1;
 }
 
-def Nisa_RegisterOp : Nisa_Op<"register"> {
+def Nisa_RegisterOp : Nisa_Op<"register", [ParentOneOf<["CoreOp", "LoopOp", "WhileOp"]>,
+                                           DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A virtual register.";
   let results = (outs Nisa_Reg:$reg);
-  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
 }
 
-def Nisa_LoopOp : Nisa_Op<"loop", [NoTerminator, SingleBlock]> {
+def Nisa_LoopOp : Nisa_RegionOp<"loop", [ParentOneOf<["CoreOp", "LoopOp", "WhileOp"]>,
+                                         DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "Repeats its body; the block argument counts 0, 1, 2 ...; the count is a number or a register.";
   let arguments = (ins Optional<Nisa_Reg>:$countRegister, OptionalAttr<I32Attr>:$count);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "(`count` $count^)? (`register` $countRegister^)? attr-dict-with-keyword $body";
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = defaultDialect # [{
     ::mlir::Value iterator() { return getBody().getArgument(0); }
   }];
 }
 
-def Nisa_WhileOp : Nisa_Op<"while", [NoTerminator, SingleBlock, NoRegionArguments]> {
+def Nisa_WhileOp : Nisa_RegionOp<"while", [NoRegionArguments, ParentOneOf<["CoreOp", "LoopOp", "WhileOp"]>, OpAsmOpInterface]> {
   let summary = "Repeats its body while the register is not 0, tested before each iteration.";
   let arguments = (ins Nisa_Reg:$condition);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$condition attr-dict-with-keyword $body";
 }
 
 #endif
