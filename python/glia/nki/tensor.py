@@ -93,7 +93,7 @@ class NkiTensor(NKIObject):
         return _indexed(self, key)
 
     def __setitem__(self, key, value) -> None:
-        from .assign import assign
+        from .language.memory import assign
 
         assign(_indexed(self, key), value)
 
