@@ -11,19 +11,15 @@ TimingResult simulateTime(const Program &p, const TimingOptions &options) { retu
 
 namespace timing {
 
-static uint32_t laneCount(const Program &p) {
-  return p.cores * (2 * kNumEngines + 2) + static_cast<uint32_t>(p.queues.size());
-}
-
-static uint32_t checkedLanes(const Program &p) {
-  if (laneCount(p) > 1u << EventTree::kLaneBits)
+static void checkLanes(const Program &p) {
+  if (p.cores * (2 * kNumEngines + 2) + p.queues.size() > size_t{1} << EventQueue::kLaneBits)
     throw Error("TIME-SIZE",
                 format("%u cores and %zu queues are more than the timing simulator takes", p.cores, p.queues.size()));
-  return laneCount(p);
 }
 
 Machine::Machine(const Program &p, const TimingOptions &options)
-    : p(p), t(*p.target), options(options), low(lower(p)), events(checkedLanes(p)), exec(t) {
+    : p(p), t(*p.target), options(options), low(lower(p)), events(p.cores), exec(t) {
+  checkLanes(p);
   semaphoreLatency = param(t, low, "cost.semaphore_latency");
   dmaCompletion = param(t, low, "dma.completion_latency");
   dmaStart = param(t, low, "dma.fixed_latency");
@@ -48,7 +44,9 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   for (int i = 0; i <= 512; ++i)
     speeds.push_back(1 / std::max(1.0, i * perDmaEngine));
 
-  engines.resize(p.cores * kNumEngines);
+  numEngines = p.cores * kNumEngines;
+  firstDmaLane = 2 * numEngines + static_cast<uint32_t>(p.queues.size());
+  engines.resize(numEngines);
   loaded.resize(engines.size());
   loadedAt.resize(engines.size());
   for (uint32_t s = 0; s < engines.size(); ++s) {
@@ -68,14 +66,11 @@ Machine::Machine(const Program &p, const TimingOptions &options)
       stallMemory.emplace_back(memory, std::free);
       e.stalls = memory;
     }
-    events.set(issueLane(s), e.size ? 0 : kNever);
+    if (e.size)
+      schedule(s, 0);
   }
-  queues.resize(p.queues.size());
-  for (size_t q = 0; q < queues.size(); ++q)
-    queues[q].core = p.queues[q].core;
-  semaphores.resize(p.semaphores.size());
-  for (size_t i = 0; i < semaphores.size(); ++i)
-    semaphores[i].value = p.semaphores[i].initial;
+  prepareSemaphores();
+  prepareQueues();
   dmas.resize(p.cores);
   portFree.resize(p.cores);
   portOwner.resize(p.cores);
@@ -83,10 +78,8 @@ Machine::Machine(const Program &p, const TimingOptions &options)
 
 TimingResult Machine::run() {
   prepareData();
-  while (events.time() < kNever) {
-    now = events.time();
-    dispatch(events.lane());
-  }
+  while (!events.empty())
+    dispatch(events.take(now));
   for (const EngineRun &e : engines)
     if (e.pc < e.size)
       deadlock();
@@ -97,25 +90,29 @@ TimingResult Machine::run() {
 }
 
 void Machine::dispatch(uint32_t lane) {
-  const uint32_t n = static_cast<uint32_t>(engines.size());
-  if (lane < n)
+  if (lane < numEngines) {
+    engines[lane].scheduled = false;
     return issue(lane);
-  if (lane < 2 * n) {
-    EngineRun &e = engines[lane - n];
-    apply(e.updates.front(), e.core);
-    e.updates.pop();
-    return events.set(lane, e.updates.empty() ? kNever : e.updates.front().time);
   }
-  if (lane < 2 * n + queues.size())
-    return startTransfer(lane - 2 * n);
-  const int core = static_cast<int>(lane - 2 * n - queues.size()) / 2;
+  if (lane < 2 * numEngines) {
+    EngineRun &e = engines[lane - numEngines];
+    apply(e.updates.front(), e.core, lane);
+    e.updates.pop();
+    if (!e.updates.empty())
+      events.add(lane, e.updates.front().time);
+    return;
+  }
+  if (lane < firstDmaLane)
+    return startTransfer(lane - 2 * numEngines);
+  const int core = static_cast<int>(lane - firstDmaLane) / 2;
   if (lane == dmaLane(core))
     return endTransfer(core);
   Fifo<Update> &done = dmas[core].done;
   finishAt(done.front().time, done.front().path);
-  apply(done.front(), core);
+  apply(done.front(), core, lane);
   done.pop();
-  events.set(lane, done.empty() ? kNever : done.front().time);
+  if (!done.empty())
+    events.add(lane, done.front().time);
 }
 
 // ---- engines ---------------------------------------------------------------------------------------------------------------
@@ -123,20 +120,15 @@ void Machine::dispatch(uint32_t lane) {
 void Machine::issue(uint32_t s) {
   EngineRun &e = engines[s];
   for (;;) {
-    if (e.pc >= e.size) {
-      events.set(issueLane(s), kNever);
+    if (e.pc >= e.size)
       return finishAt(e.clock, e.path);
-    }
     const Op &op = e.code[e.pc];
-    if (op.global) { // everything that happens before must have happened
-      if (e.clock != now) {
-        events.set(issueLane(s), e.clock);
-        if (e.clock > events.time())
-          return;
-        now = e.clock;
-      }
-      if (!e.waitsDone && !waits(e, s, op))
-        return events.set(issueLane(s), kNever);
+    if (op.numWaits && !e.waitsDone) {
+      if (!waits(e, s, op))
+        return;
+    } else if (op.global && e.clock > now && !(op.kind == Kind::Dma && queues[op.extra].takesAlready(queueDepth))) {
+      if (!reach(s, e.clock)) // everything that happens before must have happened
+        return;
     }
     const CostEntry &c = low.costs[op.cost];
     Path path = e.path;
@@ -149,16 +141,14 @@ void Machine::issue(uint32_t s) {
       break;
     case Kind::Dma:
       if (!handOver(e, s, op, c, start, path))
-        return events.set(issueLane(s), kNever);
+        return;
       if (c.transfer.dge == 1)
         busy = std::max(busy, swdgeBusy.time);
       break;
     case Kind::Exchange: exchange(e, s, op, c, start, path); break;
     case Kind::Barrier:
-      if (!e.met) {
-        events.set(issueLane(s), kNever);
+      if (!e.met)
         return barrier(e, s, op, start, path);
-      }
       e.met = false;
       break;
     default: next = control(e, op);
@@ -193,34 +183,14 @@ void Machine::issue(uint32_t s) {
   }
 }
 
-bool Machine::waits(EngineRun &e, uint32_t s, const Op &op) {
-  for (; e.waitAt < op.numWaits; ++e.waitAt) {
-    const SyncOp &w = e.syncs[op.sync + e.waitAt];
-    SemaphoreRun &sem = semaphores[w.semaphore];
-    if (sem.value < w.value) {
-      sem.waiters |= static_cast<uint8_t>(1u << (s % kNumEngines));
-      e.blocked = Cause::Semaphore;
-      e.blockedSince = e.clock;
-      return false;
-    }
-    e.waitsPassed = std::max(e.waitsPassed, sem.changed);
-    if (w.kind == SyncKind::WaitGeConsume)
-      sem.value -= w.value;
+// Goes on to a moment, unless something happens before: then the engine is looked at again when it has come.
+bool Machine::reach(uint32_t s, Ps at) {
+  if (events.anyBefore(issueLane(s), at)) {
+    schedule(s, at);
+    return false;
   }
-  e.waitAt = 0;
-  e.waitsDone = true;
+  now = at;
   return true;
-}
-
-void Machine::unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by) {
-  if (at > e.blockedSince)
-    note(e, e.blocked, what, by, e.blockedSince, at - e.blockedSince);
-  e.blocked = Cause::None;
-  if (at >= e.clock) {
-    e.clock = at;
-    e.path = path;
-  }
-  events.set(issueLane(s), e.clock);
 }
 
 void Machine::note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length) {
@@ -367,31 +337,13 @@ void Machine::complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
   finishAt(e.lastDone, e.lastDonePath);
   if (!op.numUpdates || op.kind == Kind::Dma || op.kind == Kind::Exchange)
     return;
-  const Ps time = e.lastDone + semaphoreLatency.time;
-  if (e.updates.empty())
-    events.set(updateLane(s), time);
-  Update &u = e.updates.add();
-  u = {time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
+  Update u = {e.lastDone + semaphoreLatency.time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
   u.path.add(semaphoreLatency.time, semaphoreLatency.share);
-}
-
-void Machine::apply(const Update &u, int core) {
-  for (uint32_t i = 0; i < u.count; ++i) {
-    const SyncOp &op = u.ops[i];
-    SemaphoreRun &sem = semaphores[op.semaphore];
-    sem.value = op.kind == SyncKind::Write ? op.value
-                : op.kind == SyncKind::Sub ? sem.value - op.value
-                                           : sem.value + op.value;
-    sem.changed = u.time;
-    for (uint32_t w = sem.waiters; w; w &= w - 1) {
-      const uint32_t bit = static_cast<uint32_t>(__builtin_ctz(w)), s = static_cast<uint32_t>(core) * kNumEngines + bit;
-      EngineRun &e = engines[s];
-      if (sem.value >= e.syncs[e.code[e.pc].sync + e.waitAt].value) {
-        sem.waiters &= static_cast<uint8_t>(~(1u << bit));
-        unblock(e, s, u.time, u.path, op.semaphore, u.by);
-      }
-    }
-  }
+  if (announce(u, updateLane(s)))
+    return;
+  if (e.updates.empty())
+    events.add(updateLane(s), u.time);
+  e.updates.push(u);
 }
 
 } // namespace timing

@@ -1,5 +1,5 @@
-// The next thing to happen among a few dozen lanes, each with at most one pending time: a tournament tree over packed keys. No heap
-// is needed, since every lane is in order by itself.
+// The next thing to happen among a few dozen lanes, each with at most one pending time. Few lanes have one, and most new times are
+// late ones, so a sorted list that is filled from its end beats heaps and trees. Keys order by time and then by lane.
 #pragma once
 #include "TimingModel.h"
 
@@ -7,47 +7,13 @@
 
 namespace glia::timing {
 
-class EventTree {
-public:
-  explicit EventTree(uint32_t lanes) {
-    while (width < lanes)
-      width *= 2;
-    node.assign(2 * width, pack(kNever, 0));
-    for (uint32_t i = 0; i < width; ++i)
-      node[width + i] = pack(kNever, i);
-    for (uint32_t i = width; --i > 0;)
-      node[i] = std::min(node[2 * i], node[2 * i + 1]);
-  }
-  void set(uint32_t lane, Ps time) {
-    uint32_t i = width + lane;
-    uint64_t k = pack(time, lane);
-    if (node[i] == k)
-      return;
-    node[i] = k;
-    while (i > 1) {
-      k = std::min(k, node[i ^ 1]);
-      i /= 2;
-      if (node[i] == k) // nothing above changes either
-        return;
-      node[i] = k;
-    }
-  }
-  Ps time() const { return static_cast<Ps>(node[1] >> kLaneBits); }
-  uint32_t lane() const { return static_cast<uint32_t>(node[1] & ((1u << kLaneBits) - 1)); }
-  static constexpr uint32_t kLaneBits = 12;
-
-private:
-  uint32_t width = 1;
-  std::vector<uint64_t> node;
-  static uint64_t pack(Ps time, uint32_t lane) { return static_cast<uint64_t>(time) << kLaneBits | lane; }
-};
-
 // First in, first out, in one block of memory.
 template <class T> class Fifo {
 public:
   bool empty() const { return head == tail; }
   size_t size() const { return tail - head; }
   T &front() { return items[head & mask]; }
+  const T &operator[](size_t i) const { return items[(head + i) & mask]; }
   T &back() { return items[(tail - 1) & mask]; }
   void pop() { ++head; }
   void push(const T &v) { add() = v; }
@@ -67,6 +33,15 @@ public:
     items[i & mask] = v;
   }
 
+  template <class F> void removeIf(const F &is) { // the first such
+    for (size_t i = head; i < tail; ++i)
+      if (is(items[i & mask])) {
+        for (--tail; i < tail; ++i)
+          items[i & mask] = items[(i + 1) & mask];
+        return;
+      }
+  }
+
 private:
   std::vector<T> items;
   size_t head = 0, tail = 0, mask = 0;
@@ -79,6 +54,53 @@ private:
     items.swap(bigger);
     mask = items.size() - 1;
   }
+};
+
+class EventQueue {
+public:
+  static constexpr uint32_t kLaneBits = 12;
+  static uint64_t pack(Ps time, uint32_t lane) { return static_cast<uint64_t>(time) << kLaneBits | lane; }
+  static Ps timeOf(uint64_t key) { return static_cast<Ps>(key >> kLaneBits); }
+  static uint32_t laneOf(uint64_t key) { return static_cast<uint32_t>(key & ((1u << kLaneBits) - 1)); }
+
+  explicit EventQueue(uint32_t cores) : ends(cores, Key{kNobody}) {}
+  void add(uint32_t lane, Ps time) { keys.insert({pack(time, lane)}); } // a lane that has no time
+  void move(uint32_t lane, Ps time) {                                   // whether it has one or not
+    remove(lane);
+    add(lane, time);
+  }
+  void remove(uint32_t lane) {
+    keys.removeIf([lane](const Key &k) { return laneOf(k.time) == lane; });
+  }
+  // The end of the next transfer of a core, which moves whenever another one starts or ends, is kept aside.
+  void setEnd(size_t core, uint32_t lane, Ps time) {
+    const uint64_t before = ends[core].time, key = time < kNever ? pack(time, lane) : kNobody;
+    ends[core].time = key;
+    if (key <= nextEnd || ends.size() == 1)
+      nextEnd = key;
+    else if (before == nextEnd)
+      nextEnd = std::min_element(ends.begin(), ends.end(), [](const Key &a, const Key &b) { return a.time < b.time; })->time;
+  }
+  bool empty() const { return next() == kNobody; }
+  bool anyBefore(uint32_t lane, Ps time) const { return next() < pack(time, lane); }
+  // The next lane. It has no time any more, except for the end of a transfer.
+  uint32_t take(Ps &time) {
+    const uint64_t k = next();
+    if (k != nextEnd)
+      keys.pop();
+    time = timeOf(k);
+    return laneOf(k);
+  }
+
+private:
+  static constexpr uint64_t kNobody = UINT64_MAX;
+  struct Key {
+    uint64_t time;
+  };
+  Fifo<Key> keys;
+  std::vector<Key> ends;
+  uint64_t nextEnd = kNobody;
+  uint64_t next() const { return std::min(keys.empty() ? kNobody : keys[0].time, nextEnd); }
 };
 
 } // namespace glia::timing

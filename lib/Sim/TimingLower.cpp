@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace glia::timing {
 
@@ -108,6 +109,8 @@ public:
     vectorScalar = t.has("vector_scalar_psum_concurrent");
     for (const InstrDef *def : p.opcodes)
       layouts.push_back(layoutOf(*def));
+    for (const Allocation &a : p.allocations)
+      spaces.push_back(a.space);
     extents.resize(p.patterns.size());
     for (size_t i = 0; i < p.patterns.size(); ++i)
       extents[i] = extentOf(p.patterns[i]);
@@ -115,6 +118,7 @@ public:
 
   void run() {
     out.streams.resize(p.cores * kNumEngines);
+    out.queues.assign(out.streams.size(), std::vector<uint8_t>(p.queues.size()));
     for (uint32_t c = 0; c < p.cores; ++c)
       for (int e = 0; e < kNumEngines; ++e)
         stream(static_cast<int>(c), static_cast<Engine>(e));
@@ -128,7 +132,8 @@ private:
   const Target &t;
   Lowered &out;
   Sensitivity sensitivity;
-  std::vector<Extent> extents;
+  std::vector<Extent> extents; // by pattern
+  std::vector<Space> spaces;   // by allocation
   bool vectorGpsimd = false, vectorScalar = false;
   struct Known {
     uint64_t hash;
@@ -146,9 +151,17 @@ private:
     return {lo * sizeOf(x.dtype), (hi + 1) * sizeOf(x.dtype)};
   }
 
+  struct Source { // a stream, without asking each time where its arrays lie
+    std::span<const Instr> instrs;
+    std::span<const uint32_t> words;
+    uint8_t *queues; // see Lowered
+  };
+
   void stream(int core, Engine e) {
-    const Stream &s = p.stream(core, e);
-    std::vector<Op> &ops = out.streams[core * kNumEngines + static_cast<int>(e)];
+    const Stream &from = p.stream(core, e);
+    const int number = core * kNumEngines + static_cast<int>(e);
+    const Source s{from.instrs.span(), from.words.span(), out.queues[number].data()};
+    std::vector<Op> &ops = out.streams[number];
     ops.reserve(s.instrs.size());
     for (uint32_t i = 0; i < s.instrs.size(); ++i)
       ops.push_back(one(core, e, i, s));
@@ -212,6 +225,7 @@ private:
     uint32_t head = 0, first = 0, words = 0; // in `formWords`: the words, then the mask; a multiple of kLanes of each
     uint32_t firstOperand = 0, operands = 0; // in `formOperands`
     uint32_t queueAt = 0;
+    Kind kind = Kind::Compute;
   };
   std::vector<Form> forms; // by cost
   std::vector<uint32_t> formWords;
@@ -221,11 +235,9 @@ private:
 
   static uint32_t headOf(const Instr &in, Engine e) { return in.opcode | static_cast<uint32_t>(e) << 16; }
 
-  Space spaceOf(const uint32_t *tensor) const {
-    return tensor[1] >> 31 ? p.allocations[tensor[1] & 0x7FFFFFFFu].space : Space::Hbm;
-  }
+  Space spaceOf(const uint32_t *tensor) const { return tensor[1] >> 31 ? spaces[tensor[1] & 0x7FFFFFFFu] : Space::Hbm; }
 
-  bool matches(const Form &form, const Instr &in, Engine e, const Stream &s) const {
+  bool matches(const Form &form, const Instr &in, Engine e, const Source &s) const {
     if (form.head != headOf(in, e) || in.words + size_t{form.words} > s.words.size())
       return false;
     const uint32_t *w = s.words.data() + in.words, *first = formWords.data() + form.first, *mask = first + form.words;
@@ -244,10 +256,11 @@ private:
   }
 
   // Reads an instruction: its key (everything the cost may depend on, no addresses), and its form behind the known ones.
-  Form read(const Layout &layout, const Instr &in, Engine e, const Stream &s) {
+  Form read(const Layout &layout, const Instr &in, Engine e, const Source &s) {
     const uint32_t *const begin = s.words.data() + in.words, *w = begin;
     Form form;
     form.head = headOf(in, e);
+    form.kind = layout.kind;
     form.first = static_cast<uint32_t>(formWords.size());
     form.firstOperand = static_cast<uint32_t>(formOperands.size());
     key.assign(1, form.head);
@@ -295,59 +308,75 @@ private:
     return form;
   }
 
-  // One instruction: its cost, and what replaying it needs.
-  Op one(int core, Engine e, uint32_t index, const Stream &s) {
+  // One instruction: its cost, and what replaying it needs. Most are matched and need little else; what the others need is kept out
+  // of the way, so that the compiler keeps this in registers.
+  Op one(int core, Engine e, uint32_t index, const Source &s) {
     const Instr &in = s.instrs[index];
-    const InstrDef &def = *p.opcodes[in.opcode];
-    const Layout &layout = layouts[in.opcode];
     Op op;
     op.sync = in.sync;
     op.numWaits = in.numWaits;
     op.numUpdates = in.numUpdates;
-    op.kind = layout.kind;
-    const bool boxes = op.kind == Kind::Compute && e != Engine::Tensor; // Tensor reads SBUF and writes PSUM: no chains
+    if (forms.empty())
+      op.cost = look(core, e, index, s);
+    else if (const uint32_t likely = following[previous][0]; matches(forms[likely], in, e, s))
+      op.cost = likely;
+    else if (const uint32_t other = following[previous][1]; matches(forms[other], in, e, s))
+      op.cost = other;
+    else
+      op.cost = look(core, e, index, s);
+    previous = op.cost;
+    op.kind = forms[op.cost].kind;
+    op.global = op.numWaits || op.kind >= Kind::Dma;
+    if (op.kind == Kind::Dma) {
+      op.extra = s.words[in.words + forms[op.cost].queueAt];
+      s.queues[op.extra] = 1;
+    } else if (op.kind != Kind::Compute) {
+      control(core, e, index, op);
+    } else if (e != Engine::Tensor) { // Tensor reads SBUF and writes PSUM: no chains
+      boxes(e, s.words.data() + in.words, op);
+    }
+    return op;
+  }
+
+  // The cost of an instruction that did not match.
+  [[gnu::noinline]] uint32_t look(int core, Engine e, uint32_t index, const Source &s) {
+    const Instr &in = s.instrs[index];
+    const Form form = read(layouts[in.opcode], in, e, s);
+    const uint32_t c = cost(core, e, index);
+    if (c == forms.size()) {
+      forms.push_back(form);
+      following.push_back({});
+    } else { // known already
+      formWords.resize(form.first);
+      formOperands.resize(form.firstOperand);
+    }
+    following[previous] = {c, following[previous][0]};
+    return c;
+  }
+
+  [[gnu::noinline]] void boxes(Engine e, const uint32_t *w, Op &op) {
+    const Form &form = forms[op.cost];
     f.numWritten = f.numRead = 0;
     f.ports = 0;
-    const std::array<uint32_t, 2> guess = following.empty() ? std::array<uint32_t, 2>{} : following[previous];
-    if (!forms.empty() && matches(forms[guess[0]], in, e, s)) {
-      op.cost = guess[0];
-    } else if (!forms.empty() && matches(forms[guess[1]], in, e, s)) {
-      op.cost = guess[1];
-    } else {
-      const Form form = read(layout, in, e, s);
-      op.cost = cost(core, e, index);
-      if (op.cost == forms.size()) {
-        forms.push_back(form);
-        following.push_back({});
-      } else { // known already
-        formWords.resize(form.first);
-        formOperands.resize(form.firstOperand);
-      }
-      following[previous] = {op.cost, guess[0]};
-    }
-    const Form &form = forms[op.cost];
-    const uint32_t *w = s.words.data() + in.words;
-    for (uint32_t i = 0; boxes && i < form.operands; ++i)
+    for (uint32_t i = 0; i < form.operands; ++i)
       if (const Operand &o = formOperands[form.firstOperand + i]; o.space != Space::Hbm)
         addBox(o.kind, w + o.at, o.space, e);
-    previous = op.cost;
+    if (!f.numWritten && !f.numRead && !f.ports)
+      return;
+    op.extra = static_cast<uint32_t>(out.footprints.size() + 1);
+    op.global |= f.ports != 0;
+    out.footprints.push_back(f);
+  }
 
-    if (boxes && (f.numWritten || f.numRead || f.ports)) {
-      op.extra = static_cast<uint32_t>(out.footprints.size() + 1);
-      out.footprints.push_back(f);
-    } else if (op.kind >= Kind::Register && op.kind <= Kind::Branch) {
-      decode(p, core, e, index, d);
+  [[gnu::noinline]] void control(int core, Engine e, uint32_t index, Op &op) {
+    decode(p, core, e, index, d);
+    if (op.kind <= Kind::Branch) {
       op.extra = static_cast<uint32_t>(out.registerOps.size());
-      out.registerOps.push_back({&def, index, d.values});
-    } else if (op.kind == Kind::Dma) {
-      op.extra = w[form.queueAt];
-    } else if (op.kind == Kind::Exchange || op.kind == Kind::Barrier) {
-      decode(p, core, e, index, d);
-      const int slot = def.slot(op.kind == Kind::Exchange ? "pipe" : "name");
+      out.registerOps.push_back({d.def, index, d.values});
+    } else {
+      const int slot = d.def->slot(op.kind == Kind::Exchange ? "pipe" : "name");
       op.extra = slot < 0 ? 0 : static_cast<uint32_t>(d.values[slot].integer);
     }
-    op.global = op.numWaits || f.ports || op.kind >= Kind::Dma;
-    return op;
   }
 
   static Kind kindOf(const InstrDef &def) {

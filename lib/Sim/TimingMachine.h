@@ -1,4 +1,4 @@
-// The machine that replays a lowered program: engines, queues, semaphores and ports as lanes of an event tree.
+// The machine that replays a lowered program: engines, queues, semaphores and ports as lanes of an event queue.
 #pragma once
 #include "TimingEvents.h"
 #include "TimingModel.h"
@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <span>
 
 namespace glia::timing {
 
@@ -53,6 +54,7 @@ struct EngineRun {
   bool waitsDone = false, met = false; // all of them; the barrier it stands at
   Ps waitsPassed = 0;                  // when the last of them became true
   Cause blocked = Cause::None;
+  bool scheduled = false; // its lane has a time
   Ps blockedSince = 0;
   Fifo<Update> updates;
   std::array<InFlight, 4> inFlight;
@@ -101,6 +103,10 @@ struct QueueRun {
   Ps busy = 0;
   uint64_t finished = 0;
   int64_t bytes = 0;
+  int32_t user = -1;   // the engine that hands transfers to it
+  bool shared = false; // several do
+  // If one engine alone uses the queue and there is room, there will be room when the engine comes to it: no need to wait for that.
+  bool takesAlready(size_t depth) const { return !shared && transfers.size() < depth; }
 };
 
 // The transfers of a core share its DMA engines and HBM: all slow down by one factor, so one virtual clock orders their ends.
@@ -117,10 +123,23 @@ struct DmaRun {
   Fifo<Update> done;
 };
 
+struct Coming {      // an addition to a semaphore that is known to happen
+  uint64_t time = 0; // key of the event queue
+  int32_t value = 0;
+  uint32_t by = 0;
+  Path path;
+};
+
+// Where one engine alone waits and all updates add, nobody else can tell when an update takes effect: it is written down as soon as
+// it is known, and the engine is woken at the moment at which the sum suffices. Other semaphores change by events.
 struct SemaphoreRun {
   int64_t value = 0;
   Ps changed = 0;
   uint8_t waiters = 0; // engines of its core
+  bool lone = false;   // as above
+  int32_t waiter = -1; // the engine that waits for it somewhere
+  int64_t awaited = 0; // by the engine that waits now, if lone
+  Fifo<Coming> coming; // if lone
 };
 
 struct Meeting {
@@ -144,7 +163,7 @@ private:
   std::vector<std::array<Ps, 16>> portFree; // per core
   std::vector<std::array<uint8_t, 16>> portOwner;
   std::map<uint32_t, Meeting> pipes, barriers; // per pair of cores, by pipe or name
-  EventTree events;
+  EventQueue events;
   Ps now = 0, end = 0;
   Path endPath;
   uint64_t steps = 0;
@@ -171,33 +190,50 @@ private:
                                                       : 1 / std::max(1.0, static_cast<double>(asked) * perDmaEngine);
   }
 
-  // Lanes of the event tree.
+  // Lanes of the event queue.
+  uint32_t numEngines = 0, firstDmaLane = 0;
   uint32_t issueLane(uint32_t engine) const { return engine; }
-  uint32_t updateLane(uint32_t engine) const { return static_cast<uint32_t>(engines.size()) + engine; }
-  uint32_t queueLane(uint32_t q) const { return 2 * static_cast<uint32_t>(engines.size()) + q; }
-  uint32_t dmaLane(int core) const {
-    return 2 * static_cast<uint32_t>(engines.size()) + static_cast<uint32_t>(queues.size() + 2 * core);
-  }
+  uint32_t updateLane(uint32_t engine) const { return numEngines + engine; }
+  uint32_t queueLane(uint32_t q) const { return 2 * numEngines + q; }
+  uint32_t dmaLane(int core) const { return firstDmaLane + 2 * static_cast<uint32_t>(core); }
   uint32_t doneLane(int core) const { return dmaLane(core) + 1; }
   void dispatch(uint32_t lane);
 
   // Timing.cpp: engines
   void issue(uint32_t s);
-  bool waits(EngineRun &e, uint32_t s, const Op &op);
-  void unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by);
+  bool reach(uint32_t s, Ps at);
+  void schedule(uint32_t s, Ps at) {
+    if (engines[s].scheduled)
+      events.remove(issueLane(s));
+    engines[s].scheduled = true;
+    events.add(issueLane(s), at);
+  }
   void note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length);
   Ps startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path);
   void ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency);
   Box resolve(const EngineRun &e, Box b) const;
   void fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Ps done, const Path &path);
   void complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, Ps latency, Path path);
-  void apply(const Update &u, int core);
   void finishAt(Ps time, const Path &path) {
     if (time > end)
       end = time, endPath = path;
   }
 
+  // TimingSemaphores.cpp
+  void prepareSemaphores();
+  bool waits(EngineRun &e, uint32_t s, const Op &op);
+  bool passes(EngineRun &e, uint32_t s, const SyncOp &w);
+  bool crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w);
+  void block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w);
+  void unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by);
+  void absorb(SemaphoreRun &sem) const;
+  Ps whenEnough(SemaphoreRun &sem, int64_t value) const;
+  bool announce(const Update &u, uint32_t lane);
+  void add(const SyncOp &op, const Update &u, uint32_t lane);
+  void apply(const Update &u, int core, uint32_t lane);
+
   // TimingQueues.cpp: transfers and meetings
+  void prepareQueues();
   bool handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path);
   void exchange(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path);
   void barrier(EngineRun &e, uint32_t s, const Op &op, Ps start, const Path &path);

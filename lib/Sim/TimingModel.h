@@ -11,7 +11,7 @@
 namespace glia::timing {
 
 using Ps = int64_t;                             // picoseconds: integer time, so that order never depends on rounding
-inline constexpr Ps kNever = (Ps{1} << 51) - 1; // 2251 s; a key of the event tree keeps 12 bits for the lane
+inline constexpr Ps kNever = (Ps{1} << 51) - 1; // 2251 s; a key of the event queue keeps 12 bits for the lane
 
 Ps toPs(double ns); // throws Error TIME-LONG for what no program can mean
 
@@ -91,7 +91,8 @@ struct RegisterOp {
 };
 
 struct Lowered {
-  std::vector<std::vector<Op>> streams; // [core * 5 + engine]
+  std::vector<std::vector<Op>> streams;     // [core * 5 + engine]
+  std::vector<std::vector<uint8_t>> queues; // by stream and queue: whether it hands transfers to it
   std::vector<CostEntry> costs;
   std::vector<Footprint> footprints;
   std::vector<RegisterOp> registerOps;

@@ -5,6 +5,18 @@ namespace glia::timing {
 
 enum { kNoDge, kSwdge, kHwdge };
 
+void Machine::prepareQueues() {
+  queues.resize(p.queues.size());
+  for (size_t q = 0; q < queues.size(); ++q)
+    queues[q].core = p.queues[q].core;
+  for (uint32_t s = 0; s < engines.size(); ++s)
+    for (uint32_t i = 0; i < low.queues[s].size(); ++i)
+      if (low.queues[s][i]) {
+        queues[i].shared = queues[i].user >= 0;
+        queues[i].user = static_cast<int32_t>(s);
+      }
+}
+
 // Gives a transfer to its queue. False if the queue is full: the engine tries again when there is room.
 bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path) {
   QueueRun &q = queues[op.extra];
@@ -34,15 +46,16 @@ bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &
   const Param &delay = c.transfer.dge == kSwdge && swdgeBusy.time > dmaStart.time ? swdgeBusy : dmaStart;
   x.ready = handed + delay.time;
   x.path.add(delay.time, delay.share);
-  if (!q.active)
+  if (!q.active && q.transfers.size() == 1)
     arm(op.extra);
   return true;
 }
 
+// Sets the start of the first transfer of a queue that is neither active nor armed.
 void Machine::arm(uint32_t i) {
   QueueRun &q = queues[i];
-  events.set(queueLane(i),
-             q.active || q.transfers.empty() ? kNever : std::max({q.transfers.front().ready, q.notBefore, now}));
+  if (!q.transfers.empty())
+    events.add(queueLane(i), std::max({q.transfers.front().ready, q.notBefore, now}));
 }
 
 void Machine::startTransfer(uint32_t i) {
@@ -58,7 +71,6 @@ void Machine::begin(uint32_t i) {
     current.path = q.notBeforePath;
   q.active = true;
   q.started = now;
-  events.set(queueLane(i), kNever);
   const Transfer &x = *current.transfer;
   if (x.dge == kNoDge) {
     q.notBefore = now + queueSpacing.time;
@@ -98,10 +110,14 @@ void Machine::endTransfer(int core) {
   hbmRead += x.hbmRead;
   hbmWritten += x.hbmWritten;
   if (options.timeline)
-    timeline.push_back({static_cast<uint32_t>(engines.size()) + i, current.index, current.engine, static_cast<uint8_t>(core),
+    timeline.push_back({numEngines + i, current.index, current.engine, static_cast<uint8_t>(core),
                         static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
   path.add(dmaCompletion.time, dmaCompletion.share);
-  pushDone(core, {now + dmaCompletion.time, current.ops, current.count, static_cast<uint32_t>(engines.size()) + i, path});
+  const Update done = {now + dmaCompletion.time, current.ops, current.count, numEngines + i, path};
+  if (announce(done, doneLane(core)))
+    finishAt(done.time, path);
+  else
+    pushDone(core, done);
   q.transfers.pop();
 
   const uint8_t blocked = q.blockedEngines;
@@ -142,15 +158,15 @@ void Machine::slowDown(DmaRun &d, int core, double hbm) {
   d.slow = slowBy(d, hbm);
   d.speed = hbm == 1 ? engineSpeed(d.engines) : 1 / d.slow;
   if (d.active.empty())
-    return events.set(dmaLane(core), kNever);
+    return events.setEnd(static_cast<size_t>(core), dmaLane(core), kNever);
   const double left = std::max(d.active.front().time - d.virtualNow, 0.0);
-  events.set(dmaLane(core), now + static_cast<Ps>(left * d.slow + 0.5));
+  events.setEnd(static_cast<size_t>(core), dmaLane(core), now + static_cast<Ps>(left * d.slow + 0.5));
 }
 
 void Machine::pushDone(int core, const Update &u) {
   Fifo<Update> &done = dmas[core].done;
   done.insert(u);
-  events.set(doneLane(core), done.front().time);
+  events.move(doneLane(core), done.front().time);
 }
 
 // ---- two cores -------------------------------------------------------------------------------------------------------------

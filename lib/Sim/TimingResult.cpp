@@ -35,15 +35,26 @@ std::string Machine::reason(const StallSum &x) const {
 
 void Machine::deadlock() const {
   std::vector<std::string> notes;
+  Ps last = now; // what was announced or looked at ahead of its time has happened too
+  for (const SemaphoreRun &sem : semaphores) {
+    last = std::max(last, sem.changed);
+    for (size_t i = 0; i < sem.coming.size(); ++i)
+      last = std::max(last, EventQueue::timeOf(sem.coming[i].time));
+  }
   for (const EngineRun &e : engines) {
     if (e.pc >= e.size)
       continue;
+    last = std::max(last, e.clock);
     const Op &op = e.code[e.pc];
     std::string line = format("core %d %s instruction %u", e.core, std::string(name(e.engine)).c_str(), e.pc);
     if (e.blocked == Cause::Semaphore) {
       const SyncOp &w = e.syncs[op.sync + e.waitAt];
-      line += format(" waits for %s >= %d, which is %lld", p.semaphores[w.semaphore].name.c_str(), w.value,
-                     (long long)semaphores[w.semaphore].value);
+      const SemaphoreRun &sem = semaphores[w.semaphore];
+      int64_t value = sem.value;
+      for (size_t i = 0; i < sem.coming.size(); ++i)
+        value += sem.coming[i].value;
+      line +=
+          format(" waits for %s >= %d, which is %lld", p.semaphores[w.semaphore].name.c_str(), w.value, (long long)value);
     } else if (e.blocked == Cause::Barrier) {
       line += " waits at a barrier for the other core";
     } else if (e.blocked == Cause::Queue) {
@@ -55,7 +66,7 @@ void Machine::deadlock() const {
     notes.push_back("a sendrecv has no partner on the other core");
   Diagnostic d;
   d.code = "TIME-DEADLOCK";
-  d.message = format("the program stops after %.3f us: nothing that is waited for can still happen", ns(now) / 1000);
+  d.message = format("the program stops after %.3f us: nothing that is waited for can still happen", ns(last) / 1000);
   d.advice = "`glia verify` shows why.";
   d.notes = std::move(notes);
   throw Error(std::move(d));

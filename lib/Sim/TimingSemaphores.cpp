@@ -1,0 +1,173 @@
+// Semaphores of the timing simulator: who waits, until when, and what an update does.
+#include "TimingMachine.h"
+
+namespace glia::timing {
+
+void Machine::prepareSemaphores() {
+  semaphores.resize(p.semaphores.size());
+  for (size_t i = 0; i < semaphores.size(); ++i) {
+    semaphores[i].value = p.semaphores[i].initial;
+    semaphores[i].lone = true;
+  }
+  for (uint32_t s = 0; s < engines.size(); ++s) {
+    const std::span<const SyncOp> ops = p.stream(engines[s].core, engines[s].engine).syncs.span();
+    for (const SyncOp &op : ops) {
+      SemaphoreRun &sem = semaphores[op.semaphore];
+      if (op.kind == SyncKind::Add) {
+        sem.lone &= op.value > 0;
+      } else if (op.kind == SyncKind::WaitGe || op.kind == SyncKind::WaitGeConsume) {
+        sem.lone &= sem.waiter < 0 || sem.waiter == static_cast<int32_t>(s);
+        sem.waiter = static_cast<int32_t>(s);
+      } else {
+        sem.lone = false;
+      }
+    }
+  }
+}
+
+bool Machine::waits(EngineRun &e, uint32_t s, const Op &op) {
+  for (; e.waitAt < op.numWaits; ++e.waitAt) {
+    const SyncOp &w = e.syncs[op.sync + e.waitAt];
+    if (!passes(e, s, w))
+      return false;
+    SemaphoreRun &sem = semaphores[w.semaphore];
+    e.waitsPassed = std::max(e.waitsPassed, sem.changed);
+    if (w.kind == SyncKind::WaitGeConsume)
+      sem.value -= w.value;
+  }
+  e.waitAt = 0;
+  e.waitsDone = true;
+  return true;
+}
+
+// One wait, at the engine's clock or, where that is still to come and the wait will not be over by then, at its end.
+bool Machine::passes(EngineRun &e, uint32_t s, const SyncOp &w) {
+  SemaphoreRun &sem = semaphores[w.semaphore];
+  if (e.clock > now) {
+    const Ps enough = sem.lone ? whenEnough(sem, w.value) : sem.value >= w.value ? 0 : kNever;
+    if (enough > e.clock)
+      block(e, s, sem, w);
+    if (enough == kNever || !reach(s, std::max(enough, e.clock)))
+      return false;
+  }
+  if (sem.lone ? crosses(e, sem, w) : sem.value >= w.value)
+    return true;
+  block(e, s, sem, w);
+  if (sem.lone)
+    if (const Ps enough = whenEnough(sem, w.value); enough < kNever)
+      schedule(s, enough);
+  return false;
+}
+
+// Whether a lone semaphore suffices now; if only since now, then the engine goes on from the update that did it.
+bool Machine::crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w) {
+  absorb(sem);
+  if (sem.value >= w.value) {
+    sem.waiters = 0;
+    e.blocked = Cause::None;
+    return true;
+  }
+  while (!sem.coming.empty() && EventQueue::timeOf(sem.coming.front().time) == now) {
+    const Coming &x = sem.coming.front();
+    sem.value += x.value;
+    sem.changed = now;
+    if (sem.value >= w.value) {
+      if (e.blocked == Cause::Semaphore && now > e.blockedSince)
+        note(e, Cause::Semaphore, w.semaphore, x.by, e.blockedSince, now - e.blockedSince);
+      e.blocked = Cause::None;
+      e.clock = now;
+      e.path = x.path;
+      sem.waiters = 0;
+      sem.coming.pop();
+      return true;
+    }
+    sem.coming.pop();
+  }
+  return false;
+}
+
+void Machine::block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w) {
+  sem.waiters |= static_cast<uint8_t>(1u << (s % kNumEngines));
+  sem.awaited = w.value;
+  if (e.blocked == Cause::Semaphore)
+    return; // since before
+  e.blocked = Cause::Semaphore;
+  e.blockedSince = e.clock;
+}
+
+void Machine::unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by) {
+  if (at > e.blockedSince)
+    note(e, e.blocked, what, by, e.blockedSince, at - e.blockedSince);
+  e.blocked = Cause::None;
+  if (at >= e.clock) {
+    e.clock = at;
+    e.path = path;
+  }
+  schedule(s, e.clock);
+}
+
+// What has happened is part of the value: nothing can be announced for the past.
+void Machine::absorb(SemaphoreRun &sem) const {
+  while (!sem.coming.empty() && EventQueue::timeOf(sem.coming.front().time) < now) {
+    sem.value += sem.coming.front().value;
+    sem.changed = EventQueue::timeOf(sem.coming.front().time);
+    sem.coming.pop();
+  }
+}
+
+// When a lone semaphore reaches a value, as far as is known; 0: it has.
+Ps Machine::whenEnough(SemaphoreRun &sem, int64_t value) const {
+  absorb(sem);
+  int64_t sum = sem.value;
+  if (sum >= value)
+    return 0;
+  for (size_t i = 0; i < sem.coming.size(); ++i)
+    if (sum += sem.coming[i].value; sum >= value)
+      return EventQueue::timeOf(sem.coming[i].time);
+  return kNever;
+}
+
+// Writes an update down before its time; false if it has to be an event.
+bool Machine::announce(const Update &u, uint32_t lane) {
+  for (uint32_t i = 0; i < u.count; ++i)
+    if (!semaphores[u.ops[i].semaphore].lone)
+      return false;
+  for (uint32_t i = 0; i < u.count; ++i)
+    add(u.ops[i], u, lane);
+  return true;
+}
+
+void Machine::add(const SyncOp &op, const Update &u, uint32_t lane) {
+  SemaphoreRun &sem = semaphores[op.semaphore];
+  sem.coming.insert({EventQueue::pack(u.time, lane), op.value, u.by, u.path});
+  if (!sem.waiters)
+    return;
+  const uint32_t s = static_cast<uint32_t>(sem.waiter);
+  if (const Ps enough = whenEnough(sem, sem.awaited); enough < kNever)
+    schedule(s, std::max(enough, engines[s].clock));
+}
+
+void Machine::apply(const Update &u, int core, uint32_t lane) {
+  for (uint32_t i = 0; i < u.count; ++i) {
+    const SyncOp &op = u.ops[i];
+    SemaphoreRun &sem = semaphores[op.semaphore];
+    if (sem.lone) {
+      add(op, u, lane);
+      continue;
+    }
+    sem.value = op.kind == SyncKind::Write ? op.value
+                : op.kind == SyncKind::Sub ? sem.value - op.value
+                                           : sem.value + op.value;
+    sem.changed = u.time;
+    for (uint32_t w = sem.waiters; w; w &= w - 1) {
+      const uint32_t bit = static_cast<uint32_t>(__builtin_ctz(w)), s = static_cast<uint32_t>(core) * kNumEngines + bit;
+      EngineRun &e = engines[s];
+      if (sem.value >= e.syncs[e.code[e.pc].sync + e.waitAt].value) {
+        sem.waiters &= static_cast<uint8_t>(~(1u << bit));
+        unblock(e, s, u.time, u.path, op.semaphore, u.by);
+      }
+    }
+  }
+}
+
+} // namespace glia::timing
