@@ -131,7 +131,9 @@ def tensor_scalar_reduce(
     return emit("tensor_scalar_reduce", slots, 1, name)
 
 
-def activation(dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, name=None):
+def activation(
+    dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, name=None
+):
     """dst = op(data * scale + bias), and optionally the sum of every partition in the registers of Scalar."""
     fn = ACT.get(op) or operation(ACT, op, "op", "activation")
     d, x = tensor(dst, "dst"), tensor(data, "data")

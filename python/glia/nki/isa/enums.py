@@ -100,7 +100,9 @@ def _table(kind: type[Enum], machine: dict[str, object]) -> dict[object, object]
 
 
 # `dma` is no engine that issues instructions, so it is left out and refused. None means that the caller leaves it open.
-ENGINE: dict[object, int] = _table(engine, {"unknown": UNSET, "tensor": 0, "vector": 1, "scalar": 2, "gpsimd": 3, "sync": 4})  # type: ignore[assignment]
+ENGINE: dict[object, int] = _table(
+    engine, {"unknown": UNSET, "tensor": 0, "vector": 1, "scalar": 2, "gpsimd": 3, "sync": 4}
+)  # type: ignore[assignment]
 ENGINE[None] = UNSET
 REDUCE_CMD = _table(reduce_cmd, {m.name: m.name for m in reduce_cmd})
 DGE = _table(dge_mode, {"unknown": None, "none": "none", "swdge": "swdge", "hwdge": "hwdge"})

@@ -108,7 +108,9 @@ def _issuer(dge: str | None, e: int) -> int:
     return _GPSIMD if dge == "swdge" and e == UNSET else e
 
 
-def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown, engine=engine.unknown, name=None):
+def dma_copy(
+    dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown, engine=engine.unknown, name=None
+):
     """dst = src by DMA, element by element in row-major order; a cast goes through fp32."""
     e = UNSET if engine is _engine_unknown else engine_code(engine)
     if priority is not None:

@@ -15,11 +15,21 @@ _maximum = OPS["maximum"]
 
 
 def _refuse(name: str, why: str):
-    refuse(f"nki.isa.{name} is not available: {why}", f"run `glia isa` for the calls that are; {name} is not one of them")
+    refuse(
+        f"nki.isa.{name} is not available: {why}", f"run `glia isa` for the calls that are; {name} is not one of them"
+    )
 
 
 def nc_matmul_mx(
-    dst, stationary, moving, stationary_scale, moving_scale, tile_position=None, tile_size=None, accumulate=None, name=None
+    dst,
+    stationary,
+    moving,
+    stationary_scale,
+    moving_scale,
+    tile_position=None,
+    tile_size=None,
+    accumulate=None,
+    name=None,
 ):
     return _refuse("nc_matmul_mx", _MX)
 

@@ -31,7 +31,14 @@ def nc_matmul(
     if accumulate is not None:
         accumulate = bool(accumulate)
     slots = (d, s, m, _ACCUMULATE[accumulate])
-    if is_transpose or tile_position or tile_size or perf_mode is not _no_mode or is_stationary_onezero or is_moving_onezero:
+    if (
+        is_transpose
+        or tile_position
+        or tile_size
+        or perf_mode is not _no_mode
+        or is_stationary_onezero
+        or is_moving_onezero
+    ):
         row, col = pair(tile_position, "tile_position")
         rows, cols = pair(tile_size, "tile_size")
         slots = (

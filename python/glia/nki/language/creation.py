@@ -57,7 +57,9 @@ def shared_constant(constant):
         try:
             constant = np.load(constant, allow_pickle=False)
         except (OSError, ValueError) as e:
-            raise T.failure(f"nl.shared_constant cannot read {constant}: {e}", "give an .npy file or an array") from None
+            raise T.failure(
+                f"nl.shared_constant cannot read {constant}: {e}", "give an .npy file or an array"
+            ) from None
     return _t.constant(np.asarray(constant))
 
 

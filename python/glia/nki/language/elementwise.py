@@ -213,7 +213,9 @@ def divide(x, y, dtype=None):
     if not ty:
         if float(y) == 0:
             raise T.failure("nl.divide by the number 0", "give a number that is not zero, or a tile")
-        return binary("divide", "multiply", T.cast(x, F32) if x.dtype.is_integer else x, 1.0 / float(y), dtype or x.dtype)
+        return binary(
+            "divide", "multiply", T.cast(x, F32) if x.dtype.is_integer else x, 1.0 / float(y), dtype or x.dtype
+        )
     kind = T.chosen(dtype, promoted(x.dtype, y.dtype) if tx else y.dtype)
     inverse = reciprocal(y, F32)
     if not tx and float(x) == 1.0:

@@ -74,9 +74,15 @@ def matmul(x, y, transpose_x=False):
             f"nl.matmul of {x.shape} and {y.shape} with transpose_x={bool(transpose_x)}", "inner sizes are equal"
         )
     if k > 128 or m > 128:
-        raise T.failure(f"nl.matmul of {k} x {m} by {k} x {n}", "inner size and rows are at most 128; split the matrices")
+        raise T.failure(
+            f"nl.matmul of {k} x {m} by {k} x {n}", "inner size and rows are at most 128; split the matrices"
+        )
     x, y = T.in_sbuf(x), T.in_sbuf(y)
-    if x.dtype.is_integer or y.dtype.is_integer or (x.dtype is not y.dtype and 4 in (x.dtype.itemsize, y.dtype.itemsize)):
+    if (
+        x.dtype.is_integer
+        or y.dtype.is_integer
+        or (x.dtype is not y.dtype and 4 in (x.dtype.itemsize, y.dtype.itemsize))
+    ):
         # Integers become fp32, and fp32 pairs only with fp32.
         x, y = T.cast(x, F32), T.cast(y, F32)
     if not transpose_x:

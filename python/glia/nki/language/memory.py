@@ -103,7 +103,9 @@ def assign(view, value) -> None:
         try:
             float(value)
         except (TypeError, ValueError):
-            raise T.failure(f"a {type(value).__name__} is assigned to a tensor", "assign a number or a tensor") from None
+            raise T.failure(
+                f"a {type(value).__name__} is assigned to a tensor", "assign a number or a tensor"
+            ) from None
         _assign_number(view, value)
         return
     if not view.storage.on_chip or not value.storage.on_chip:
@@ -205,7 +207,9 @@ def gather_flattened(data, indices, axis=0, dtype=None):
     """out[p, i] = data[p, indices[p, i]], the free dimensions of data flattened; on GpSimd, in SBUF."""
     data, indices = T.in_sbuf(T.tile(data, "gather_flattened", "data")), T.tile(indices, "gather_flattened", "indices")
     if axis not in (0, 1):
-        raise T.failure(f"axis of nl.gather_flattened is {axis!r}", "elements are gathered within each partition: axis=0")
+        raise T.failure(
+            f"axis of nl.gather_flattened is {axis!r}", "elements are gathered within each partition: axis=0"
+        )
     if data.shape[0] != indices.shape[0]:
         raise T.failure(
             f"nl.gather_flattened of data {data.shape} by indices {indices.shape}", "both have the same partitions"

@@ -8,6 +8,8 @@ Axis 0 stays as a dimension of size 1, and a result has at least two dimensions,
 
 from __future__ import annotations
 
+from builtins import min as _least  # `min` is a call of nki.language here
+
 from .. import dtypes
 from .. import trace as _t
 from ..ops import OPS
@@ -41,14 +43,14 @@ def _reduce_emit(dst, data, alu: str) -> None:
     if n <= limit:
         step = limit // n
         for i in range(0, kept, step):
-            end = min(i + step, kept)
+            end = _least(i + step, kept)
             _t.emit("tensor_reduce", (dst[:, i:end].operand(), data[:, i:end, :].operand(), alu, 0), VECTOR)
         return
     parts = -(-n // limit)
     partial = T.new((data.shape[0], kept, parts), F32)
     for k in range(kept):
         for j in range(parts):
-            piece = data[:, k : k + 1, j * limit : min((j + 1) * limit, n)]
+            piece = data[:, k : k + 1, j * limit : _least((j + 1) * limit, n)]
             _t.emit("tensor_reduce", (partial[:, k : k + 1, j : j + 1].operand(), piece.operand(), alu, 0), VECTOR)
     _reduce_emit(dst, partial, alu)
 
@@ -123,7 +125,7 @@ def _sum_partitions(x, dtype):
     out = T.new((1, n), dtype)
     ones = T.constant(p, 1.0)
     for i in range(0, n, _MATMUL):
-        end = min(i + _MATMUL, n)
+        end = _least(i + _MATMUL, n)
         bank = T.new((1, end - i), F32, PSUM)
         _t.emit("nc_matmul", (bank.operand(), ones.operand(), x[:, i:end].operand(), 0), 0)
         T.copy_into(out[:, i:end], bank)
@@ -134,7 +136,7 @@ def _gpsimd_partitions(op: str, x, dtype):
     x = T.in_sbuf(x)
     out = T.new((1, x.shape[1]), dtype)
     for i in range(0, x.shape[1], 32768):
-        end = min(i + 32768, x.shape[1])
+        end = _least(i + 32768, x.shape[1])
         slots = (out[:, i:end].operand(), x[:, i:end].operand(), op)
         _t.emit("tensor_partition_reduce", slots, GPSIMD)
     return out

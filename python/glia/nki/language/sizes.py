@@ -16,7 +16,9 @@ class _TileSize(NKIObject):
     psum_bank_fmax_bytes = property(
         lambda self: int(_t.target().value("memory.psum_bank_bytes")), doc="Bytes of a bank of PSUM in a partition."
     )
-    psum_bank_fmax = property(lambda self: self.psum_bank_fmax_bytes // 4, doc="fp32 elements of a bank in a partition.")
+    psum_bank_fmax = property(
+        lambda self: self.psum_bank_fmax_bytes // 4, doc="fp32 elements of a bank in a partition."
+    )
     psum_fmax = psum_bank_fmax
     gemm_stationary_fmax = property(
         lambda self: int(_t.target().value("limit.stationary_free")), doc="Columns of the stationary matrix."
