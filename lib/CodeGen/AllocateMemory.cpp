@@ -1,0 +1,205 @@
+// Gives every allocation an address, from lifetimes. Memory that was freed longest ago is used first, so that a new tensor rarely
+// has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible.
+#include "Lifetimes.h"
+#include "glia/CodeGen/Passes.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+
+namespace glia {
+
+using namespace codegen;
+
+namespace {
+
+struct Placed {
+  int64_t lo, hi; // bytes; all partitions count as taken
+  uint32_t from, to;
+};
+
+class SpaceAllocator {
+public:
+  SpaceAllocator(Space space, const Target &t)
+      : space(space), target(t), capacity(space == Space::Sbuf ? t.sbufBytes : t.psumBytes) {}
+
+  std::vector<Lifetime> all; // of this space
+
+  void run() {
+    // A kernel that keeps to one half can overlap with its neighbours in a program.
+    if (inOrder(halfCapacity()) || inOrder(capacity) || largestFirst())
+      for (size_t i = 0; i < all.size(); ++i)
+        write(all[i], at[i]);
+    else
+      refuse();
+  }
+
+private:
+  Space space;
+  const Target &target;
+  int64_t capacity;
+  std::vector<int64_t> at;
+
+  int64_t halfCapacity() const {
+    const int64_t bank = space == Space::Psum ? target.psumBankBytes : 64;
+    return capacity / 2 / bank * bank;
+  }
+  static bool pinned(const Lifetime &l) { return l.op.getPinned(); }
+  static bool together(const Lifetime &a, uint32_t from, uint32_t to) { return a.from < to && from < a.to; }
+
+  // The first address from `start` on that suits the tensor; it must not cross a PSUM bank it could fit into.
+  int64_t align(int64_t a, int64_t bytes) const {
+    const int64_t step = space == Space::Psum ? 4 : 32;
+    a = (a + step - 1) / step * step;
+    const int64_t bank = target.psumBankBytes;
+    if (space == Space::Psum && (bytes > bank ? a % bank != 0 : a / bank != (a + bytes - 1) / bank))
+      a = (a / bank + 1) * bank;
+    return a;
+  }
+
+  // An address in [begin, end) that is free from `taken`, which is sorted by address; -1 if there is none.
+  int64_t fit(const std::vector<Placed> &taken, int64_t bytes, int64_t begin, int64_t end) const {
+    int64_t a = align(begin, bytes);
+    for (const Placed &p : taken) {
+      if (a + bytes <= p.lo)
+        break;
+      if (p.hi > a)
+        a = align(p.hi, bytes);
+    }
+    return a + bytes <= end ? a : -1;
+  }
+
+  static void insertSorted(std::vector<Placed> &list, Placed p) {
+    list.insert(std::upper_bound(list.begin(), list.end(), p, [](const Placed &a, const Placed &b) { return a.lo < b.lo; }),
+                p);
+  }
+
+  std::vector<Placed> pins() const {
+    std::vector<Placed> out;
+    for (const Lifetime &l : all)
+      if (pinned(l))
+        out.push_back({(*l.op.getAt())[1], (*l.op.getAt())[1] + l.bytes, l.from, l.to});
+    return out;
+  }
+
+  bool inOrder(int64_t capacity) {
+    at.assign(all.size(), 0);
+    const std::vector<Placed> fixed = pins();
+    std::vector<Placed> live;
+    int64_t cursor = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Lifetime &l = all[i];
+      if (pinned(l)) {
+        at[i] = (*l.op.getAt())[1];
+        continue;
+      }
+      std::erase_if(live, [&](const Placed &p) { return p.to <= l.from; });
+      const std::vector<Placed> *taken = &live;
+      std::vector<Placed> both;
+      if (!fixed.empty()) {
+        both = live;
+        for (const Placed &p : fixed)
+          if (p.from < l.to && l.from < p.to)
+            insertSorted(both, p);
+        taken = &both;
+      }
+      int64_t a = fit(*taken, l.bytes, cursor, capacity);
+      if (a < 0)
+        a = fit(*taken, l.bytes, 0, capacity);
+      if (a < 0)
+        return false;
+      at[i] = a;
+      cursor = a + l.bytes;
+      if (l.to > l.from)
+        insertSorted(live, {a, a + l.bytes, l.from, l.to});
+    }
+    return true;
+  }
+
+  bool largestFirst() {
+    at.assign(all.size(), 0);
+    std::vector<size_t> order;
+    std::vector<Placed> placed;
+    for (const Placed &p : pins())
+      insertSorted(placed, p);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (pinned(all[i]))
+        at[i] = (*all[i].op.getAt())[1];
+      else
+        order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return all[a].bytes != all[b].bytes ? all[a].bytes > all[b].bytes : a < b; });
+    for (size_t i : order) {
+      const Lifetime &l = all[i];
+      std::vector<Placed> taken;
+      for (const Placed &p : placed)
+        if (p.from < l.to && l.from < p.to)
+          taken.push_back(p);
+      at[i] = fit(taken, l.bytes, 0, capacity);
+      if (at[i] < 0)
+        return false;
+      insertSorted(placed, {at[i], at[i] + l.bytes, l.from, l.to});
+    }
+    return true;
+  }
+
+  static void write(Lifetime &l, int64_t byte) {
+    mlir::Builder b(l.op.getContext());
+    const int64_t partition = pinned(l) ? (*l.op.getAt())[0] : 0;
+    l.op.setAtAttr(b.getDenseI64ArrayAttr({partition, byte}));
+    l.op.setLiveAttr(b.getDenseI64ArrayAttr({l.from, std::max(l.to, l.from + 1)}));
+  }
+
+  // Says what is live where the need is greatest.
+  [[noreturn]] void refuse() const {
+    uint32_t worst = 0;
+    int64_t most = -1;
+    for (const Lifetime &l : all) {
+      int64_t sum = 0;
+      for (const Lifetime &m : all)
+        if (together(m, l.from, l.from + 1))
+          sum += m.bytes;
+      if (sum > most)
+        most = sum, worst = l.from;
+    }
+    Diagnostic d;
+    d.code = "KERNEL-MEMORY";
+    const char *memory = space == Space::Sbuf ? "SBUF" : "PSUM";
+    d.message = format("the kernel does not fit: %lld bytes of a partition of %s are live at once, and %s has %lld",
+                       (long long)most, memory, target.name.c_str(), (long long)capacity);
+    d.value = std::to_string(most);
+    d.limit = std::to_string(capacity);
+    std::vector<const Lifetime *> live;
+    for (const Lifetime &l : all)
+      if (together(l, worst, worst + 1))
+        live.push_back(&l);
+    std::sort(live.begin(), live.end(), [](const Lifetime *a, const Lifetime *b) {
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a->number < b->number;
+    });
+    for (size_t i = 0; i < live.size() && i < 12; ++i) {
+      const nisa::Origin o = nisa::originOf(live[i]->op.getLoc());
+      if (i == 0)
+        d.place = {o.file, o.line, 0};
+      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", live[i]->op.getLabel().str().c_str(),
+                               (long long)live[i]->bytes, o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : ""));
+    }
+    if (live.size() > 12)
+      d.notes.push_back(format("and %zu more", live.size() - 12));
+    d.advice = "Use smaller tiles, or keep fewer of them alive at the same time.";
+    throw Error(std::move(d));
+  }
+};
+
+} // namespace
+
+void allocateMemory(nisa::KernelOp k, const Target &target) {
+  for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
+    SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
+    for (Lifetime &l : lifetimesOf(core))
+      (l.op.getTensor().getType().getSpace() == Space::Sbuf ? sbuf : psum).all.push_back(l);
+    sbuf.run();
+    psum.run();
+  }
+}
+
+} // namespace glia

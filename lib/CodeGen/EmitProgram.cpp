@@ -1,0 +1,115 @@
+#include "EmitProgram.h"
+#include "AllocateRegisters.h"
+#include "glia/CodeGen/ProgramWriter.h"
+#include "glia/Support/Diagnostic.h"
+
+namespace glia::codegen {
+
+namespace {
+
+class CoreEmitter {
+public:
+  CoreEmitter(ProgramWriter &w, nisa::CoreOp core, const Target &target)
+      : w(w), core(core), number(static_cast<int>(core.getNumber())), registers(allocateRegisters(core, target)) {}
+
+  void run() {
+    if (auto names = core->getAttrOfType<mlir::ArrayAttr>("semaphores"))
+      for (mlir::Attribute n : names)
+        semaphores.push_back(w.builder().semaphore(llvm::cast<mlir::StringAttr>(n).str(), 0, number));
+    if (auto count = core->getAttrOfType<mlir::IntegerAttr>("queues"))
+      for (int q = 0; q < count.getInt(); ++q)
+        queues.push_back(w.builder().queue("q" + std::to_string(q), number));
+    emit(core.getBody().front());
+  }
+
+private:
+  ProgramWriter &w;
+  nisa::CoreOp core;
+  int number;
+  RegisterNumbers registers;
+  std::vector<int> semaphores, queues;
+
+  int registerOf(mlir::Value v, int engine) const { return registers.at({v.getAsOpaquePointer(), engine}); }
+
+  void emit(mlir::Block &block) {
+    for (mlir::Operation &op : block) {
+      if (nisa::Instr i{&op})
+        emit(i);
+      else if (llvm::isa<nisa::LoopOp>(op))
+        emitLoop(llvm::cast<nisa::LoopOp>(op));
+      else if (llvm::isa<nisa::WhileOp>(op))
+        throw Error("KERNEL-WHILE", "a loop that repeats while a register is not 0 has no provable form in a program yet",
+                    "Use a loop with a count that is known when it starts (nl.dynamic_range, nl.fori_loop).",
+                    {nisa::originOf(op.getLoc()).file, nisa::originOf(op.getLoc()).line, 0});
+    }
+  }
+
+  void emit(nisa::Instr i) {
+    const Engine e = *i.engine();
+    llvm::SmallVector<SyncOp> waits, updates;
+    if (auto list = i->getAttrOfType<mlir::DenseI32ArrayAttr>("waits"))
+      for (int k = 0; k < list.size(); k += 3)
+        waits.push_back({static_cast<uint16_t>(semaphores[list[k]]),
+                         list[k + 2] ? SyncKind::WaitGeConsume : SyncKind::WaitGe, 0, list[k + 1]});
+    if (auto list = i->getAttrOfType<mlir::DenseI32ArrayAttr>("updates"))
+      for (int k = 0; k < list.size(); k += 2)
+        updates.push_back({static_cast<uint16_t>(semaphores[list[k]]), SyncKind::Add, 0, list[k + 1]});
+    const int slot = i.def().slot("queue");
+    if (slot >= 0) { // the core's own queue of this number
+      const int32_t q = i.integer(slot);
+      i.setSlot(slot, mlir::UnitAttr::get(i->getContext()));
+      w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates, queues[q]);
+      i.setSlot(slot, mlir::Builder(i->getContext()).getI32IntegerAttr(q));
+      return;
+    }
+    w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates);
+  }
+
+  void emitLoop(nisa::LoopOp loop) {
+    auto engines = loop->getAttrOfType<mlir::DenseI32ArrayAttr>("engines");
+    if (!engines)
+      return; // nothing in it
+    std::string group = loop->getAttrOfType<mlir::StringAttr>("group").str();
+    // Loops in which the cores meet are one group; others are each core's own affair.
+    bool meets = false;
+    loop.walk([&](mlir::Operation *op) {
+      if (nisa::Instr i{op}; i && (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange))
+        meets = true;
+    });
+    if (!meets)
+      group = "core" + std::to_string(number) + "." + group;
+    w.origin(loop.getLoc());
+    std::vector<uint32_t> begins;
+    for (int32_t n : engines.asArrayRef()) {
+      const Engine e = static_cast<Engine>(n);
+      begins.push_back(w.builder().nextIndex(number, e));
+      Emit out = w.builder().emit(number, e, "loop");
+      out.reg("iv", registerOf(loop.iterator(), n));
+      if (loop.getCount())
+        out.set("count", static_cast<int32_t>(*loop.getCount()));
+      else
+        out.reg("count", registerOf(loop.getCountRegister(), n));
+      out.set("group", group).set("end", int32_t{0});
+      out.done();
+    }
+    emit(loop.getBody().front());
+    w.origin(loop.getLoc());
+    for (size_t k = 0; k < begins.size(); ++k) {
+      const Engine e = static_cast<Engine>(engines[k]);
+      const uint32_t end = w.builder().nextIndex(number, e);
+      w.builder().emit(number, e, "end_loop").set("begin", static_cast<int32_t>(begins[k])).done();
+      w.builder().patchLabel(number, e, begins[k], end);
+    }
+  }
+};
+
+} // namespace
+
+Program emitProgram(nisa::KernelOp k, std::shared_ptr<const Target> target) {
+  ProgramWriter writer(k, target);
+  for (auto core : k.getBody().getOps<nisa::CoreOp>())
+    CoreEmitter(writer, core, *target).run();
+  return writer.builder().finish();
+}
+
+} // namespace glia::codegen

@@ -1,0 +1,10 @@
+// Writes a scheduled, synchronised kernel as a machine program: one stream per engine.
+#pragma once
+#include "glia/Dialect/Nisa.h"
+#include "glia/Program/Program.h"
+
+namespace glia::codegen {
+
+Program emitProgram(nisa::KernelOp k, std::shared_ptr<const Target> target);
+
+} // namespace glia::codegen

@@ -1,0 +1,20 @@
+// From which place in program order to which each allocation is in use.
+#pragma once
+#include "glia/Dialect/Instruction.h"
+
+#include <vector>
+
+namespace glia::codegen {
+
+struct Lifetime {
+  mutable nisa::AllocOp op;
+  uint32_t from = 0, to = 0; // [from, to) in places of the core's program order; equal if it is never used
+  int64_t bytes = 0;         // per partition
+  int32_t partitions = 0;
+  uint32_t number = 0; // among the allocations of the core
+};
+
+// In the order of `from`, then of the allocations. What is used in a loop and made outside lives through the whole loop.
+std::vector<Lifetime> lifetimesOf(nisa::CoreOp core);
+
+} // namespace glia::codegen
