@@ -27,53 +27,80 @@ def ds(start, size) -> DynamicSlice:
 def indexed(t, key):
     if type(key) is not tuple:
         key = (key,)
-    shape = t.shape
-    rank = len(shape)
-    if Ellipsis in [k for k in key if k is Ellipsis]:
-        at = next(i for i, k in enumerate(key) if k is Ellipsis)
-        rest = key[at + 1 :]
-        if any(k is Ellipsis for k in rest):
-            raise _t.failure("NKI-SLICE", "an index has two Ellipsis")
-        key = key[:at] + (slice(None),) * (rank - at - len(rest)) + rest
-    if len(key) > rank:
-        raise _t.failure("NKI-SLICE", f"{len(key)} indices for a tensor of shape {shape}", value=len(key), limit=rank)
-    on_chip, strides = t.storage.on_chip, t.strides
+    shape, strides, on_chip = t.shape, t.strides, t.storage.on_chip
     new_shape, new_strides = [], []
     offset, terms = t.offset, t.terms
-    for dim, k in enumerate(key):
+    dim = 0
+    for k in key:
+        if k is Ellipsis:
+            for _ in range(_ellipsis(t, key)):
+                new_shape.append(shape[dim])
+                new_strides.append(strides[dim])
+                dim += 1
+            continue
+        if dim == len(shape):
+            raise _t.failure(
+                "NKI-SLICE", f"{len(key)} indices for a tensor of shape {shape}", value=len(key), limit=dim
+            )
         n, stride = shape[dim], strides[dim]
         kind = type(k)
+        step = 1
         if kind is slice:
-            if k.start is None and k.stop is None and k.step is None:
-                new_shape.append(n)
-                new_strides.append(stride)
-                continue
-            start, size, step = _range(t, dim, k, n)
+            start, stop = k.start, k.stop
+            if k.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int):
+                start = 0 if start is None else start
+                size = (n if stop is None else stop) - start
+                if start < 0 or size < 1 or start + size > n:
+                    start, size, step = _range(t, dim, k, n)
+            else:
+                start, size, step = _range(t, dim, k, n)
         elif kind is int:
-            start, size, step = _element(t, dim, k, n), 0, 1
+            start, size = k, 0
+            if not 0 <= k < n:
+                start = _element(t, dim, k, n)
         elif kind is DynamicSlice:
             start, size, step = _window(t, dim, k, n)
         elif kind is VirtualRegister:
-            start, size, step = k, 0, 1
+            start, size = k, 0
         else:
-            start, size, step = _element(t, dim, _as_integer(t, k), n), 0, 1
-        if dim == 0 and t.index is not None:
-            raise _t.failure("NKI-SLICE", "the dimension that vector_offset chooses rows of is indexed again")
+            start, size = _element(t, dim, _as_integer(t, k), n), 0
+        if dim == 0:
+            if t.index is not None and not (size == n and start == 0):
+                raise _t.failure("NKI-SLICE", "the dimension that vector_offset chooses rows of is indexed again")
+            if on_chip and not size:
+                size = 1
         if type(start) is VirtualRegister:
-            constant, terms = _dynamic(t, start, dim, terms)
-            offset += constant
+            start, terms = _dynamic(t, start, dim, terms)
+            offset += start
         else:
             offset += start * stride
-        if size or (dim == 0 and on_chip):
-            new_shape.append(size or 1)
+        if size:
+            new_shape.append(size)
             new_strides.append(stride * step)
-    new_shape += shape[len(key) :]
-    new_strides += strides[len(key) :]
+        dim += 1
+    if dim < len(shape):
+        new_shape += shape[dim:]
+        new_strides += strides[dim:]
     least = 2 if on_chip else 1
     while len(new_shape) < least:
         new_shape.append(1)
         new_strides.append(1)
     return _make(t, tuple(new_shape), tuple(new_strides), offset, None, terms)
+
+
+def _ellipsis(t, key) -> int:
+    """How many dimensions an Ellipsis stands for."""
+    if sum(k is Ellipsis for k in key) > 1:
+        raise _t.failure("NKI-SLICE", "an index has two Ellipsis")
+    rest = len(t.shape) - len(key) + 1
+    if rest < 0:
+        raise _t.failure(
+            "NKI-SLICE",
+            f"{len(key) - 1} indices for a tensor of shape {t.shape}",
+            value=len(key) - 1,
+            limit=len(t.shape),
+        )
+    return rest
 
 
 def _as_integer(t, k) -> int:

@@ -4,6 +4,7 @@ number that the caller sees comes out of the program. What was compiled is kept 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import re
 import types
 from typing import Any
@@ -80,6 +81,15 @@ class Kernel:
 
     def trace(self, *args, **kwargs) -> Traced:
         """Traces the kernel for these arguments. Raises one Error with everything that is wrong."""
+        collecting = gc.isenabled()
+        gc.disable()  # the record is many small tuples that all stay: looking for cycles among them is half the time
+        try:
+            return self._trace(args, kwargs)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _trace(self, args, kwargs) -> Traced:
         environment.say_what_has_no_meaning()
         place = user_place()
         target = _t.find_target(self.target or environment.target_name())

@@ -143,15 +143,16 @@ def whole(storage: _t.Storage) -> NkiTensor:
 def merged(shape, strides) -> list[int]:
     """(stride, count) flattened, with dimensions of one element dropped and adjacent ones joined where they can be."""
     dims: list[int] = []
+    outer = -1  # the stride that the next dimension must fill; -1: none yet
     for n, stride in zip(shape, strides):
         if n == 1:
             continue
-        if dims and dims[-2] == stride * n:
-            dims[-2] = stride
+        if outer == stride * n and outer >= 0:
+            dims[-2] = outer = stride
             dims[-1] *= n
         else:
-            dims.append(stride)
-            dims.append(n)
+            dims += (stride, n)
+            outer = stride
     return dims or [1, 1]
 
 
