@@ -246,7 +246,7 @@ FATAL = {
     "no permutation": lambda: make((128, 8, 4)).permute((0, 1, 1)),
     "broadcast of partitions": lambda: make((1, 8)).broadcast(0, 128),
     "broadcast of more than one": lambda: make((128, 8)).broadcast(1, 3),
-    "partitions reshaped": lambda: make((128, 8)).reshape((64, 16)),
+    "partitions reshaped": lambda: make((128, 8)).reshape((256, 4)),
     "other size": lambda: make((128, 8)).reshape((128, 9)),
     "not adjacent": lambda: make((128, 8, 4))[:, :, 0:2].flatten_dims(1, 2),
     "squeeze": lambda: make((128, 8)).squeeze_dim(1),

@@ -1,0 +1,111 @@
+"""The import hook and `python -m glia`: unmodified scripts find glia's nki, and only when they are meant to."""
+
+import os
+import subprocess
+import sys
+
+import glia
+import pytest
+
+SCRIPT = """
+import sys
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+from nki.isa.constants import dge_mode
+from neuronxcc.nki.typing import mutable_tensor, tensor
+import neuronxcc.nki.language as old
+assert old is nl and nki.language is nl and nki.__name__ == "glia.nki"
+
+@nki.jit
+def k(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=t, src=x)
+    nisa.dma_copy(dst=out, src=t)
+    return out
+
+if __name__ == "__main__":
+    print("target", k.trace(np.zeros((128, 4), np.float32)).target, sys.argv[1:])
+"""
+
+
+def python(*args, **environment):
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(glia.__file__)), **environment}
+    return subprocess.run([sys.executable, *args], env=env, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(SCRIPT)
+    return str(path)
+
+
+def test_a_script_runs_unmodified(script):
+    r = python("-m", "glia", script, "--speed", "3")
+    assert r.returncode == 0, r.stderr
+    assert r.stdout == "target trn2 ['--speed', '3']\n"
+
+
+def test_targets(script):
+    assert python("-m", "glia", "--target", "trn1", script).stdout.startswith("target trn1")
+    assert python("-m", "glia", script, NEURON_PLATFORM_TARGET_OVERRIDE="gen4").stdout.startswith("target trn3")
+    r = python("-m", "glia", "--target", "trn9", script)
+    assert r.returncode == 1 and "trn9" in r.stderr and "Traceback" not in r.stderr
+
+
+def test_without_the_hook_there_is_no_nki(script):
+    r = python(script)
+    assert r.returncode != 0 and "No module named 'nki'" in r.stderr
+
+
+def test_environment_variables_without_meaning_say_so_once(script):
+    r = python("-m", "glia", script, NKI_PRECISE_FP="1", NKI_SIMULATOR="1")
+    assert r.returncode == 0 and r.stderr.count("NKI_PRECISE_FP has no effect") == 1
+
+
+def test_install_and_uninstall():
+    before = list(sys.meta_path)
+    glia.install()
+    glia.install()
+    try:
+        import nki
+
+        assert nki is glia.nki
+        with pytest.raises(ModuleNotFoundError, match=r"nki\.nothing"):
+            import nki.nothing
+        import nki.collectives as ncc
+
+        with pytest.raises(glia.Error, match="all_reduce is not supported"):
+            ncc.all_reduce([], [])
+        assert ncc.ReplicaGroup([[0, 1]]).groups == [[0, 1]]
+        assert glia.nki.__spec__.name == "glia.nki"
+    finally:
+        glia.uninstall()
+    assert sys.meta_path == before and "nki" not in sys.modules
+
+
+def test_a_package_that_is_imported_already_is_not_shadowed(tmp_path):
+    (tmp_path / "nki.py").write_text("vendor = True")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import glia, nki; assert nki.vendor\nglia.install()"
+    r = python("-c", code)
+    assert r.returncode != 0 and "imported already" in r.stderr
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import glia; import nki; assert nki.vendor"
+    assert python("-c", code).returncode == 0
+
+
+def test_the_pytest_plugin(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it():\n    import nki\n    assert nki.__name__ == 'glia.nki'\n")
+    good = python("-m", "pytest", "-q", "-p", "glia.pytest", "--glia-target", "trn1", str(tmp_path))
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert python("-m", "pytest", "-q", str(tmp_path)).returncode == 1
+
+
+def test_errors_of_a_script(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text(SCRIPT.replace("src=x)", "src=x[0:999])"))
+    r = python("-m", "glia", str(path))
+    assert r.returncode == 1 and f"{path}:16" in r.stderr and "Traceback" not in r.stderr
+    assert python("-m", "glia", str(tmp_path / "missing.py")).returncode == 2
