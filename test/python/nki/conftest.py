@@ -8,6 +8,8 @@ import pytest
 from glia.nki import dtypes
 from glia.nki import trace as _t
 
+glia.install()  # tests in this folder import nki
+
 
 @pytest.fixture
 def trace():
