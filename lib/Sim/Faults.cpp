@@ -10,17 +10,19 @@ struct Advice {
   std::string_view code, text;
 };
 
-// One line per fault of the simulator. Rules of instruction definitions have their own page (`glia explain`).
+// One line per fault of the simulator. A fault that is what a rule forbids has the rule's name, so that `glia explain` knows it;
+// SIM-... are the simulator's own, and DGE-OOB, GATHER-OOB and MATMUL-IDENTITY are traps.
 constexpr Advice kAdvice[] = {
     {"RACE", "Make the later instruction wait for a semaphore that the earlier one adds to."},
-    {"SCATTER-DUPLICATE", "Make the indices distinct: rows of one transfer are written in no particular order."},
+    {"SCATTER-UNIQUE", "Make the indices distinct: rows of one transfer are written in no particular order."},
     {"OPERAND-OVERLAP", "Let the destination be the source itself (same start, type and pattern) or keep clear of it."},
-    {"UNDEFINED",
-     "Write the bytes before they are used, or keep the result of computing on them out of outputs and addresses."},
-    {"UNDEFINED-OUTPUT", "Write every byte of the output."},
-    {"SIM-BOUNDS", "Keep the operand inside the object it names; `glia verify` shows the address it can have."},
-    {"SIM-DEADLOCK",
+    {"UNDEFINED-OUTPUT", "Write the bytes before they are used, or keep the result of computing on them out of outputs."},
+    {"UNDEFINED-ADDRESS", "Write the register or the indices before they are used as addresses."},
+    {"UNDEFINED-CONTROL", "Write the register before a branch or a loop depends on it."},
+    {"OPERAND-BOUNDS", "Keep the operand inside the object it names; `glia verify` shows the address it can have."},
+    {"SYNC-DEADLOCK",
      "Count what is added to each semaphore against what is waited for; barriers and exchanges need a partner."},
+    {"BARRIER-PAIR", "Every barrier needs one of the same name on the other core, in the same order."},
     {"SIM-STEPS", "Raise the limit of steps, or look for a loop that runs longer than it should."},
     {"SIM-FOOTPRINT", "This is a mistake in glia's definition of the instruction; please report it."},
     {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
@@ -36,8 +38,7 @@ constexpr Advice kAdvice[] = {
     {"ENGINE-SERIAL",
      "Order the two engines with a semaphore: on this target they may not touch this memory at the same time."},
     {"QUEUE-OWNER", "Give each engine queues of its own."},
-    {"LOOP-FORM", "Every end_loop belongs to the loop that encloses it."},
-    {"CONTROL-FORM", "A branch jumps forward."},
+    {"CONTROL-FORM", "Every end_loop belongs to the loop that encloses it, and a branch jumps forward."},
 };
 
 } // namespace

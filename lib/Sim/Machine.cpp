@@ -82,7 +82,7 @@ void Machine::control(StreamState &s, const Prepared &x) {
     const uint32_t begin = s.pc, end = static_cast<uint32_t>(value("end"));
     const Stream &stream = program.stream(s.core, s.engine);
     if (end <= begin || end >= s.size || program.opcodes[stream.instrs[end].opcode]->name != "end_loop")
-      faultAt(program, x.id, "LOOP-FORM", "the loop has no end_loop behind it");
+      faultAt(program, x.id, "CONTROL-FORM", "the loop has no end_loop behind it");
     const int64_t n = value("count");
     const int reg = value("iv");
     s.pc = n > 0 ? begin + 1 : end + 1;
@@ -97,7 +97,7 @@ void Machine::control(StreamState &s, const Prepared &x) {
     while (!s.loops.empty() && s.loops.back().end < s.pc)
       s.loops.pop_back();
     if (s.loops.empty() || s.loops.back().begin != begin || s.loops.back().end != s.pc)
-      faultAt(program, x.id, "LOOP-FORM", "this end_loop does not belong to the loop that is running");
+      faultAt(program, x.id, "CONTROL-FORM", "this end_loop does not belong to the loop that is running");
     StreamState::Loop &loop = s.loops.back();
     if (++loop.i < loop.n) {
       s.state.regs[loop.reg] = static_cast<int32_t>(loop.i);

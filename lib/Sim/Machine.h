@@ -70,20 +70,23 @@ protected:
 template <class Value> Fault Machine::deadlock(Value &&semaphoreNow, std::vector<std::string> more) const {
   std::vector<std::string> notes;
   const StreamState *first = nullptr;
+  bool anySemaphore = false;
   for (const StreamState &s : streams) {
     if (s.ended())
       continue;
     first = first ? first : &s;
     const auto waits = waitsOf(s);
     const bool onSemaphore = !s.barrier && s.waited < static_cast<int>(waits.size());
+    anySemaphore |= onSemaphore;
     notes.push_back(blockedOn(s, onSemaphore ? semaphoreNow(waits[s.waited].semaphore) : 0));
   }
   notes.insert(notes.end(), more.begin(), more.end());
   Diagnostic d;
   if (first)
-    d = diagnosticAt(program, first->id(), "SIM-DEADLOCK", notes.front() + ", and nothing else can run");
+    d = diagnosticAt(program, first->id(), anySemaphore ? "SYNC-DEADLOCK" : "BARRIER-PAIR",
+                     notes.front() + ", and nothing else can run");
   else
-    d = Diagnostic{"SIM-DEADLOCK",
+    d = Diagnostic{"SENDRECV-PAIR",
                    "an exchange between the cores never meets its partner",
                    {},
                    {},

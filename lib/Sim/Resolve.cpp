@@ -131,7 +131,7 @@ void Resolver::resolve(Prepared &x, int slot, const EngineState *state) const {
         chip ? format(" on partitions %lld to %lld", (long long)lane, (long long)(lane + r.partitions - 1)).c_str() : "",
         (long long)place.bytes, chip ? format(" on %d partitions", place.partitions).c_str() : "");
     if (!state || x.d.def->unit != Unit::Dma)
-      faultAt(program, x.id, "SIM-BOUNDS", what);
+      faultAt(program, x.id, "OPERAND-BOUNDS", what);
     const int oob = x.d.def->slot("oob");
     if (oob >= 0 && x.d.def->slots[oob].names && x.d.def->slots[oob].names->names[x.operands[oob].integer] == "skip") {
       x.skip = true;

@@ -24,7 +24,7 @@ public:
   Resolver(const Program &p, const Memory &m);
   // Decodes and resolves what is static. Throws Fault for what no state can make legal.
   void prepare(int core, Engine e, uint32_t index, Prepared &out) const;
-  // Reads registers. Throws Fault SIM-BOUNDS, or Trap DGE-OOB for a DMA in error mode.
+  // Reads registers. Throws Fault OPERAND-BOUNDS, or Trap DGE-OOB for a DMA in error mode.
   void bind(Prepared &x, const EngineState &state) const;
 
 private:

@@ -266,7 +266,7 @@ void Strict::barrierDone(StreamState &s) {
       }
       return;
     }
-  faultAt(program, s.id(), "SIM-DEADLOCK", "the barrier's partner is gone");
+  faultAt(program, s.id(), "BARRIER-PAIR", "the barrier's partner is gone");
 }
 
 // ---- transfers -------------------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ void Strict::issue(StreamState &s, const Prepared &x) {
     if (x.indexed < 0)
       definedness.apply(x, x.operands, foreign, engines[streamIndex(s)]);
     else if (!definedness.defined(x.operands[x.index].region, x.d.core, foreign[x.index]))
-      faultAt(program, x.id, "UNDEFINED",
+      faultAt(program, x.id, "UNDEFINED-ADDRESS",
               "undefined bytes of `" + program.objectName(x.operands[x.index].region.object) + "` are used as indices");
   }
   enqueue(q, std::move(t));

@@ -30,7 +30,7 @@ void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
   const std::string where = objectBytes(r, c.where);
   const std::string slotName(x.d.def->slots[slot].name);
   if (c.other.sameEvent(touchOf(r)))
-    faultAt(program, x.id, x.indexed >= 0 ? "SCATTER-DUPLICATE" : "RACE",
+    faultAt(program, x.id, x.indexed >= 0 ? "SCATTER-UNIQUE" : "RACE",
             "the transfer writes " + where + " twice, and its parts come in any order", {}, slotName);
   const std::string other = describe(program, c.other.by);
   std::string alias;

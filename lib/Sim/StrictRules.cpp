@@ -8,15 +8,15 @@ void Strict::beforeRegisters(const StreamState &s, const Prepared &x) {
   const InstrDef &def = *x.d.def;
   if (x.dynamic.empty() && def.unit != Unit::Control)
     return;
-  auto need = [&](int reg, const char *use) {
+  auto need = [&](int reg, const char *rule, const char *use) {
     if (!(defined >> reg & 1))
-      faultAt(program, x.id, "UNDEFINED", format("register r%d holds undefined bytes and is used as %s", reg, use));
+      faultAt(program, x.id, rule, format("register r%d holds undefined bytes and is used as %s", reg, use));
   };
   for (int slot : x.dynamic)
     if (x.d.values[slot].kind == Value::Tensor) {
       const Pattern &p = program.patterns[x.d.values[slot].access.pattern];
       for (int i = 0; i < p.numDynamic; ++i)
-        need(p.dynamic[i].reg, "an address");
+        need(p.dynamic[i].reg, "UNDEFINED-ADDRESS", "an address");
     }
   if (def.unit != Unit::Control)
     return;
@@ -28,7 +28,7 @@ void Strict::beforeRegisters(const StreamState &s, const Prepared &x) {
     if (def.slots[i].kind == SlotKind::RegOut)
       engines[streamIndex(s)].regs |= uint64_t{1} << x.d.values[i].integer; // the loop counts in it
     else if (!always)
-      need(x.d.values[i].integer, cond >= 0 ? "the condition of a branch" : "the count of a loop");
+      need(x.d.values[i].integer, "UNDEFINED-CONTROL", cond >= 0 ? "the condition of a branch" : "the count of a loop");
   }
 }
 
@@ -100,10 +100,10 @@ void Strict::checkOutputs() {
       continue;
     const int64_t element = at / sizeOf(t.dtype);
     if (const Touch *w = shadows[m].lastWrite(0, at))
-      faultAt(program, w->by, "UNDEFINED",
+      faultAt(program, w->by, "UNDEFINED-OUTPUT",
               format("element %lld of output `%s` is computed from bytes that were never written", (long long)element,
                      t.name.c_str()));
-    Diagnostic d{"UNDEFINED-OUTPUT",
+    Diagnostic d{"OUTPUT-UNWRITTEN",
                  format("element %lld of output `%s` is never written", (long long)element, t.name.c_str()),
                  {},
                  "end of the run",

@@ -50,7 +50,7 @@ TEST(Fast, DeadlockNamesInstructionAndSemaphore) {
   b.emit(Engine::Vector, "nop").when(s, 3);
   const RunResult r = run(b.finish(), {});
   ASSERT_TRUE(r.fault);
-  EXPECT_EQ(r.fault->code, "SIM-DEADLOCK");
+  EXPECT_EQ(r.fault->code, "SYNC-DEADLOCK");
   EXPECT_NE(r.fault->message.find("core 0 vector instruction 0: nop"), std::string::npos) << r.fault->message;
   EXPECT_NE(r.fault->message.find("`never` >= 3, which is 0"), std::string::npos) << r.fault->message;
 }
@@ -62,7 +62,7 @@ TEST(Fast, RegisterAddressOutOfBoundsFaults) {
   b.emit(Engine::Sync, "reg_store").set("dst", b.dynamic(b.view(out, {{0, 1}}), 1, 4)).reg("src", 1);
   const RunResult r = run(b.finish(), {});
   ASSERT_TRUE(r.fault);
-  EXPECT_EQ(r.fault->code, "SIM-BOUNDS");
+  EXPECT_EQ(r.fault->code, "OPERAND-BOUNDS");
 }
 
 TEST(Fast, RegisterAddressOfDmaTraps) {

@@ -85,7 +85,7 @@ TEST(Strict, OutputMustBeWritten) {
   b.emit(Engine::Sync, "reg_move").reg("dst", 0).set("src", 1);
   b.emit(Engine::Sync, "reg_store").set("dst", b.view(out, {{0, 1}})).reg("src", 0);
   const RunResult r = strict(b.finish(), {});
-  ASSERT_EQ(code(r), "UNDEFINED-OUTPUT") << text(r);
+  ASSERT_EQ(code(r), "OUTPUT-UNWRITTEN") << text(r);
   EXPECT_NE(r.fault->message.find("element 1 of output `out`"), std::string::npos);
 }
 
@@ -110,7 +110,7 @@ TEST(Strict, UndefinedBytesFollowTheData) {
         .when(s, 1)
         .then(done, 16);
     const RunResult r = strict(b.finish(), {});
-    EXPECT_EQ(code(r), reachOutput ? "UNDEFINED" : "ok") << text(r);
+    EXPECT_EQ(code(r), reachOutput ? "UNDEFINED-OUTPUT" : "ok") << text(r);
     if (reachOutput) {
       EXPECT_NE(text(r).find("element 3 of output `z`"), std::string::npos) << text(r);
     }
@@ -121,7 +121,7 @@ TEST(Strict, RegisterThatNobodyWroteIsUndefined) {
   Builder b(loadTarget("trn2"));
   const ObjectRef out = b.output("out", DType::I32, {1});
   b.emit(Engine::Sync, "reg_store").set("dst", out).reg("src", 9);
-  EXPECT_EQ(code(strict(b.finish(), {})), "UNDEFINED");
+  EXPECT_EQ(code(strict(b.finish(), {})), "UNDEFINED-OUTPUT");
 }
 
 TEST(Strict, UndefinedRegisterAsAddress) {
@@ -129,7 +129,7 @@ TEST(Strict, UndefinedRegisterAsAddress) {
   const ObjectRef out = b.output("out", DType::I32, {2}), s = b.scratch("s", DType::I32, {1});
   b.emit(Engine::Sync, "reg_load").reg("dst", 1).set("src", s);
   b.emit(Engine::Sync, "reg_store").set("dst", b.dynamic(b.view(out, {{0, 1}}), 1, 4)).reg("src", 0);
-  EXPECT_EQ(code(strict(b.finish(), {})), "UNDEFINED");
+  EXPECT_EQ(code(strict(b.finish(), {})), "UNDEFINED-ADDRESS");
 }
 
 // M3: bytes belong to the allocation that wrote them last.
@@ -143,7 +143,7 @@ TEST(Strict, OtherAllocationReadsUndefined) {
     b.emit(Engine::Vector, "memset").set("dst", u).set("value", 2.0f).then(s, 1);
     b.emit(Engine::Sync, "dma_copy").set("dst", z).set("src", through ? t : u).queue(q).when(s, 1).then(done, 16);
     const RunResult r = strict(b.finish(), {});
-    EXPECT_EQ(code(r), through ? "UNDEFINED" : "ok") << text(r);
+    EXPECT_EQ(code(r), through ? "UNDEFINED-OUTPUT" : "ok") << text(r);
   }
 }
 
@@ -175,7 +175,7 @@ TEST(Strict, ScatterToTheSameRowTwice) {
     const Program p = b.finish();
     for (uint64_t seed = 0; seed < 10; ++seed) {
       const RunResult r = strict(p, {{"i", bytes(std::vector<int32_t>{0, 1, second, 3})}}, seed);
-      EXPECT_EQ(code(r), second == 1 ? "SCATTER-DUPLICATE" : "ok") << text(r);
+      EXPECT_EQ(code(r), second == 1 ? "SCATTER-UNIQUE" : "ok") << text(r);
     }
   }
 }
