@@ -1,4 +1,5 @@
-# lit tests: command lines of the tool with the output they must give (test/tool). Run: make test, or
+# lit tests: command lines with the output they must give: the tool (test/tool), the kernel IR and its passes (test/Dialect,
+# test/Transforms, test/CodeGen). Run: make test, or
 #   lit -v test/tool            (after `make build`; GLIA_BUILD=build-asan picks another build folder)
 import os
 import shutil
@@ -7,8 +8,8 @@ import lit.formats
 
 config.name = "glia"
 config.test_format = lit.formats.ShTest(True)
-config.suffixes = [".test", ".gasm"]
-config.excludes = ["Inputs"]
+config.suffixes = [".test", ".gasm", ".nisa", ".mlir"]
+config.excludes = ["Inputs", "corpus"]
 
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.join(source, os.environ.get("GLIA_BUILD", "build"))
@@ -21,5 +22,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         config.environment[name] = os.environ[name]
 config.substitutions.append(("%examples", os.path.join(source, "examples")))
 config.substitutions.append(("%targets", os.path.join(source, "targets")))
+if os.path.exists(os.path.join(build, "bin", "glia-opt")):
+    config.available_features.add("compiler")
 config.substitutions.append(("%python", os.path.join(source, ".venv", "bin", "python")))
 config.available_features.add("python" if shutil.which(os.path.join(source, ".venv/bin/python")) else "no-python")

@@ -46,7 +46,37 @@ static std::string hashOf(std::string_view s) {
   return format("%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
 }
 
+// MLIR's parser descends into brackets by recursion, as deep as the text asks for. No kernel needs more than this.
+static constexpr size_t kDeepest = 200;
+
+static bool nestedTooDeeply(std::string_view text) {
+  std::string open;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '/' && i + 1 < text.size() && text[i + 1] == '/') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"') {
+      while (++i < text.size() && text[i] != '"' && text[i] != '\n')
+        i += text[i] == '\\';
+    } else if (c == '(' || c == '[' || c == '{' || c == '<') {
+      open += c;
+      if (open.size() > kDeepest)
+        return true;
+    } else if (c == ')' || c == ']' || c == '}' || c == '>') {
+      // A `<` may stand alone (loop %i < 4), every other bracket closes what it opened.
+      const char mate = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
+      while (c != '>' && !open.empty() && open.back() == '<')
+        open.pop_back();
+      if (!open.empty() && open.back() == mate)
+        open.pop_back();
+    }
+  }
+  return false;
+}
+
 Kernel parseKernel(std::string_view text, std::string_view file) {
+  if (nestedTooDeeply(text))
+    throw Error("NISA-SYNTAX", format("brackets are nested more than %zu deep", kDeepest), "", {std::string(file)});
   Kernel k;
   k.context = makeContext();
   llvm::SourceMgr sources;

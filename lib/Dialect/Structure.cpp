@@ -55,9 +55,7 @@ static LogicalResult verifyAlias(TensorOp t, std::map<StringRef, TensorOp> &name
   return success();
 }
 
-LogicalResult KernelOp::verify() {
-  if (!isa_and_nonnull<ModuleOp>((*this)->getParentOp()))
-    return emitOpError() << "stands at the top of a file";
+LogicalResult KernelOp::verifyRegions() {
   int32_t next = 0;
   std::map<StringRef, TensorOp> named;
   for (Operation &op : getBody().front()) {
@@ -127,11 +125,11 @@ static LogicalResult verifyBody(Operation *op) {
   return success();
 }
 
-LogicalResult CoreOp::verify() { return verifyBody(*this); }
+LogicalResult CoreOp::verifyRegions() { return verifyBody(*this); }
 
-LogicalResult WhileOp::verify() { return verifyBody(*this); }
+LogicalResult WhileOp::verifyRegions() { return verifyBody(*this); }
 
-LogicalResult LoopOp::verify() {
+LogicalResult LoopOp::verifyRegions() {
   if (static_cast<bool>(getCountRegister()) == getCount().has_value())
     return emitOpError() << "has either a count or a register with the count";
   if (getCount() && static_cast<int32_t>(*getCount()) < 0)

@@ -36,6 +36,8 @@ class Nisa_Op<string mnemonic, list<Trait> traits = []> : Op<Nisa_Dialect, mnemo
 }
 class Nisa_RegionOp<string mnemonic, list<Trait> traits = []> : Nisa_Op<mnemonic, traits # [NoTerminator, SingleBlock]> {
   let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 0;
+  let hasRegionVerifier = 1; // after the ops inside have been found sound
   code defaultDialect = [{
     static ::llvm::StringRef getDefaultDialect() { return "nisa"; }
   }];
