@@ -172,7 +172,7 @@ def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode
         refuse("srcs of dma_compute is no list of 1 to 16 tensors", "give a list of tensors")
         return emit("dma_compute", (), UNSET, name)
     oob = None if oob_mode is _oob_error else choice(OOB, oob_mode, "oob_mode")
-    d, di, ds = indexed(dst, "dst")
+    d, di, _ = indexed(dst, "dst")
     parts = [indexed(s, f"srcs[{i}]") for i, s in enumerate(srcs)]
     where = [i for i, p in enumerate(parts) if p[1] is not None]
     if not where and di is None:
