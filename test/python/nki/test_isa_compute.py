@@ -2,14 +2,13 @@
 
 import math
 
+import glia
 import ml_dtypes
+import nki.isa as nisa
+import nki.language as nl
 import numpy as np
 import pytest
 from tile_kernels import TARGETS, close, numbers, run
-
-import glia
-import nki.isa as nisa
-import nki.language as nl
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16
 I32, U32, U16 = np.int32, np.uint32, np.uint16

@@ -1,13 +1,12 @@
 """nki.isa calls that move data: copies, DMA, shuffles, gathers, matmul and transposes, against NumPy."""
 
+import glia
 import ml_dtypes
+import nki.isa as nisa
+import nki.language as nl
 import numpy as np
 import pytest
 from tile_kernels import TARGETS, launch, numbers, run
-
-import glia
-import nki.isa as nisa
-import nki.language as nl
 
 F32, BF16, F16 = np.float32, ml_dtypes.bfloat16, np.float16
 I32, U32, U16, U8 = np.int32, np.uint32, np.uint16, np.uint8

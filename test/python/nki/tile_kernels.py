@@ -3,12 +3,10 @@
 import dataclasses
 
 import glia
-import numpy as np
-
-glia.install()
-
 import nki
 import nki.language as nl
+import numpy as np
+import pytest
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
