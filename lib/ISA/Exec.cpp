@@ -38,7 +38,7 @@ template <class Wide> void gather(const Region &r, const std::byte *row, Wide *o
       } else {
         int32_t v = 0;
         switch (r.dtype) {
-        case DType::I8: v = static_cast<int8_t>(*src); break;
+        case DType::I8: v = static_cast<int32_t>(static_cast<int8_t>(*src)); break;
         case DType::U8: v = static_cast<uint8_t>(*src); break;
         case DType::I16: {
           int16_t x;

@@ -8,6 +8,7 @@
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Text.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -81,7 +82,8 @@ const Printer::Whole &Printer::whole(ObjectRef o) {
       w.view = chip ? makeView("", p.allocations[o.index].shape, p.allocations[o.index].dtype, true, {})
                     : makeView("", p.tensors[o.index].shape, p.tensors[o.index].dtype, false, {});
       w.exists = true;
-    } catch (const Error &) { // too many dimensions for one operand: no bare name then
+    } catch (const Error &) {
+      w.exists = false; // too many dimensions for one operand: no bare name then
     }
   }
   return w;
@@ -123,7 +125,7 @@ bool Printer::isDefault(const Decoded &in, size_t i) const {
   if (!s.hasDefault)
     return false;
   if (s.kind == SlotKind::Float || s.kind == SlotKind::Scalar)
-    return v.kind == Value::Float && std::memcmp(&v.number, &s.defaultFloat, 4) == 0;
+    return v.kind == Value::Float && std::bit_cast<uint32_t>(v.number) == std::bit_cast<uint32_t>(s.defaultFloat);
   if (s.kind == SlotKind::Ints)
     return v.list.empty();
   if (s.kind == SlotKind::Text)

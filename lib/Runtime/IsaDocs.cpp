@@ -25,7 +25,7 @@ bool isOptional(SlotKind k) { return k == SlotKind::OptIn || k == SlotKind::OptO
 std::string defaultText(const Slot &s) {
   if (!s.hasDefault)
     return {};
-  if (s.kind == SlotKind::Enum)
+  if (s.kind == SlotKind::Enum && s.names)
     return std::string(s.names->names[static_cast<size_t>(s.defaultInt)]);
   if (s.kind == SlotKind::Float || s.kind == SlotKind::Scalar)
     return Json(s.defaultFloat).dump();

@@ -140,7 +140,10 @@ bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Co
 const Touch *Shadow::lastWrite(int row, int64_t byte) const {
   const Map &m = quads[row / 32];
   auto it = m.upper_bound(byte);
-  if (it == m.begin() || (--it)->second.end <= byte)
+  if (it == m.begin())
+    return nullptr;
+  --it;
+  if (it->second.end <= byte)
     return nullptr;
   for (const Touch &t : it->second.touches)
     if (t.write && t.mask >> row % 32 & 1)

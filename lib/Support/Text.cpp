@@ -2,6 +2,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glia {
 
@@ -64,7 +65,7 @@ std::string_view closest(std::string_view wrong, const std::vector<std::string_v
 
 std::string didYouMean(std::string_view wrong, const std::vector<std::string_view> &candidates, std::string otherwise) {
   const std::string_view best = closest(wrong, candidates);
-  return best.empty() ? otherwise : "Did you mean `" + printable(best) + "`?";
+  return best.empty() ? std::move(otherwise) : "Did you mean `" + printable(best) + "`?";
 }
 
 } // namespace glia

@@ -29,7 +29,7 @@ public:
   void reset(size_t components) { clock = std::make_shared<Clock>(components, 0); }
   bool knows(uint32_t component, uint32_t n) const { return (*clock)[component] >= n; }
   std::shared_ptr<const Clock> share() const { return clock; }
-  void replace(std::shared_ptr<const Clock> c) { clock = std::make_shared<Clock>(*c); }
+  void replace(const std::shared_ptr<const Clock> &c) { clock = std::make_shared<Clock>(*c); }
 
   void join(uint32_t component, uint32_t n) {
     if ((*clock)[component] < n)

@@ -29,7 +29,6 @@ void SyncRules::checkQueue(const Decoded &d) {
     return;
   // Several engines on one queue would make the order of its transfers a matter of luck.
   int8_t *owner = nullptr;
-  std::string what;
   for (size_t i = 0; i < d.values.size(); ++i) {
     if (d.def->slots[i].kind == SlotKind::Queue)
       owner = &queueOwner[d.values[i].integer];

@@ -504,7 +504,7 @@ void Walk::reportBlocked() {
     const std::string &semaphore = program.semaphores[op.semaphore].name;
     const std::string line = format("waits for `%s` >= %d, which stays at %lld", semaphore.c_str(), op.value,
                                     (long long)semaphores[op.semaphore].value());
-    notes.push_back(at + " " + line);
+    notes.push_back(format("%s %s", at.c_str(), line.c_str()));
     if (first == UINT32_MAX) {
       first = who(d);
       what = "it " + line + (uses[op.semaphore].producerEngines ? "" : "; nothing adds to it");

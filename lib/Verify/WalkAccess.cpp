@@ -41,7 +41,7 @@ std::optional<Content> Walk::inputContent(const Place &p) const {
   if (p.space == Space::Hbm && t.kind == TensorKind::Constant && isInteger(t.dtype) && sizeOf(t.dtype) <= 4) {
     Content c{INT64_MAX, INT64_MIN, false};
     std::set<int64_t> seen;
-    const int size = sizeOf(t.dtype);
+    const int size = std::max(sizeOf(t.dtype), 1);
     for (size_t i = 0; i + size <= t.data.size(); i += size) {
       int64_t v = 0;
       for (int k = size - 1; k >= 0; --k)

@@ -5,7 +5,7 @@
 
 namespace glia::mutants {
 
-Program generate(std::shared_ptr<const Target> target, Random &random) {
+Program generate(const std::shared_ptr<const Target> &target, Random &random) {
   const int cores = target->maxCores > 1 && random.chance(35) ? 2 : 1;
   Generator g(target, random, cores);
   const int most = static_cast<int>(random.between(8, 60));

@@ -7,6 +7,6 @@
 
 namespace glia::mutants {
 
-Program generate(std::shared_ptr<const Target> target, Random &random);
+Program generate(const std::shared_ptr<const Target> &target, Random &random);
 
 } // namespace glia::mutants

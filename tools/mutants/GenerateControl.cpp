@@ -5,7 +5,7 @@ namespace glia::mutants {
 
 namespace {
 
-const std::vector<Engine> kEngines = {Engine::Tensor, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Sync};
+Engine anyEngine(Random &r) { return static_cast<Engine>(r.below(kNumEngines)); }
 
 // A register with a value from lo to hi, loaded from an input, perhaps by way of arithmetic.
 int loaded(Generator &g, int core, Engine e, int64_t lo, int64_t hi) {
@@ -136,7 +136,7 @@ void Generator::registers(int core) {
     return;
   }
   case 2: { // arithmetic, and a register that is stored
-    const Engine e = r.pick(kEngines);
+    const Engine e = anyEngine(r);
     static const std::vector<const char *> ops = {"add", "subtract", "multiply", "and",        "or",
                                                   "xor", "min",      "max",      "shift_left", "shift_right"};
     const int a = constant(*this, core, e, r.between(-9, 9)), c = loaded(*this, core, e, 0, 31), d = reg(core, e);
@@ -152,7 +152,7 @@ void Generator::registers(int core) {
     return;
   }
   default: { // an output written element by element
-    const Engine e = r.pick(kEngines);
+    const Engine e = anyEngine(r);
     const Hbm y = tensor("y", TensorKind::Output, DType::I32, {2});
     for (int i = 0; i < 2; ++i) {
       const int v = i ? loaded(*this, core, e, -3, 3) : constant(*this, core, e, r.between(-100, 100));

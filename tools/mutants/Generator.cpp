@@ -158,6 +158,7 @@ static std::vector<std::pair<int64_t, int64_t>> runsOf(const std::vector<Dim> &d
     at = std::move(next);
   }
   std::vector<std::pair<int64_t, int64_t>> runs;
+  runs.reserve(at.size());
   for (int64_t a : at)
     runs.push_back({a, a + size});
   merge(runs);
@@ -173,7 +174,7 @@ static Pattern patternOf(DType t, const std::vector<Dim> &dims, int partitions) 
   return p;
 }
 
-Operand Generator::view(const Buffer &buf, std::vector<Dim> dims, int64_t element, int partition, int partitions) {
+Operand Generator::view(const Buffer &buf, const std::vector<Dim> &dims, int64_t element, int partition, int partitions) {
   const int n = partitions ? partitions : buf.partitions - partition, size = sizeOf(buf.dtype);
   Operand o;
   o.access = b.view(buf.ref, patternOf(buf.dtype, dims, n), element * size, partition);
@@ -187,7 +188,7 @@ Operand Generator::view(const Buffer &buf, std::vector<Dim> dims, int64_t elemen
   return o;
 }
 
-Operand Generator::view(const Hbm &t, std::vector<Dim> dims, int64_t element) {
+Operand Generator::view(const Hbm &t, const std::vector<Dim> &dims, int64_t element) {
   const int size = sizeOf(t.dtype);
   Operand o;
   o.access = b.view(t.ref, patternOf(t.dtype, dims, 0), element * size);

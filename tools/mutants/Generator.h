@@ -42,7 +42,7 @@ struct Draft {
 
 class Generator {
 public:
-  Generator(std::shared_ptr<const Target> target, Random &random, int cores)
+  Generator(const std::shared_ptr<const Target> &target, Random &random, int cores)
       : target(*target), r(random), cores(cores), b(target, cores), s(b, random) {}
   const Target &target;
   Random &r;
@@ -61,10 +61,10 @@ public:
   int reg(int core, Engine e); // a register that nobody uses at the moment
 
   // ---- views
-  Operand view(const Buffer &buf, std::vector<Dim> dims, int64_t element = 0, int partition = 0, int partitions = 0);
+  Operand view(const Buffer &buf, const std::vector<Dim> &dims, int64_t element = 0, int partition = 0, int partitions = 0);
   Operand whole(const Buffer &buf) { return view(buf, {{1, static_cast<uint32_t>(buf.elements)}}); }
   Operand cast(const Buffer &buf, const Operand &o, DType t); // the same elements with another type of the same size
-  Operand view(const Hbm &t, std::vector<Dim> dims, int64_t element = 0);
+  Operand view(const Hbm &t, const std::vector<Dim> &dims, int64_t element = 0);
   // n elements on p partitions; destinations name each element once.
   Operand randomView(const Buffer &buf, int p, int64_t n, bool source, bool engine);
   Operand randomView(const Hbm &t, int64_t rows, int64_t n, int64_t pitch, bool source);

@@ -247,6 +247,7 @@ std::string changeCount(Parts &p, Random &r) {
   if (!i)
     return {};
   std::vector<SyncOp *> ops;
+  ops.reserve(i->waits.size() + i->updates.size());
   for (SyncOp &o : i->waits)
     ops.push_back(&o);
   for (SyncOp &o : i->updates)

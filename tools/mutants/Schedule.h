@@ -38,7 +38,7 @@ struct Op {
   Op &in(const char *slot, const Operand &o);
   Op &out(const char *slot, const Operand &o);
   Op &inout(const char *slot, const Operand &o);
-  template <class T> Op &set(const char *slot, T v) {
+  template <class T> Op &set(const char *slot, const T &v) {
     sets.push_back([slot, v](Emit &e) { e.set(slot, v); });
     return *this;
   }

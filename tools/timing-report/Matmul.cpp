@@ -44,8 +44,8 @@ struct Kernel {
     pattern.dims[1] = {1, static_cast<uint32_t>(width)};
     return b.view(t, pattern, (row * columns + column) * 4);
   }
-  void multiply(int j, ObjectRef stationary, ObjectRef moving, bool first, bool last, std::vector<std::pair<int, int>> waits,
-                std::vector<int> frees) {
+  void multiply(int j, ObjectRef stationary, ObjectRef moving, bool first, bool last,
+                const std::vector<std::pair<int, int>> &waits, const std::vector<int> &frees) {
     Emit e = b.emit(Engine::Tensor, "nc_matmul");
     e.set("dst", psum[j]).set("stationary", stationary).set("moving", moving).set("accumulate", first ? 0 : 1);
     if (first)
