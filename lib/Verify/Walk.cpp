@@ -66,6 +66,8 @@ void Walk::scan() {
   for (auto &[pipe, comp] : pipeComp)
     comp = static_cast<uint32_t>(components++);
   queueSeq.assign(program.queues.size(), 0);
+  queueOwner.assign(program.queues.size(), UINT32_MAX);
+  lastAccess.assign(components, 0);
   semaphores.resize(program.semaphores.size());
   for (size_t s = 0; s < semaphores.size(); ++s)
     semaphores[s].reset(program.semaphores[s].initial, uses[s].single(), components);
@@ -310,6 +312,7 @@ void Walk::stepDma(EngineWalk &e, const Decoded &d) {
   }
   const uint32_t comp = static_cast<uint32_t>(program.cores * kNumEngines + q);
   const uint32_t n = ++queueSeq[q];
+  queueOwner[q] = e.comp;
   touchAll(e, d, places, Issuer{comp, n, who(d), &e, &e.knows});
   Snapshot s = snapshot(e);
   s.comp[1] = comp;

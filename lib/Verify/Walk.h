@@ -75,6 +75,10 @@ struct LoopRun {
   std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses; // by who, slot, component
   std::vector<LoggedWrite> writes;
   std::map<uint32_t, SemaphoreState::Before> semaphoresBefore;
+  // L7. Per component (engines of the group, queues they issue to): its last access before the loop, and after each iteration.
+  std::set<uint32_t> engines;
+  std::map<uint32_t, uint32_t> accessBefore;
+  std::map<uint32_t, std::vector<uint32_t>> accessAfter;
 };
 
 struct LoopFrame {
@@ -84,6 +88,7 @@ struct LoopFrame {
   bool generic = false; // the iteration that stands for all that are not walked
   std::shared_ptr<LoopRun> run;
   std::shared_ptr<const Clock> knowledgeBefore;
+  std::set<uint32_t> uncovered; // components of which an iteration ended without this engine knowing everything
   std::bitset<kLanes> accumulatorBefore;
   std::bitset<64> undefinedBefore; // registers
   int residentBefore = -1;         // activation set
@@ -123,6 +128,8 @@ private:
   std::vector<SemaphoreState> semaphores;
   std::vector<SemaphoreUse> uses;
   std::vector<uint32_t> queueSeq;
+  std::vector<uint32_t> lastAccess; // by component: the number of its last access to memory
+  std::vector<uint32_t> queueOwner; // by queue: the engine's component that issues to it; UINT32_MAX: nobody yet
   std::map<int, uint32_t> pipeComp, pipeSeq;
   size_t components = 0;
   std::vector<std::array<std::array<ByteMap, 4>, 2>> chip; // [core][SBUF, PSUM][quadrant]
@@ -208,6 +215,10 @@ private:
   void nextIteration(EngineWalk &e);
   bool mayOverlap(ObjectRef a, ObjectRef b) const;
   void leaveLoop(EngineWalk &e);
+  std::vector<uint32_t> componentsOf(uint32_t engine) const;
+  bool touchesMemory(int core, Engine e, uint32_t begin, uint32_t end) const;
+  void endIteration(EngineWalk &e, LoopFrame &f);
+  void keepWhatTheLoopTaught(EngineWalk &e, const LoopFrame &f);
   void finishRun(LoopRun &run);
   void checkLoopOrder(LoopRun &run);
   void startIteration(EngineWalk &e, LoopFrame &f);

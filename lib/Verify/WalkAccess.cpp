@@ -244,6 +244,8 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     checkGather(e, d, places);
   if (generic(e))
     return; // addresses are checked; the bytes were, in the walked iterations
+  if (!places.empty())
+    lastAccess[by.comp] = by.seq;
 
   const bool accumulates = !d.def->accumulateFlag.empty() && d.values[d.def->slot(d.def->accumulateFlag)].integer;
   std::optional<Content> source;

@@ -108,6 +108,9 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     uncertainRuns.push_back(f.run);
   }
   f.iteration = -1;
+  f.run->engines.insert(e.comp);
+  for (uint32_t c : componentsOf(e.comp))
+    f.run->accessBefore[c] = lastAccess[c];
   e.loops.push_back(std::move(f));
   nextIteration(e);
   return true;
@@ -164,6 +167,8 @@ void Walk::nextIteration(EngineWalk &e) {
 bool Walk::endLoop(EngineWalk &e) {
   if (!e.arrived) {
     ++e.seq;
+    if (e.loops.back().run->summarised && !generic(e))
+      endIteration(e, e.loops.back());
     nextIteration(e);
     return true;
   }
@@ -178,7 +183,7 @@ void Walk::leaveLoop(EngineWalk &e) {
   e.loops.pop_back();
   e.arrived = false;
   if (f.run->summarised && f.run->count.lo < f.run->walked) {
-    e.knows.replace(f.knowledgeBefore); // the loop may not have run: what it taught is not certain
+    keepWhatTheLoopTaught(e, f); // the loop may not have run
     e.accumulator &= f.accumulatorBefore;
   }
   const bool walkedAll = !f.run->summarised && !generic(e);
@@ -195,6 +200,69 @@ void Walk::leaveLoop(EngineWalk &e) {
       e.residentSet = -2; // not known
   }
   e.pc = f.end + 1;
+}
+
+// ---- L7: what a loop that may not run teaches ------------------------------------------------------------------
+
+// An engine and the queues it issues to.
+std::vector<uint32_t> Walk::componentsOf(uint32_t engine) const {
+  std::vector<uint32_t> out{engine};
+  for (size_t q = 0; q < queueOwner.size(); ++q)
+    if (queueOwner[q] == engine)
+      out.push_back(static_cast<uint32_t>(program.cores * kNumEngines + q));
+  return out;
+}
+
+bool Walk::touchesMemory(int core, Engine e, uint32_t begin, uint32_t end) const {
+  const Stream &s = program.stream(core, e);
+  for (uint32_t i = begin; i < end; ++i)
+    for (const Slot &slot : program.opcodes[s.instrs[i].opcode]->slots)
+      if (isTensorSlot(slot.kind))
+        return true;
+  return false;
+}
+
+// Does this engine, at the end of its iteration, know of everything that each component of the group did in it?
+void Walk::endIteration(EngineWalk &e, LoopFrame &f) {
+  LoopRun &run = *f.run;
+  const size_t n = static_cast<size_t>(f.iteration);
+  for (uint32_t c : componentsOf(e.comp)) {
+    std::vector<uint32_t> &after = run.accessAfter[c];
+    after.resize(n + 1, run.accessBefore[c]);
+    after[n] = lastAccess[c];
+  }
+  for (uint32_t other : run.engines) {
+    const EngineWalk &w = engines[other];
+    const LoopFrame *frame = nullptr;
+    for (const LoopFrame &x : w.loops)
+      if (x.run == f.run)
+        frame = &x;
+    const bool finished = other == e.comp || (run.accessAfter.count(other) && run.accessAfter[other].size() > n);
+    const bool done = finished || (frame && frame->iteration == f.iteration && !w.arrived &&
+                                   !touchesMemory(w.core, w.engine, w.pc, frame->end));
+    for (uint32_t c : componentsOf(other)) {
+      if (c == e.comp)
+        continue;
+      const uint32_t last =
+          finished && run.accessAfter.count(c) && run.accessAfter[c].size() > n ? run.accessAfter[c][n] : lastAccess[c];
+      if (!done || !e.knows.knows(c, last))
+        f.uncovered.insert(c);
+    }
+  }
+}
+
+// For a component of the group whose accesses before the loop were known before it, and whose accesses in each iteration were
+// known at the end of that iteration, everything is known after any number of iterations. The rest may not have been learnt.
+void Walk::keepWhatTheLoopTaught(EngineWalk &e, const LoopFrame &f) {
+  const std::shared_ptr<const Clock> learnt = e.knows.share();
+  e.knows.replace(f.knowledgeBefore);
+  for (uint32_t engine : f.run->engines)
+    for (uint32_t c : componentsOf(engine)) {
+      const auto before = f.run->accessBefore.find(c);
+      const uint32_t last = before == f.run->accessBefore.end() ? 0 : before->second;
+      if (c != e.comp && !f.uncovered.count(c) && (*f.knowledgeBefore)[c] >= last)
+        e.knows.join(c, (*learnt)[c]);
+    }
 }
 
 // All engines have left a summarised loop.
