@@ -10,9 +10,8 @@ namespace {
 
 std::string text(int64_t v) { return std::to_string(v); }
 
-// What an engine reaches, one bit per memory.
-constexpr uint8_t kSbuf = 1 << static_cast<int>(Space::Sbuf), kPsum = 1 << static_cast<int>(Space::Psum),
-                  kHbm = 1 << static_cast<int>(Space::Hbm);
+// What an engine reaches, one bit per memory. DMA reaches SBUF and HBM.
+constexpr uint8_t kSbuf = 1 << static_cast<int>(Space::Sbuf), kPsum = 1 << static_cast<int>(Space::Psum);
 struct Reach {
   uint8_t reads, writes;
 };
@@ -23,7 +22,6 @@ constexpr Reach kEngineReach[kNumEngines] = {
     {kSbuf, kSbuf},                 // GpSimd
     {0, 0},                         // Sync
 };
-constexpr Reach kDmaReach = {kSbuf | kHbm, kSbuf | kHbm};
 
 // Types that only some targets compute on.
 struct TypeNeed {
@@ -62,6 +60,11 @@ bool worksInPlace(const InstrDef &d) {
 }
 
 } // namespace
+
+bool engineReaches(Engine e, Space s, bool writes) {
+  const Reach &reach = kEngineReach[static_cast<int>(e)];
+  return (writes ? reach.writes : reach.reads) >> static_cast<int>(s) & 1;
+}
 
 int partitionStep(int partitions) { return partitions > 64 ? 128 : partitions > 32 ? 64 : 32; }
 
@@ -228,10 +231,9 @@ bool OperandRules::checkReach(const Decoded &d, int slot) {
   const Unit u = d.def->unit;
   if (u != Unit::Compute && !isMove(u))
     return true;
-  const Reach &reach = isMove(u) ? kDmaReach : kEngineReach[static_cast<int>(d.engine)];
   const bool writes = isWritten(d.def->slots[slot].kind);
   const Space s = infos[slot].space;
-  if ((writes ? reach.writes : reach.reads) >> static_cast<int>(s) & 1)
+  if (isMove(u) ? s != Space::Psum : engineReaches(d.engine, s, writes))
     return true;
   const std::string who = isMove(u) ? "DMA" : "the " + std::string(name(d.engine)) + " engine";
   r.fail("ENGINE-REACH", d, slot,

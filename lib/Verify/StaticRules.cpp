@@ -163,7 +163,9 @@ private:
 
 void checkStatic(const Program &p, Reporter &r) {
   checkDeclarations(p, r);
-  Instructions(p, r).run();
+  checkInstructions(p, r);
 }
+
+void checkInstructions(const Program &p, Reporter &r) { Instructions(p, r).run(); }
 
 } // namespace glia

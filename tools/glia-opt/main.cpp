@@ -1,10 +1,12 @@
 // glia-opt: parses kernel IR, runs passes, prints the result. For tests of single passes.
 #include "glia/Dialect/Nisa.h"
+#include "glia/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  glia::registerTransforms();
   mlir::DialectRegistry registry;
   registry.insert<glia::nisa::NisaDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "glia kernel passes\n", registry));

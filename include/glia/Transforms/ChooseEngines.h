@@ -1,0 +1,13 @@
+// Gives every instruction without an engine one, and every transfer a way to make its descriptors that the target has.
+// Runs before code generation and before the sequential executor, because some of these choices change bits (32-bit integers
+// are exact on GpSimd, transposes by multiplication are not).
+#pragma once
+#include "glia/Dialect/Nisa.h"
+
+namespace glia {
+
+// Throws Error TARGET-FEATURE with every instruction that no engine of the target runs. An instruction that breaks another rule
+// on every engine gets its usual one; checkKernel says what is wrong with it.
+void chooseEngines(nisa::KernelOp kernel);
+
+} // namespace glia

@@ -1,0 +1,226 @@
+#include "ExecuteMemory.h"
+#include "Transforms/InstrFacts.h"
+#include "glia/Verify/RuleBook.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace glia::execute {
+
+using nisa::SlotValue;
+using Wide = __int128;
+
+Diagnostic diagnosticAt(mlir::Location loc, std::string_view code, std::string message) {
+  const nisa::Origin o = nisa::originOf(loc);
+  Diagnostic d;
+  d.code = code;
+  d.message = std::move(message);
+  d.place = {o.file, o.line, 0};
+  d.context = o.operation.empty() ? "" : "operation " + o.operation;
+  if (const Rule *r = findRule(code))
+    d.advice = r->advice;
+  return d;
+}
+
+void stopAt(mlir::Operation *op, std::string_view code, std::string message) {
+  throw Stop{diagnosticAt(op->getLoc(), code, std::move(message))};
+}
+
+// ---- places -----------------------------------------------------------------------------------------------------------------
+
+static int64_t bytesOf(nisa::TensorType t, size_t firstDim) {
+  int64_t bytes = sizeOf(t.getDtype());
+  for (int64_t d : t.getShape().drop_front(firstDim))
+    bytes *= d;
+  return bytes;
+}
+
+std::byte *Memory::fresh(int64_t bytes) {
+  std::byte *p = pages.emplace_back(static_cast<size_t>(std::max<int64_t>(bytes, 1))).data();
+  std::memset(p, 0xFF, static_cast<size_t>(bytes));
+  return p;
+}
+
+Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs) : kernel(kernel) {
+  ProgramWriter writer(kernel, target);
+  sim::checkInputs(writer.builder().program(), inputs);
+  for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
+    placeTensor(t, writer.object(t.getTensor()), inputs);
+  for (auto core : kernel.getBody().getOps<nisa::CoreOp>())
+    placeAllocations(core, *target, writer);
+}
+
+void Memory::placeTensor(nisa::TensorOp op, ObjectRef object, const TensorData &inputs) {
+  Place place;
+  place.object = object;
+  place.bytes = bytesOf(op.getTensor().getType(), 0);
+  for (int core = 0; core < static_cast<int>(kernel.cores()); ++core) {
+    if (core == 0 || op.getIsPrivate()) {
+      place.base = fresh(place.bytes);
+      const std::byte *from = nullptr;
+      if (op.getKind() == "input" || op.getAlias()) {
+        const auto it = inputs.find(std::string_view(op.getAlias() ? *op.getAlias() : op.getLabel()));
+        if (it != inputs.end() && static_cast<int64_t>(it->second.size()) == place.bytes)
+          from = it->second.data();
+      } else if (op.getData()) {
+        from = reinterpret_cast<const std::byte *>(op.getData()->data());
+      }
+      if (from)
+        std::memcpy(place.base, from, static_cast<size_t>(place.bytes));
+    }
+    places[{op.getTensor(), core}] = place;
+  }
+}
+
+void Memory::placeAllocations(nisa::CoreOp core, const Target &t, const ProgramWriter &writer) {
+  auto padded = [](int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; };
+  std::byte *chip[2] = {};
+  core.walk([&](nisa::AllocOp op) {
+    const nisa::TensorType type = op.getTensor().getType();
+    const nisa::Address at = nisa::addressOf(op.getTensor());
+    const bool psum = type.getSpace() == Space::Psum;
+    Place place;
+    place.space = type.getSpace();
+    place.object = writer.object(op.getTensor());
+    place.partitions = static_cast<int32_t>(type.getShape()[0]);
+    place.bytes = bytesOf(type, 1);
+    if (op.getAt()) { // real storage: what its author put at one address shares it
+      const int64_t bytes = psum ? t.psumBytes : t.sbufBytes;
+      place.pitch = padded(bytes);
+      if (!chip[psum])
+        chip[psum] = fresh(place.pitch * t.partitions);
+      place.base = chip[psum] + at.partition * place.pitch + at.byte;
+      place.firstPartition = at.partition;
+      place.start = at.byte;
+    } else {
+      place.pitch = padded(place.bytes);
+      place.base = fresh(place.pitch * place.partitions);
+    }
+    places[{op.getTensor(), static_cast<int>(core.getNumber())}] = place;
+  });
+}
+
+TensorData Memory::outputs() const {
+  TensorData out;
+  for (auto t : nisa::KernelOp(kernel).getBody().getOps<nisa::TensorOp>())
+    if (t.getKind() == "output") {
+      const Place &p = place(t.getTensor(), 0);
+      out[t.getLabel().str()].assign(p.base, p.base + p.bytes);
+    }
+  return out;
+}
+
+// ---- operands ---------------------------------------------------------------------------------------------------------------
+
+static int64_t saturate(Wide v) {
+  constexpr int64_t kLimit = int64_t{1} << 60;
+  return static_cast<int64_t>(std::clamp<Wide>(v, -kLimit, kLimit));
+}
+
+static bool skips(const Bound &x) {
+  const int oob = x.instr.def().slot("oob");
+  return oob >= 0 && x.instr.def().slots[oob].names->names[x.operands[oob].integer] == "skip";
+}
+
+static void bindTensor(Bound &x, int slot, int core, const Memory &m, const Registers *registers) {
+  const nisa::AccessAttr a = x.instr.access(slot);
+  const Place &place = m.place(x.instr.tensor(slot), core);
+  const Pattern &pattern = x.patterns[slot];
+  Wide offset = a.getByteOffset(), partition = a.getPartition();
+  for (size_t k = 0; k < a.getTerms().size(); k += 3) {
+    const mlir::Value reg = x.instr->getOperand(static_cast<unsigned>(a.getTerms()[k]));
+    (a.getTerms()[k + 2] ? partition : offset) += Wide{registers->lookup(reg)} * a.getTerms()[k + 1];
+  }
+  Region &r = x.operands[slot].region;
+  const int size = sizeOf(pattern.dtype);
+  Wide lo = 0, hi = size;
+  r.dtype = pattern.dtype;
+  r.rank = pattern.rank;
+  r.partitions = pattern.partitions ? pattern.partitions : 1;
+  r.elements = pattern.elementsPerPartition();
+  r.contiguous = pattern.contiguous();
+  for (int d = 0; d < pattern.rank; ++d) {
+    r.strides[d] = int64_t{pattern.dims[d].stride} * size;
+    r.counts[d] = pattern.dims[d].count;
+    const Wide reach = Wide{r.strides[d]} * (r.counts[d] - 1);
+    (reach < 0 ? lo : hi) += reach;
+  }
+  const int64_t at = saturate(offset), lane = saturate(partition);
+  const bool chip = place.space != Space::Hbm;
+  const bool guarded = slot == x.indexed && at >= 0 && at <= place.bytes;
+  if ((!guarded && (at + lo < 0 || at + hi > place.bytes)) ||
+      (chip && (lane < 0 || lane + r.partitions > place.partitions))) {
+    const std::string what = format(
+        "`%s` (%s) reaches from byte %lld to %lld%s, and the tensor has %lld bytes%s",
+        nisa::labelOf(x.instr.tensor(slot)).str().c_str(), std::string(x.instr.def().slots[slot].name).c_str(),
+        (long long)saturate(at + lo), (long long)saturate(at + hi),
+        chip ? format(" on partitions %lld to %lld", (long long)lane, (long long)(lane + r.partitions - 1)).c_str() : "",
+        (long long)place.bytes, chip ? format(" on %d partitions", place.partitions).c_str() : "");
+    if (!registers || x.instr.def().unit != Unit::Dma)
+      stopAt(x.instr.operation(), "SIM-BOUNDS", what);
+    if (skips(x)) {
+      x.skip = true;
+      return;
+    }
+    throw Trap{"DGE-OOB", what};
+  }
+  r.space = place.space;
+  r.pitch = place.pitch;
+  r.object = place.object;
+  r.objectBytes = place.bytes;
+  r.start = place.start + at;
+  r.firstPartition = chip ? place.firstPartition + static_cast<int32_t>(lane) : 0;
+  r.base = place.base + (chip ? lane * place.pitch : 0) + at;
+  if (r.contiguous && reinterpret_cast<uintptr_t>(r.base) % static_cast<uintptr_t>(size))
+    r.contiguous = false; // the host reads misaligned elements through a copy only
+}
+
+Bound bindInstruction(nisa::Instr i, int core, const Memory &m) {
+  Bound x;
+  x.instr = i;
+  const std::vector<Slot> &slots = i.def().slots;
+  x.operands.resize(slots.size());
+  x.patterns.resize(slots.size());
+  for (size_t k = 0; k < slots.size(); ++k)
+    if (i.def().unit == Unit::Dma && slots[k].name.ends_with("_index") && i.access(static_cast<int>(k)))
+      x.indexed = i.def().slot(slots[k].name.substr(0, slots[k].name.size() - 6));
+  for (size_t k = 0; k < slots.size(); ++k) {
+    const int slot = static_cast<int>(k);
+    const mlir::Attribute a = i.slot(slot);
+    Exec::Operand &o = x.operands[k];
+    o.present = !llvm::isa<mlir::UnitAttr>(a);
+    if (auto access = llvm::dyn_cast<nisa::AccessAttr>(a)) {
+      x.patterns[k] = access.pattern();
+      if (access.getTerms().empty())
+        bindTensor(x, slot, core, m, nullptr);
+      else
+        x.dynamic.push_back(slot);
+    } else if (auto f = llvm::dyn_cast<mlir::FloatAttr>(a)) {
+      o.immediate = true;
+      o.number = static_cast<float>(f.getValueAsDouble());
+    } else if (auto n = llvm::dyn_cast<mlir::IntegerAttr>(a)) {
+      o.integer = static_cast<int32_t>(n.getInt());
+    } else if (auto r = llvm::dyn_cast<nisa::RegisterSlotAttr>(a)) {
+      o.integer = static_cast<int32_t>(r.getOperand()); // within one instruction a register's number is its operand's
+      if (slots[k].kind == SlotKind::RegOrInt)
+        x.dynamic.push_back(slot);
+    } else if (auto l = llvm::dyn_cast<mlir::DenseI32ArrayAttr>(a)) {
+      o.list = {reinterpret_cast<const uint32_t *>(l.asArrayRef().data()), l.asArrayRef().size()};
+    } else if (auto s = llvm::dyn_cast<mlir::StringAttr>(a)) {
+      o.text = {s.getValue().data(), s.getValue().size()};
+    }
+  }
+  return x;
+}
+
+void bindRegisters(Bound &x, int core, const Memory &m, const Registers &registers) {
+  x.skip = false;
+  for (int slot : x.dynamic) {
+    if (const mlir::Value reg = x.instr.reg(slot))
+      x.operands[slot].integer = registers.lookup(reg);
+    else
+      bindTensor(x, slot, core, m, &registers);
+  }
+}
+
+} // namespace glia::execute

@@ -1,0 +1,101 @@
+#include "InstrFacts.h"
+#include "glia/Verify/StaticRules.h"
+
+using namespace mlir;
+
+namespace glia::nisa {
+
+bool isRepresentable(AccessAttr a) {
+  const size_t rank = a.getDims().size() / 2;
+  return rank >= 1 && rank <= (a.getPartitions() ? 4 : static_cast<size_t>(kMaxDims)) &&
+         a.getTerms().size() / 3 <= static_cast<size_t>(kMaxDynamicTerms);
+}
+
+StringRef labelOf(mlir::Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (auto alloc = dyn_cast_or_null<AllocOp>(op))
+    return alloc.getLabel();
+  auto t = dyn_cast_or_null<TensorOp>(op);
+  return t ? t.getLabel() : StringRef();
+}
+
+Address addressOf(mlir::Value tensor) {
+  auto alloc = tensor.getDefiningOp<AllocOp>();
+  if (!alloc || !alloc.getAt())
+    return {};
+  return {static_cast<int32_t>((*alloc.getAt())[0]), (*alloc.getAt())[1]};
+}
+
+static float numberIn(Attribute a) {
+  auto f = dyn_cast<FloatAttr>(a);
+  return f ? static_cast<float>(f.getValueAsDouble()) : 0;
+}
+
+TrialCheck::TrialCheck(Instr i, const Target &t, Engine e, int cores)
+    : Check(i.def(), t, e, cores), i(i), infos(i.def().slots.size()), patterns(i.def().slots.size()) {
+  for (size_t k = 0; k < infos.size(); ++k) {
+    const Slot &slot = i.def().slots[k];
+    OperandInfo &o = infos[k];
+    const Attribute a = i.slot(static_cast<int>(k));
+    if (auto f = dyn_cast<FloatAttr>(a); f && (slot.kind == SlotKind::Scalar || slot.kind == SlotKind::OptScalar)) {
+      o.present = o.immediate = true;
+      o.number = numberIn(f);
+    }
+    auto access = dyn_cast<AccessAttr>(a);
+    if (!access)
+      continue;
+    if (!isRepresentable(access)) {
+      broken = true;
+      continue;
+    }
+    const mlir::Value tensor = i.tensor(static_cast<int>(k));
+    const auto type = cast<TensorType>(tensor.getType());
+    const Address at = addressOf(tensor);
+    patterns[k] = access.pattern();
+    o.present = true;
+    o.pattern = &patterns[k];
+    o.space = type.getSpace();
+    o.partition = at.partition + access.getPartition();
+    o.byteOffset = at.byte + access.getByteOffset();
+    o.object = {o.onChip() ? ObjectKind::Allocation : ObjectKind::Tensor, static_cast<uint32_t>(k)};
+    o.objectName = {labelOf(tensor).data(), labelOf(tensor).size()};
+    o.objectBytes = sizeOf(type.getDtype());
+    for (size_t d = o.onChip() ? 1 : 0; d < type.getShape().size(); ++d)
+      o.objectBytes *= type.getShape()[d];
+    o.objectPartitions = o.onChip() ? static_cast<int32_t>(type.getShape()[0]) : 1;
+    if (def.unit == Unit::Compute && !engineReaches(engine, o.space, isWritten(slot.kind)))
+      broken = true;
+  }
+}
+
+bool TrialCheck::passes() {
+  if (!broken && def.check)
+    def.check(*this);
+  return !broken;
+}
+
+int32_t TrialCheck::integer(int slot) const {
+  if (slot == assumedSlot)
+    return assumed;
+  const int32_t v = i.integer(slot);
+  // Auto accumulation overwrites at first, and that is what the rules may take it for.
+  return def.slots[slot].name == def.accumulateFlag && v == kAccumulateAuto ? 0 : v;
+}
+
+float TrialCheck::number(int slot) const { return numberIn(i.slot(slot)); }
+
+std::span<const uint32_t> TrialCheck::list(int slot) const {
+  auto l = dyn_cast<DenseI32ArrayAttr>(i.slot(slot));
+  if (!l)
+    return {};
+  return {reinterpret_cast<const uint32_t *>(l.asArrayRef().data()), l.size() > 0 ? static_cast<size_t>(l.size()) : 0};
+}
+
+std::string_view TrialCheck::text(int slot) const {
+  auto s = dyn_cast<StringAttr>(i.slot(slot));
+  return s ? std::string_view(s.getValue().data(), s.getValue().size()) : std::string_view();
+}
+
+float InstrCost::number(int slot) const { return numberIn(i.slot(slot)); }
+
+} // namespace glia::nisa

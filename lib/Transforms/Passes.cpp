@@ -1,0 +1,60 @@
+#include "glia/Transforms/Passes.h"
+#include "glia/Dialect/Instruction.h"
+#include "glia/Support/Diagnostic.h"
+#include "glia/Transforms/ChooseEngines.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace glia {
+
+namespace {
+
+// A function on a kernel as a pass. What it throws is reported where the instruction came from.
+class KernelPass : public PassWrapper<KernelPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelPass)
+  KernelPass(StringRef argument, StringRef description, void (*function)(nisa::KernelOp))
+      : argument(argument), description(description), function(function) {}
+  StringRef getArgument() const override { return argument; }
+  StringRef getDescription() const override { return description; }
+
+  void runOnOperation() override {
+    for (nisa::KernelOp kernel : getOperation().getOps<nisa::KernelOp>())
+      try {
+        function(kernel);
+      } catch (const Error &e) {
+        for (const Diagnostic &d : e.diagnostics()) {
+          const Location at =
+              d.place.line ? nisa::makeLocation(&getContext(), d.place.file, d.place.line, "") : kernel.getLoc();
+          InFlightDiagnostic out = mlir::emitError(at) << d.code << ": " << d.message;
+          for (const std::string &note : d.notes)
+            out.attachNote() << note;
+        }
+        return signalPassFailure();
+      }
+  }
+
+private:
+  StringRef argument, description;
+  void (*function)(nisa::KernelOp);
+};
+
+} // namespace
+
+void registerTransforms() {
+  struct Entry {
+    StringRef argument, description;
+    void (*function)(nisa::KernelOp);
+  };
+  static const Entry kPasses[] = {
+      {"choose-engines", "Give every instruction an engine", chooseEngines},
+  };
+  for (const Entry &e : kPasses)
+    registerPass(
+        [e]() -> std::unique_ptr<Pass> { return std::make_unique<KernelPass>(e.argument, e.description, e.function); });
+}
+
+} // namespace glia
