@@ -128,12 +128,15 @@ def pieces(*views: NkiTensor):
     """The views, which have one shape, cut along free dimensions so that each piece is an operand of one instruction."""
     shape = views[0].shape
     n = free_size(shape)
+    if n <= 4096:
+        return (views,)
     limit = _MOST
-    if n > 4096 and any(v.storage.region is PSUM for v in views):
+    if any(v.storage.region is PSUM for v in views):
         limit = int(_t.target().value("memory.max_free_elements_psum"))
-    if n <= limit:
-        yield views
-        return
+    return (views,) if n <= limit else _cut(views, shape, n, limit)
+
+
+def _cut(views, shape, n: int, limit: int):
     axis = next(d for d in range(1, len(shape)) if shape[d] > 1)
     inner = n // shape[axis]
     step = max(1, limit // inner)
@@ -147,6 +150,8 @@ def pieces(*views: NkiTensor):
 
 def common_shape(call: str, *shapes) -> tuple[int, ...]:
     """The shape that NumPy's rules give."""
+    if len(shapes) == 2 and shapes[0] == shapes[1]:
+        return shapes[0]
     rank = max(len(s) for s in shapes)
     out = []
     for column in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
