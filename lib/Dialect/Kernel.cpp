@@ -15,6 +15,7 @@ std::unique_ptr<MLIRContext> makeContext() {
   registry.insert<NisaDialect>();
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false); // messages say what is wrong and where; the whole op is no help
   return context;
 }
 
@@ -74,7 +75,37 @@ static bool nestedTooDeeply(std::string_view text) {
   return false;
 }
 
+// One message of the parser, with the line of the text and a caret below its column.
+static glia::Diagnostic convert(mlir::Diagnostic &d, std::string_view text, std::string_view file) {
+  glia::Diagnostic out;
+  out.code = "NISA-SYNTAX";
+  const std::string message = d.str();
+  StringRef m = message;
+  if (m.consume_front("custom op '")) // MLIR's introduction: the place says it already
+    m = m.split("' ").second;
+  out.message = m.str();
+  if (auto at = d.getLocation()->findInstanceOf<FileLineColLoc>()) {
+    out.place = {at.getFilename().str(), at.getLine(), at.getColumn()};
+    if (at.getFilename() == StringRef(file.data(), file.size())) { // not the Python line that an op may carry
+      SmallVector<StringRef> lines;
+      StringRef(text.data(), text.size()).split(lines, '\n');
+      if (at.getLine() >= 1 && at.getLine() <= lines.size()) {
+        const StringRef line = lines[at.getLine() - 1].take_front(160);
+        out.notes.push_back(line.str());
+        if (at.getColumn() >= 1 && at.getColumn() <= line.size() + 1)
+          out.notes.push_back(std::string(at.getColumn() - 1, ' ') + "^");
+      }
+    }
+  }
+  for (auto &note : d.getNotes())
+    out.notes.push_back(note.str());
+  out.advice = "docs/nisa.md shows how kernels are written.";
+  return out;
+}
+
 Kernel parseKernel(std::string_view text, std::string_view file) {
+  if (text.starts_with("ML\xefR")) // MLIR would go on to read its binary form, which nothing here writes
+    throw Error("NISA-SYNTAX", "the file is MLIR bytecode, and a kernel is text", "", {std::string(file)});
   if (nestedTooDeeply(text))
     throw Error("NISA-SYNTAX", format("brackets are nested more than %zu deep", kDeepest), "", {std::string(file)});
   Kernel k;
@@ -85,27 +116,9 @@ Kernel parseKernel(std::string_view text, std::string_view file) {
       SMLoc());
   std::vector<glia::Diagnostic> found;
   {
-    // The parser's own rendering, with the source line and a caret, goes into the message.
     ScopedDiagnosticHandler handler(k.context.get(), [&](mlir::Diagnostic &d) {
-      if (d.getSeverity() != DiagnosticSeverity::Error)
-        return success();
-      glia::Diagnostic out;
-      out.code = "NISA-SYNTAX";
-      out.message = d.str();
-      if (auto at = dyn_cast<FileLineColLoc>(d.getLocation())) {
-        out.place = {at.getFilename().str(), at.getLine(), at.getColumn()};
-        const auto *buffer = sources.getMemoryBuffer(sources.getMainFileID());
-        SmallVector<StringRef> lines;
-        buffer->getBuffer().split(lines, '\n');
-        if (at.getLine() >= 1 && at.getLine() <= lines.size() && at.getColumn() >= 1) {
-          out.notes.push_back(lines[at.getLine() - 1].str());
-          out.notes.push_back(std::string(at.getColumn() - 1, ' ') + "^");
-        }
-      }
-      for (auto &note : d.getNotes())
-        out.notes.push_back(note.str());
-      out.advice = "Write kernels as docs/nisa.md shows; `glia-opt FILE` parses alone.";
-      found.push_back(std::move(out));
+      if (d.getSeverity() == DiagnosticSeverity::Error)
+        found.push_back(convert(d, text, file));
       return success();
     });
     k.module = parseSourceFile<ModuleOp>(sources, k.context.get());

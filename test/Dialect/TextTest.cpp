@@ -301,3 +301,17 @@ TEST(NisaText, ErrorsHaveAPlaceAndACaret) {
     EXPECT_EQ(d.notes[1], "           ^");
   }
 }
+
+TEST(NisaText, PlacesThatTheTextClaimsAreNotTrusted) {
+  const char *text =
+      "nisa.kernel @k target \"trn1\" {\n  core 0 {\n    %t = alloc sbuf : f32[8, 8]\n  } loc(\"bad.nisa\":1:4294967295)\n"
+      "  core 2 {\n  } loc(\"bad.nisa\":2:4294967295)\n}\n";
+  try {
+    parseKernel(text, "bad.nisa");
+    FAIL();
+  } catch (const Error &e) {
+    EXPECT_EQ(e.diagnostics()[0].place.column, 4294967295u);
+    EXPECT_EQ(e.diagnostics()[0].notes.size(), 1u); // the line, no caret
+  }
+  EXPECT_THROW(parseKernel("ML\xefRxyz", "bad.nisa"), Error);
+}
