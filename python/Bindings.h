@@ -14,9 +14,11 @@ void bindData(nanobind::module_ &m);     // targets, instructions, rules
 void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
 void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
-void bindTrace(nanobind::module_ &m); // tracing of kernels, if the compiler is built
+void bindKernel(nanobind::module_ &m); // traced kernels, if the compiler is built
+void bindTrace(nanobind::module_ &m);  // tracing of kernels, if the compiler is built
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
 TensorData toTensorData(nanobind::dict arrays);                                 // name -> bytes
+nanobind::dict outputsOf(const RunResult &r); // name -> bytes; prints what was printed; raises a fault or a trap
 
 } // namespace glia

@@ -8,6 +8,7 @@ NB_MODULE(_glia, m) {
   glia::bindProfiles(m);
   glia::bindBuilder(m);
 #ifdef GLIA_COMPILER
+  glia::bindKernel(m);
   glia::bindTrace(m);
 #endif
 }

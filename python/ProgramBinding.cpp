@@ -76,6 +76,19 @@ static void requireVerified(const Program &p) {
     throw Error(std::move(r.diagnostics));
 }
 
+nb::dict outputsOf(const RunResult &r) {
+  if (!r.printed.empty())
+    nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
+  if (r.fault)
+    raise("Error", *r.fault);
+  if (r.trap)
+    raise("Trap", *r.trap);
+  nb::dict out;
+  for (const auto &[name, data] : r.outputs)
+    out[name.c_str()] = nb::bytes(data.data(), data.size());
+  return out;
+}
+
 // Outputs as bytes, and what strict mode needed.
 static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
   const TensorData in = toTensorData(inputs);
@@ -87,15 +100,7 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
     nb::gil_scoped_release release;
     r = runChecked(p, in, options);
   }
-  if (!r.printed.empty())
-    nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
-  if (r.fault)
-    raise("Error", *r.fault);
-  if (r.trap)
-    raise("Trap", *r.trap);
-  nb::dict out;
-  for (const auto &[name, data] : r.outputs)
-    out[name.c_str()] = nb::bytes(data.data(), data.size());
+  const nb::dict out = outputsOf(r);
   return nb::make_tuple(out, r.instructions, r.bytesTouched, r.shadowBytes);
 }
 

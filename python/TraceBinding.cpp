@@ -134,35 +134,33 @@ void checkShape(const std::vector<int64_t> &shape, DType t) {
 }
 
 int tensor(nisa::Trace &t, std::string_view kind, std::string_view name, std::string_view dtype, std::vector<int64_t> shape,
-           bool shared, std::optional<nb::bytes> data) {
+           bool shared, std::optional<nb::bytes> data, int loc) {
   const DType type = typeOf(dtype);
   checkShape(shape, type);
   const std::span<const std::byte> bytes =
       data ? std::as_bytes(std::span(data->c_str(), data->size())) : std::span<const std::byte>();
-  return t.tensor(kind, name, type, std::move(shape), shared, bytes);
+  return t.tensor(kind, name, type, std::move(shape), shared, bytes, loc);
 }
 
 int alloc(nisa::Trace &t, std::string_view space, std::string_view name, std::string_view dtype, std::vector<int64_t> shape,
-          int64_t partition, int64_t byte) {
+          int64_t partition, int64_t byte, int loc) {
   if (space != "sbuf" && space != "psum")
     throw Error("TRACE-SPACE", format("`%s` is neither sbuf nor psum", std::string(space).c_str()));
   const DType type = typeOf(dtype);
   checkShape(shape, type);
-  return t.alloc(space == "psum" ? Space::Psum : Space::Sbuf, name, type, std::move(shape), partition, byte);
+  return t.alloc(space == "psum" ? Space::Psum : Space::Sbuf, name, type, std::move(shape), partition, byte, loc);
 }
 
 } // namespace
 
 void bindTrace(nb::module_ &m) {
   m.def("dtype_code", [](std::string_view name) { return static_cast<int>(typeOf(name)); });
-  nb::class_<nisa::Kernel>(m, "Kernel", "A traced kernel.")
-      .def("text", &nisa::Kernel::text)
-      .def("fingerprint", [](const nisa::Kernel &k) { return k.fingerprint; });
   nb::class_<nisa::Trace>(m, "Trace", "Records a kernel.")
       .def(nb::init<std::string_view, std::string_view, int>(), "kernel"_a, "target"_a, "cores"_a = 1)
       .def("core", &nisa::Trace::core)
-      .def("tensor", &tensor, "kind"_a, "name"_a, "dtype"_a, "shape"_a, "shared"_a = true, "data"_a = nb::none())
-      .def("alloc", &alloc, "space"_a, "name"_a, "dtype"_a, "shape"_a, "partition"_a = -1, "byte"_a = -1)
+      .def("tensor", &tensor, "kind"_a, "name"_a, "dtype"_a, "shape"_a, "shared"_a = true, "data"_a = nb::none(),
+           "loc"_a = 0)
+      .def("alloc", &alloc, "space"_a, "name"_a, "dtype"_a, "shape"_a, "partition"_a = -1, "byte"_a = -1, "loc"_a = 0)
       .def("register", &nisa::Trace::makeRegister)
       .def("location", &nisa::Trace::location)
       .def("emit", &emit, "mnemonic"_a, "slots"_a, "engine"_a = -1, "loc"_a = 0, "name"_a = "")

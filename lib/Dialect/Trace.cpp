@@ -95,11 +95,11 @@ void Trace::core(int number) {
 }
 
 int Trace::tensor(std::string_view kind, std::string_view name, DType dtype, std::vector<int64_t> shape, bool shared,
-                  std::span<const std::byte> data) {
+                  std::span<const std::byte> data, int loc) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(cores[0]->getParentOp());
   const auto type = TensorType::get(builder.getContext(), Space::Hbm, dtype, shape);
-  auto op = TensorOp::create(builder, builder.getUnknownLoc(), text(name), text(kind), type, !shared,
+  auto op = TensorOp::create(builder, place(loc), text(name), text(kind), type, !shared,
                              ArrayRef(reinterpret_cast<const int8_t *>(data.data()), data.size()));
   objects.push_back(op.getTensor());
   number(objects.back());
@@ -111,7 +111,7 @@ int Trace::tensor(std::string_view kind, std::string_view name, DType dtype, std
 }
 
 int Trace::alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition,
-                 int64_t byte) {
+                 int64_t byte, int loc) {
   const auto type = TensorType::get(builder.getContext(), space, dtype, shape);
   DenseI64ArrayAttr at;
   UnitAttr pinned;
@@ -119,7 +119,7 @@ int Trace::alloc(Space space, std::string_view name, DType dtype, std::vector<in
     at = builder.getDenseI64ArrayAttr({std::max<int64_t>(partition, 0), byte});
     pinned = builder.getUnitAttr();
   }
-  auto op = AllocOp::create(builder, builder.getUnknownLoc(), type, builder.getStringAttr(text(name)), at, pinned, {});
+  auto op = AllocOp::create(builder, place(loc), type, builder.getStringAttr(text(name)), at, pinned, {});
   objects.push_back(op.getTensor());
   number(objects.back());
   mix(static_cast<uint64_t>(space)), mix(name), mix(static_cast<uint64_t>(dtype));

@@ -15,8 +15,9 @@ public:
 
   void core(int number); // following calls belong to this core; HBM tensors are common to the cores
   int tensor(std::string_view kind, std::string_view name, DType dtype, std::vector<int64_t> shape, bool shared,
-             std::span<const std::byte> data);
-  int alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition, int64_t byte);
+             std::span<const std::byte> data, int loc = 0);
+  int alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition, int64_t byte,
+            int loc = 0);
   int makeRegister();
   int location(std::string_view file, int line, std::string_view operation);
 

@@ -100,6 +100,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
     if last.errors:
         return None
     out = _glia.Trace(last.kernel, last.target.name, len(traces))
+    locate = _Locations(out)
     inputs: list[str] = []
     made: dict[tuple, Output] = {}
     handles: dict[tuple, int] = {}
@@ -109,7 +110,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
         name = _unused(used, s.name if key[0] != "private" or len(traces) == 1 else f"{s.name}_core{key[1]}")
         data = {"data": s.data} if kind == "constant" else {}
         shared = s.region is MemoryRegion.shared_hbm
-        handles[key] = out.tensor(kind, name, s.dtype.machine, list(s.shape), shared, **data)
+        handles[key] = out.tensor(kind, name, s.dtype.machine, list(s.shape), shared, **data, loc=locate(s.place))
         if kind == "input":
             inputs.append(name)
             if key in tensors.written:
@@ -123,8 +124,8 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
         s.handle = handles[key]
     for t in traces:
         out.core(t.core)
-        _copy_updated(out, copies, t)
-        _Player(out, t, last).play(schedule)
+        _copy_updated(out, locate, copies, t)
+        _Player(out, locate, t, last).play(schedule)
     if last.errors:
         return None
     updates = {key[1]: o for key, o in made.items() if key[0] == "input"}
@@ -142,14 +143,14 @@ def _unused(used: set[str], name: str) -> str:
     return name
 
 
-def _copy_updated(out, copies, t: _t.Trace) -> None:
+def _copy_updated(out, locate, copies, t: _t.Trace) -> None:
     """Inputs that are written begin as a copy; the other core waits for it."""
     if not copies:
         return
     if t.core == 0:
         for new, old, s in copies:
             dims = (*(x for pair in zip(_row_major(s.shape), s.shape) for x in pair),)
-            loc = out.location(*s.place, f"update of {s.name}") if s.place[1] else 0
+            loc = locate(s.place)
             out.emit(
                 "dma_copy",
                 ((new, s.dtype.code, 0, 0, 0, dims, ()), (old, s.dtype.code, 0, 0, 0, dims, ())),
@@ -161,6 +162,20 @@ def _copy_updated(out, copies, t: _t.Trace) -> None:
         out.emit("core_barrier", ("inputs are copied",), -1, 0, "")
 
 
+class _Locations:
+    """Places in the user's files, each once."""
+
+    def __init__(self, out):
+        self.out = out
+        self.known: dict[tuple[str, int], int] = {("", 0): 0}
+
+    def __call__(self, place: tuple[str, int]) -> int:
+        n = self.known.get(place)
+        if n is None:
+            n = self.known[place] = self.out.location(*place, linecache.getline(*place).strip())
+        return n
+
+
 def _row_major(shape) -> tuple:
     from .tensor import row_major
 
@@ -170,12 +185,10 @@ def _row_major(shape) -> tuple:
 class _Player:
     """Plays one core's record."""
 
-    def __init__(self, out, t: _t.Trace, errors: _t.Trace):
-        self.out, self.t, self.errors = out, t, errors
+    def __init__(self, out, locate: _Locations, t: _t.Trace, errors: _t.Trace):
+        self.out, self.locate, self.t, self.errors = out, locate, t, errors
         self.places = list(t.locations)
-        self.locations = [
-            out.location(file, line, linecache.getline(file, line).strip()) if line else 0 for file, line in self.places
-        ]
+        self.locations = [locate(place) for place in self.places]
         self.nest: tuple[int, ...] = ()
         self.loops = 0
 
@@ -247,7 +260,9 @@ class _Player:
         if what == _t.ALLOC:
             s = op[1]
             at = s.address or (-1, -1)
-            s.handle = out.alloc(s.region.value, s.name, s.dtype.machine, list(s.shape), at[0], at[1])
+            s.handle = out.alloc(
+                s.region.value, s.name, s.dtype.machine, list(s.shape), at[0], at[1], self.locate(s.place)
+            )
         elif what == _t.LOOP:
             _, count, loc, iv = op
             count = count if type(count) is int else (self.register(count[0], loc),)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import _glia
+from ..dtypes import numpy_dtype
 from ..program import Program
 from . import trace as _t
 from .jit import Kernel, Traced, unpack
@@ -47,6 +48,24 @@ def inputs_of(traced: Traced) -> dict[str, np.ndarray]:
     return out
 
 
+def sequential(traced: Traced, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs by the sequential meaning of the kernel: what the compiled program must give, bit for bit."""
+    data = {name: np.ascontiguousarray(array).tobytes() for name, array in inputs.items()}
+    out = traced.kernel.execute(data)
+    return {
+        o.name: np.frombuffer(bytearray(out[o.name]), numpy_dtype(o.dtype.machine)).reshape(o.shape)
+        for o in traced.lowered.outputs
+    }
+
+
+def finish(traced: Traced, outputs: dict[str, np.ndarray]):
+    """What the caller gets."""
+    for o in traced.lowered.outputs:
+        if o.dtype == "bool":
+            outputs[o.name] = outputs[o.name].view(np.bool_)
+    return unpack(traced, outputs)
+
+
 def call(kernel: Kernel, args: tuple, kwargs: dict):
     """A call of a kernel with arrays."""
     traced = kernel.trace(*args, **kwargs)
@@ -54,8 +73,4 @@ def call(kernel: Kernel, args: tuple, kwargs: dict):
     inputs = inputs_of(traced)
     for look in observers:
         look(traced, program, inputs)
-    outputs = program.run(inputs, verify=False)
-    for o in traced.lowered.outputs:
-        if o.dtype == "bool":
-            outputs[o.name] = outputs[o.name].view(np.bool_)
-    return unpack(traced, outputs)
+    return finish(traced, program.run(inputs, verify=False))
