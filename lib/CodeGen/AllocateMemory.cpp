@@ -1,6 +1,8 @@
 // Gives every allocation an address, from lifetimes. Memory that was freed longest ago is used first, so that a new tensor rarely
-// has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible.
+// has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible; if
+// that does not fit either, tensors of SBUF that are not used for a while are moved to HBM.
 #include "Lifetimes.h"
+#include "SpillTensor.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -24,13 +26,64 @@ public:
 
   std::vector<Lifetime> all; // of this space
 
-  void run() {
+  bool fits() {
     // A kernel that keeps to one half can overlap with its neighbours in a program.
-    if (inOrder(halfCapacity()) || inOrder(capacity) || largestFirst())
-      for (size_t i = 0; i < all.size(); ++i)
-        write(all[i], at[i]);
-    else
-      refuse();
+    if (!inOrder(halfCapacity()) && !inOrder(capacity) && !largestFirst())
+      return false;
+    for (size_t i = 0; i < all.size(); ++i)
+      write(all[i], at[i]);
+    return true;
+  }
+
+  // Where the need is greatest.
+  uint32_t peak(int64_t &bytes) const {
+    // What is live changes only where a lifetime begins or ends.
+    std::vector<std::pair<uint32_t, int64_t>> changes;
+    for (const Lifetime &l : all) {
+      changes.push_back({l.from, l.bytes});
+      changes.push_back({l.to, -l.bytes});
+    }
+    std::sort(changes.begin(), changes.end());
+    uint32_t worst = 0;
+    int64_t now = 0;
+    bytes = -1;
+    for (size_t i = 0; i < changes.size(); ++i) {
+      now += changes[i].second;
+      if (now > bytes && (i + 1 == changes.size() || changes[i + 1].first != changes[i].first))
+        bytes = now, worst = changes[i].first;
+    }
+    return worst;
+  }
+
+  // Says what is live where the need is greatest.
+  [[noreturn]] void refuse() const {
+    int64_t most = 0;
+    const uint32_t worst = peak(most);
+    Diagnostic d;
+    d.code = "KERNEL-MEMORY";
+    const char *memory = space == Space::Sbuf ? "SBUF" : "PSUM";
+    d.message = format("the kernel does not fit: %lld bytes of a partition of %s are live at once, and %s has %lld",
+                       (long long)most, memory, target.name.c_str(), (long long)capacity);
+    d.value = std::to_string(most);
+    d.limit = std::to_string(capacity);
+    std::vector<const Lifetime *> live;
+    for (const Lifetime &l : all)
+      if (together(l, worst, worst + 1))
+        live.push_back(&l);
+    std::sort(live.begin(), live.end(), [](const Lifetime *a, const Lifetime *b) {
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a->number < b->number;
+    });
+    for (size_t i = 0; i < live.size() && i < 12; ++i) {
+      const nisa::Origin o = nisa::originOf(live[i]->op.getLoc());
+      if (i == 0)
+        d.place = {o.file, o.line, 0};
+      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", live[i]->op.getLabel().str().c_str(),
+                               (long long)live[i]->bytes, o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : ""));
+    }
+    if (live.size() > 12)
+      d.notes.push_back(format("and %zu more", live.size() - 12));
+    d.advice = "Use smaller tiles, or keep fewer of them alive at the same time.";
+    throw Error(std::move(d));
   }
 
 private:
@@ -149,56 +202,26 @@ private:
     l.op.setAtAttr(b.getDenseI64ArrayAttr({partition, byte}));
     l.op.setLiveAttr(b.getDenseI64ArrayAttr({l.from, std::max(l.to, l.from + 1)}));
   }
-
-  // Says what is live where the need is greatest.
-  [[noreturn]] void refuse() const {
-    uint32_t worst = 0;
-    int64_t most = -1;
-    for (const Lifetime &l : all) {
-      int64_t sum = 0;
-      for (const Lifetime &m : all)
-        if (together(m, l.from, l.from + 1))
-          sum += m.bytes;
-      if (sum > most)
-        most = sum, worst = l.from;
-    }
-    Diagnostic d;
-    d.code = "KERNEL-MEMORY";
-    const char *memory = space == Space::Sbuf ? "SBUF" : "PSUM";
-    d.message = format("the kernel does not fit: %lld bytes of a partition of %s are live at once, and %s has %lld",
-                       (long long)most, memory, target.name.c_str(), (long long)capacity);
-    d.value = std::to_string(most);
-    d.limit = std::to_string(capacity);
-    std::vector<const Lifetime *> live;
-    for (const Lifetime &l : all)
-      if (together(l, worst, worst + 1))
-        live.push_back(&l);
-    std::sort(live.begin(), live.end(), [](const Lifetime *a, const Lifetime *b) {
-      return a->bytes != b->bytes ? a->bytes > b->bytes : a->number < b->number;
-    });
-    for (size_t i = 0; i < live.size() && i < 12; ++i) {
-      const nisa::Origin o = nisa::originOf(live[i]->op.getLoc());
-      if (i == 0)
-        d.place = {o.file, o.line, 0};
-      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", live[i]->op.getLabel().str().c_str(),
-                               (long long)live[i]->bytes, o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : ""));
-    }
-    if (live.size() > 12)
-      d.notes.push_back(format("and %zu more", live.size() - 12));
-    d.advice = "Use smaller tiles, or keep fewer of them alive at the same time.";
-    throw Error(std::move(d));
-  }
 };
 
 } // namespace
 
 void allocateMemory(nisa::KernelOp k, const Target &target) {
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
-    SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
-    for (Lifetime &l : lifetimesOf(core))
-      (l.op.getTensor().getType().getSpace() == Space::Sbuf ? sbuf : psum).all.push_back(l);
-    sbuf.run();
-    psum.run();
+    constexpr int kMostSpills = 4096;
+    for (int spills = 0;; ++spills) {
+      SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
+      for (Lifetime &l : lifetimesOf(core))
+        (l.op.getTensor().getType().getSpace() == Space::Sbuf ? sbuf : psum).all.push_back(l);
+      if (!psum.fits())
+        psum.refuse();
+      if (sbuf.fits())
+        break;
+      int64_t most = 0;
+      const uint32_t worst = sbuf.peak(most);
+      if (spills == kMostSpills || !spillTensor(core, sbuf.all, worst))
+        sbuf.refuse();
+    }
   }
 }
 

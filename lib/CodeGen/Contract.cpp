@@ -46,7 +46,10 @@ void addContract(Program &p, nisa::KernelOp k) {
     say(core + "tables", list.empty() ? "none" : list);
     say(core + "tables.leaves", leaves);
   }
-  std::set<std::string> features, barriers;
+  if (auto spills = k->getAttrOfType<mlir::ArrayAttr>("spills"))
+    for (mlir::Attribute a : spills)
+      say("spill", llvm::cast<mlir::StringAttr>(a).str());
+  std::set<std::string> features;
   for (const InstrDef *d : p.opcodes)
     if (!d->feature.empty())
       features.insert(std::string(d->feature));

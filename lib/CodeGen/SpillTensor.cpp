@@ -1,0 +1,101 @@
+#include "SpillTensor.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+
+namespace glia::codegen {
+
+namespace {
+
+struct Gap {
+  mlir::Operation *last = nullptr, *next = nullptr; // in the block of the allocation
+  uint32_t length = 0;
+};
+
+// The stretch around `place` in which nothing uses the tensor. Places are numbered as in lifetimesOf.
+Gap gapAround(nisa::CoreOp core, nisa::AllocOp op, uint32_t place) {
+  Gap gap;
+  mlir::Block *home = op->getBlock();
+  if (home != &core.getBody().front())
+    return gap; // inside a loop everything is needed again
+  uint32_t at = 0, lastPlace = 0;
+  auto numberOf = [](mlir::Operation &o) {
+    uint32_t n = 0;
+    o.walk([&](mlir::Operation *) { n += 2; });
+    return n;
+  };
+  for (mlir::Operation &o : *home) {
+    const uint32_t begin = at;
+    at += numberOf(o);
+    bool uses = false;
+    o.walk([&](mlir::Operation *inner) { uses |= llvm::is_contained(inner->getOperands(), op.getTensor()); });
+    if (!uses)
+      continue;
+    if (at <= place) {
+      gap.last = &o;
+      lastPlace = at;
+    } else {
+      if (begin > place && gap.last) {
+        gap.next = &o;
+        gap.length = begin - lastPlace;
+      }
+      break;
+    }
+  }
+  return gap;
+}
+
+} // namespace
+
+bool spillTensor(nisa::CoreOp core, const std::vector<Lifetime> &live, uint32_t place) {
+  const Lifetime *best = nullptr;
+  Gap bestGap;
+  for (const Lifetime &l : live) {
+    if (l.from > place || l.to <= place || l.op.getPinned())
+      continue;
+    const Gap gap = gapAround(core, l.op, place);
+    if (gap.next && gap.length > 4 &&
+        (!best || gap.length > bestGap.length || (gap.length == bestGap.length && l.bytes > best->bytes))) {
+      best = &l;
+      bestGap = gap;
+    }
+  }
+  if (!best)
+    return false;
+  auto kernel = core->getParentOfType<nisa::KernelOp>();
+  nisa::AllocOp op = best->op;
+  const nisa::TensorType type = op.getTensor().getType();
+  auto old = kernel->getAttrOfType<mlir::ArrayAttr>("spills");
+  llvm::SmallVector<mlir::Attribute> notes;
+  if (old)
+    notes.append(old.begin(), old.end());
+
+  mlir::OpBuilder b(core);
+  const std::string label = format("%s.spill%zu", op.getLabel().str().c_str(), notes.size());
+  const auto inHbm = nisa::TensorType::get(b.getContext(), Space::Hbm, type.getDtype(), type.getShape());
+  auto store = nisa::TensorOp::create(b, op.getLoc(), label, "scratch", inHbm, /*isPrivate=*/true);
+  const InstrDef &copy = *findInstruction("dma_copy");
+  const nisa::SlotValue outside = nisa::SlotValue::of(nisa::wholeTensor(store.getTensor()));
+  b.setInsertionPointAfter(bestGap.last);
+  nisa::createInstruction(b, bestGap.last->getLoc(), copy, {outside, nisa::SlotValue::of(nisa::wholeTensor(op.getTensor()))},
+                          Engine::Sync);
+  b.setInsertionPoint(bestGap.next);
+  auto again = nisa::AllocOp::create(b, op.getLoc(), type, b.getStringAttr(op.getLabel().str() + ".back"),
+                                     mlir::DenseI64ArrayAttr(), mlir::UnitAttr(), mlir::DenseI64ArrayAttr());
+  // From the next use on, the new one.
+  for (mlir::OpOperand &use : llvm::make_early_inc_range(op.getTensor().getUses())) {
+    mlir::Operation *at = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    if (at == bestGap.next || bestGap.next->isBeforeInBlock(at))
+      use.set(again.getTensor());
+  }
+  nisa::createInstruction(b, bestGap.next->getLoc(), copy,
+                          {nisa::SlotValue::of(nisa::wholeTensor(again.getTensor())), outside}, Engine::Sync);
+  const nisa::Origin o = nisa::originOf(op.getLoc());
+  notes.push_back(
+      b.getStringAttr(format("`%s`, %lld bytes per partition%s", op.getLabel().str().c_str(), (long long)best->bytes,
+                             o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : "")));
+  kernel->setAttr("spills", b.getArrayAttr(notes));
+  return true;
+}
+
+} // namespace glia::codegen
