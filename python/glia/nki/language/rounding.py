@@ -123,7 +123,7 @@ _PARTS = (6.28125, 0.0019350051879882812, 3.0199157663241e-07)
 
 
 def _reduced(x):
-    """x minus the nearest multiple of 2 pi: in [-pi, pi] for |x| up to about 10,000 turns."""
+    """x minus the nearest multiple of 2 pi: in [-pi, pi]; the products are exact up to 4,000 turns."""
     turns = T.new(x.shape, F32)
     E._tensor_scalar(turns, x, "multiply", 1.0 / (2.0 * math.pi))
     turns = _nearest(turns)
