@@ -15,6 +15,14 @@ from .data import isa, rules, target, targets
 from .hook import install, uninstall
 from .program import Profile, Program, TensorInfo, Verified, assemble, load
 
+
+def compile(function, *args, target=None, **kwargs):
+    """Compiles a function that calls NKI kernels into one program for `target` (default trn2): see glia.nki.graph."""
+    from .nki.graph import compile as compile_function
+
+    return compile_function(function, *args, target=target, **kwargs)
+
+
 __version__ = "0.1.0"
 __all__ = [
     "Builder",
@@ -27,6 +35,7 @@ __all__ = [
     "Trap",
     "Verified",
     "assemble",
+    "compile",
     "install",
     "isa",
     "load",

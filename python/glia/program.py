@@ -59,9 +59,13 @@ class Profile:
         """The text that `glia profile` prints."""
         return self._result.summary()
 
-    def html(self) -> str:
-        """One self-contained page with a zoomable timeline."""
-        return self._result.html()
+    def html(self, path=None) -> str:
+        """One self-contained page with a zoomable timeline; written to `path` if one is given."""
+        page = self._result.html()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(page)
+        return page
 
     def trace(self) -> bytes:
         """A Perfetto trace."""

@@ -7,14 +7,18 @@ import sys
 import ml_dtypes
 import numpy as np
 
+from .symbolic import GraphTensor
+
 _TORCH_BITS = {"bfloat16": ("int16", ml_dtypes.bfloat16), "float8_e5m2": ("uint8", ml_dtypes.float8_e5m2)}
 _TORCH_BITS["float8_e4m3fn"] = ("uint8", ml_dtypes.float8_e4m3fn)
 
 
 def kind_of(x) -> str | None:
-    """ "numpy", "torch" or "jax" for an array, None for anything else."""
+    """ "numpy", "torch", "jax" or "graph" (a tensor of a program) for an array, None for anything else."""
     if isinstance(x, np.ndarray):
         return "numpy"
+    if isinstance(x, GraphTensor):
+        return "graph"
     module = type(x).__module__.split(".")[0]
     if module == "torch" and "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
         return "torch"
@@ -24,7 +28,7 @@ def kind_of(x) -> str | None:
 
 
 def to_numpy(x) -> np.ndarray:
-    if isinstance(x, np.ndarray):
+    if isinstance(x, (np.ndarray, GraphTensor)):
         return x
     if kind_of(x) == "torch":
         torch = sys.modules["torch"]

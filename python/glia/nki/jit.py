@@ -39,6 +39,17 @@ class Traced:
     def kernel(self):
         return self.lowered.kernel
 
+    @property
+    def tensors(self) -> list:
+        """The tensors that the function returned, in order."""
+        out: list = []
+        _collect(self.structure, out)
+        return out
+
+    def rebuild(self, results: list):
+        """What the function returned, with `results` for its tensors."""
+        return rebuild(self.structure, list(results))
+
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
@@ -73,9 +84,16 @@ class Kernel:
     def __call__(self, *args, **kwargs):
         if _t.current() is not None:  # in another kernel: an ordinary call
             return self.func(*args, **kwargs)
+        graph = getattr(_t._state, "graph", None)
+        if graph is not None:  # in a function that glia.compile looks at
+            return graph.call(self, args, kwargs)
         from .runtime import call
 
         return call(self, args, kwargs)
+
+    def on(self, target: str) -> Kernel:
+        """The kernel for one target."""
+        return self if self.target == target else dataclasses.replace(self, target=target)
 
     # ---- tracing
 
@@ -241,10 +259,8 @@ def unpack(traced: Traced, outputs: dict[str, np.ndarray]):
                 f"the kernel writes to its argument `{arrays.names[n]}`, which cannot be changed",
                 "Pass a copy.",
             )
-    tensors: list = []
-    _collect(traced.structure, tensors)
     results = []
-    for tensor, r in zip(tensors, lowered.results):
+    for tensor, r in zip(traced.tensors, lowered.results):
         if type(r) is int and (r not in lowered.updates or arrays.kind != "jax"):
             results.append(arrays.originals[r])  # the caller's own array, updated
             continue
@@ -253,7 +269,7 @@ def unpack(traced: Traced, outputs: dict[str, np.ndarray]):
         if tensor.dtype != o.dtype:
             array = array.view(tensor.dtype.numpy)
         results.append(from_numpy(array.reshape(tensor.shape), arrays.kind, arrays.like))
-    return rebuild(traced.structure, results)
+    return traced.rebuild(results)
 
 
 def _collect(value, out: list) -> None:

@@ -16,27 +16,44 @@ from .jit import Kernel, Traced, unpack
 
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
+_objects: OrderedDict[str, object] = OrderedDict()
 observers: list[Callable[[Traced, Program, dict], None]] = []  # called before each run
 
 
-def program_of(traced: Traced) -> Program:
-    """The verified program of a traced kernel."""
-    key = traced.kernel.fingerprint()
-    found = _programs.get(key)
-    if found is not None:
-        _programs.move_to_end(key)
-        return found
+def object_of(traced: Traced):
+    """The compiled object of a traced kernel: what its fingerprint names is compiled once."""
+    return _kept(_objects, traced.kernel.fingerprint(), lambda: _compiled(traced))
+
+
+def _compiled(traced: Traced):
     if not hasattr(traced.kernel, "compile"):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
     problems = traced.kernel.check()
     if problems:
         raise _glia.error_of(problems)
-    program = Program(_glia.link(traced.target, [traced.kernel.compile()]))
+    return traced.kernel.compile()
+
+
+def program_of(traced: Traced) -> Program:
+    """The verified program of one call of a traced kernel."""
+    return _kept(_programs, traced.kernel.fingerprint(), lambda: _linked(traced))
+
+
+def _linked(traced: Traced) -> Program:
+    program = Program(_glia.link(traced.target, [], [(object_of(traced), traced.name, [])]))
     program._handle.require_verified()
-    _programs[key] = program
-    while len(_programs) > _KEPT:
-        _programs.popitem(last=False)
     return program
+
+
+def _kept(cache: OrderedDict, key: str, make):
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = make()
+        while len(cache) > _KEPT:
+            cache.popitem(last=False)
+    else:
+        cache.move_to_end(key)
+    return found
 
 
 def inputs_of(traced: Traced) -> dict[str, np.ndarray]:

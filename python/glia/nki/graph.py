@@ -1,0 +1,222 @@
+"""glia.compile: a function that calls kernels, one on another's results, becomes one linked program. The function runs once, on
+arrays that stand for tensors; each kernel is compiled once per signature and called as often as the function says."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+
+import numpy as np
+
+from .. import _glia
+from ..program import Profile, Program, Verified
+from . import dtypes, environment
+from . import trace as _t
+from .frameworks import from_numpy, kind_of, to_numpy, update
+from .runtime import object_of
+from .symbolic import GraphTensor
+
+
+def _map(value, function):
+    """`value` with `function` applied to the arrays in it."""
+    if kind_of(value) is not None:
+        return function(value)
+    if isinstance(value, tuple):
+        return tuple(_map(x, function) for x in value)
+    if isinstance(value, list):
+        return [_map(x, function) for x in value]
+    if isinstance(value, dict):
+        return {k: _map(x, function) for k, x in value.items()}
+    return value
+
+
+class Graph:
+    """The calls of a function, in order."""
+
+    def __init__(self, target: str):
+        self.target = target
+        self.tensors: dict[str, list] = {}  # name -> [kind, DType, shape, data]
+        self.calls: list[tuple] = []  # (object, label, [(name of the object, name of the program, reshape)])
+        self.constants: dict[int, tuple] = {}
+
+    def add(self, kind: str, name: str, dtype, shape, data=None) -> str:
+        stem, n = name, 0
+        while name in self.tensors:
+            n += 1
+            name = f"{stem}_{n}"
+        self.tensors[name] = [kind, dtypes.of(dtype), tuple(map(int, shape)) or (1,), data]
+        return name
+
+    def constant(self, array: np.ndarray) -> str:
+        known = self.constants.get(id(array))
+        if known is None:
+            data = np.ascontiguousarray(array)
+            known = (array, self.add("constant", "constant", data.dtype, data.shape, data.tobytes()))
+            self.constants[id(array)] = known  # the array is kept, so its identity stays its own
+        return known[1]
+
+    def call(self, kernel, args, kwargs):
+        """A call of a kernel; what it returns stands for its results."""
+        if kernel.target not in (None, self.target):
+            raise _t.failure(
+                "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {self.target}"
+            )
+        traced = kernel.on(self.target).trace(*args, **kwargs)
+        lowered, arrays = traced.lowered, traced.arrays
+        bindings = []
+        for name, x in zip(lowered.inputs, arrays.originals):
+            tensor = x.tensor if isinstance(x, GraphTensor) else self.constant(to_numpy(x))
+            bindings.append((name, tensor, True))
+        made = {}
+        for o in lowered.outputs:
+            made[o.name] = self.add("scratch", f"{traced.name}_{o.name}", o.dtype, o.shape)
+            bindings.append((o.name, made[o.name], False))
+        self.calls.append((object_of(traced), traced.name, bindings))
+        for n, o in lowered.updates.items():
+            x = arrays.originals[n]
+            if not isinstance(x, GraphTensor):
+                raise _t.failure(
+                    "GRAPH-UPDATE", f"`{traced.name}` writes to `{arrays.names[n]}`, which is a constant of the program"
+                )
+            x.tensor = made[o.name]
+        results = [
+            arrays.originals[r] if type(r) is int else GraphTensor(made[r.name], t.shape, t.dtype.numpy)
+            for r, t in zip(lowered.results, traced.tensors)
+        ]
+        return traced.rebuild(results)
+
+    def link(self) -> Program:
+        tensors = [(kind, name, t.machine, list(shape), data) for name, (kind, t, shape, data) in self.tensors.items()]
+        return Program(_glia.link(self.target, tensors, self.calls))
+
+
+class Executable:
+    """A compiled function: one program. Call `run` with arrays of the shapes and types it was compiled for."""
+
+    def __init__(self, function, program: Program, inputs, structure, updates):
+        self._function, self.program = function, program
+        self._inputs, self._structure, self._updates = inputs, structure, updates
+
+    target = property(lambda self: self.program.target)
+
+    def run(self, *args, **kwargs):
+        """The results of the function. Arguments that a kernel writes to are updated."""
+        arrays = _arrays_of(self._function, args, kwargs)
+        if len(arrays) != len(self._inputs):
+            raise _t.failure("GRAPH-ARGUMENT", f"{len(self._inputs)} arrays are needed, {len(arrays)} are given")
+        kind, like = "numpy", None
+        data = {}
+        for (name, shape, dtype), x in zip(self._inputs, arrays):
+            if kind_of(x) != "numpy":
+                kind, like = kind_of(x), x
+            array = to_numpy(x)
+            if array.shape != shape or array.dtype != dtype:
+                raise _t.failure(
+                    "GRAPH-ARGUMENT", f"`{name}` is {array.dtype}{list(array.shape)}, compiled for {dtype}{list(shape)}"
+                )
+            array = array.reshape(array.shape or (1,))
+            data[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
+        outputs = self.program.run(data, verify=False)
+
+        names = [name for name, *_ in self._inputs]
+        updated = {tensor: n for n, tensor in self._updates.items()}
+
+        def value(g):
+            if not isinstance(g, GraphTensor):
+                return g
+            if g.tensor in data or (g.tensor in updated and kind != "jax"):  # the caller's own array
+                x = arrays[updated[g.tensor] if g.tensor in updated else names.index(g.tensor)]
+                return x if tuple(x.shape) == g.shape else x.reshape(g.shape)
+            array = outputs[g.tensor]
+            array = array.view(g.dtype) if array.dtype != g.dtype else array
+            return from_numpy(array.reshape(g.shape), kind, like)
+
+        for n, tensor in self._updates.items():
+            if not update(arrays[n], outputs[tensor]):
+                raise _t.failure(
+                    "NKI-UPDATE", f"`{self._inputs[n][0]}` is written and cannot be changed", "Pass a copy."
+                )
+        return _map(self._structure, value)
+
+    def verify(self) -> Verified:
+        return self.program.verify()
+
+    def profile(self, *args, **kwargs) -> Profile:
+        """The predicted run. Arguments are needed only where the control flow depends on data."""
+        if not args and not kwargs:
+            return self.program.profile()
+        arrays = _arrays_of(self._function, args, kwargs)
+        return self.program.profile({name: to_numpy(x) for (name, *_), x in zip(self._inputs, arrays)})
+
+    def time(self) -> float:
+        """Predicted nanoseconds; no data, no timeline."""
+        return self.program.profile(timeline=False).total
+
+    def save(self, path) -> None:
+        self.program.save(os.fspath(path))
+
+
+def _bound(function, args, kwargs):
+    f = getattr(function, "func", function)
+    try:
+        bound = _signature(f).bind(*args, **kwargs)
+    except TypeError as e:
+        raise _t.failure("GRAPH-ARGUMENT", f"{getattr(f, '__name__', 'the function')}: {e}") from None
+    return bound
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(function):
+    return inspect.signature(function)
+
+
+def _arrays_of(function, args, kwargs) -> list:
+    found: list = []
+    _map(dict(_bound(function, args, kwargs).arguments), found.append)
+    return found
+
+
+def compile(function, *args, target: str | None = None, **kwargs) -> Executable:
+    """Compiles `function` for arguments like these into one program."""
+    if _t.current() is not None or active() is not None:
+        raise _t.failure("GRAPH-NESTED", "glia.compile is called while something is compiled")
+    graph = Graph(_t.find_target(target or environment.target_name()).name)
+    bound = _bound(function, args, kwargs)
+    inputs, symbols = [], []
+
+    def stand_in(name: str):
+        def make(x):
+            array = to_numpy(x)
+            try:
+                tensor = graph.add("input", name, array.dtype, array.shape)
+            except TypeError as e:
+                raise _t.failure("NKI-DTYPE", f"the argument `{name}`: {e}", "Convert it first.") from None
+            inputs.append((tensor, array.shape, array.dtype))
+            symbols.append(GraphTensor(tensor, array.shape, array.dtype))
+            return symbols[-1]
+
+        return make
+
+    replaced = {name: _map(x, stand_in(name)) for name, x in bound.arguments.items()}
+    new = type(bound)(bound.signature, replaced)
+    _t._state.graph = graph
+    try:
+        structure = function(*new.args, **new.kwargs)
+    finally:
+        _t._state.graph = None
+    if not graph.calls:
+        raise _t.failure("GRAPH-EMPTY", "the function calls no kernel")
+    results: list[GraphTensor] = []
+    _map(structure, lambda x: results.append(x) if isinstance(x, GraphTensor) else None)
+    updates = {n: s.tensor for n, s in enumerate(symbols) if s.tensor != inputs[n][0]}
+    for tensor in [*(r.tensor for r in results), *updates.values()]:
+        if graph.tensors[tensor][0] == "scratch":
+            graph.tensors[tensor][0] = "output"
+    program = graph.link()
+    program._handle.require_verified()
+    return Executable(function, program, inputs, structure, updates)
+
+
+def active() -> Graph | None:
+    return getattr(_t._state, "graph", None)
