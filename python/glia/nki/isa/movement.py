@@ -105,7 +105,16 @@ def _priority(priority) -> None:
 
 
 def _issuer(dge: str | None, e: int) -> int:
-    return _GPSIMD if dge == "swdge" and e == UNSET else e
+    """The engine that issues a transfer: GpSimd makes software descriptors, Sync or Scalar start the hardware block."""
+    if e == UNSET:
+        return _GPSIMD if dge == "swdge" else UNSET
+    if not (dge == "hwdge" and e in (2, 4)) and not (dge == "swdge" and e == _GPSIMD):
+        refuse(
+            f"engine of dma_copy is given with dge_mode {dge or 'none'}",
+            "engine.sync or engine.scalar with dge_mode.hwdge; otherwise leave it out",
+        )
+        return UNSET
+    return e
 
 
 def dma_copy(
@@ -118,8 +127,8 @@ def dma_copy(
     d, di, ds = indexed(dst, "dst")
     s, si, ss = indexed(src, "src")
     if di is None and si is None:
-        if not d[6] and not s[6] and oob_mode is _oob_error and dge_mode is _dge_unknown:
-            return emit("dma_copy", (d, s), e, name)
+        if not d[6] and not s[6] and oob_mode is _oob_error and dge_mode is _dge_unknown and e == UNSET:
+            return emit("dma_copy", (d, s), UNSET, name)
         dge = _descriptors(dge_mode, bool(d[6] or s[6]), d[1] != s[1])
         # A register in an address is checked against the tensor always; there is no row to skip.
         if d[6] or s[6]:

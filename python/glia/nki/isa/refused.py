@@ -11,6 +11,22 @@ from .enums import engine, reduce_cmd
 _MX = "MX types are not implemented"
 _UNUSED = "no public kernel uses it yet"
 _RANDOM = "the random number generator of the hardware is not public"
+_WHY = {
+    "nc_matmul_mx": _MX,
+    "quantize_mx": _MX,
+    "activate2": _UNUSED,
+    "exponential": _UNUSED,
+    "tensor_scalar_cumulative": _UNUSED,
+    "select_reduce": _UNUSED,
+    "sequence_bounds": _UNUSED,
+    "topk": _UNUSED,
+    "rng": _RANDOM,
+    "dropout": _RANDOM,
+    "set_rng_seed": _RANDOM,
+    "rand_set_state": _RANDOM,
+    "rand_get_state": _RANDOM,
+    "rand2": _RANDOM,
+}
 _maximum = OPS["maximum"]
 
 
@@ -31,11 +47,11 @@ def nc_matmul_mx(
     accumulate=None,
     name=None,
 ):
-    return _refuse("nc_matmul_mx", _MX)
+    return _refuse("nc_matmul_mx")
 
 
 def quantize_mx(dst, src, dst_scale, name=None):
-    return _refuse("quantize_mx", _MX)
+    return _refuse("quantize_mx")
 
 
 def activate2(
@@ -54,15 +70,15 @@ def activate2(
     reduce_cmd=reduce_cmd.idle,
     name=None,
 ):
-    return _refuse("activate2", _UNUSED)
+    return _refuse("activate2")
 
 
 def exponential(dst, src, max_value=0.0, reduce_res=None, reduce_cmd=reduce_cmd.idle, reduce_init=0.0, name=None):
-    return _refuse("exponential", _UNUSED)
+    return _refuse("exponential")
 
 
 def tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, name=None):
-    return _refuse("tensor_scalar_cumulative", _UNUSED)
+    return _refuse("tensor_scalar_cumulative")
 
 
 def select_reduce(
@@ -76,36 +92,40 @@ def select_reduce(
     reverse_pred=False,
     name=None,
 ):
-    return _refuse("select_reduce", _UNUSED)
+    return _refuse("select_reduce")
 
 
 def sequence_bounds(dst, segment_ids, name=None):
-    return _refuse("sequence_bounds", _UNUSED)
+    return _refuse("sequence_bounds")
 
 
 def topk(val_dst, idx_dst, src, n, name=None):
-    return _refuse("topk", _UNUSED)
+    return _refuse("topk")
 
 
 def rng(dst, engine=engine.vector, name=None):
-    return _refuse("rng", _RANDOM)
+    return _refuse("rng")
 
 
 def dropout(dst, data, prob, name=None):
-    return _refuse("dropout", _RANDOM)
+    return _refuse("dropout")
 
 
 def set_rng_seed(src_seeds, name=None):
-    return _refuse("set_rng_seed", _RANDOM)
+    return _refuse("set_rng_seed")
 
 
 def rand_set_state(src_seeds, engine=engine.gpsimd, name=None):
-    return _refuse("rand_set_state", _RANDOM)
+    return _refuse("rand_set_state")
 
 
 def rand_get_state(dst, engine=engine.gpsimd, name=None):
-    return _refuse("rand_get_state", _RANDOM)
+    return _refuse("rand_get_state")
 
 
 def rand2(dst, min, max, name=None):
-    return _refuse("rand2", _RANDOM)
+    return _refuse("rand2")
+
+
+for _name, _why in _WHY.items():
+    globals()[_name].__doc__ = f"Refused: {_why}."
