@@ -16,8 +16,8 @@ namespace {
 class KernelPass : public PassWrapper<KernelPass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelPass)
-  KernelPass(StringRef argument, StringRef description, void (*function)(nisa::KernelOp))
-      : argument(argument), description(description), function(function) {}
+  KernelPass(StringRef argument, StringRef description, std::function<void(nisa::KernelOp)> function)
+      : argument(argument), description(description), function(std::move(function)) {}
   StringRef getArgument() const override { return argument; }
   StringRef getDescription() const override { return description; }
 
@@ -39,22 +39,15 @@ public:
 
 private:
   StringRef argument, description;
-  void (*function)(nisa::KernelOp);
+  std::function<void(nisa::KernelOp)> function;
 };
 
 } // namespace
 
-void registerTransforms() {
-  struct Entry {
-    StringRef argument, description;
-    void (*function)(nisa::KernelOp);
-  };
-  static const Entry kPasses[] = {
-      {"choose-engines", "Give every instruction an engine", chooseEngines},
-  };
-  for (const Entry &e : kPasses)
-    registerPass(
-        [e]() -> std::unique_ptr<Pass> { return std::make_unique<KernelPass>(e.argument, e.description, e.function); });
+void registerKernelPass(StringRef argument, StringRef description, std::function<void(nisa::KernelOp)> function) {
+  registerPass([=]() -> std::unique_ptr<Pass> { return std::make_unique<KernelPass>(argument, description, function); });
 }
+
+void registerTransforms() { registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines); }
 
 } // namespace glia

@@ -1,4 +1,5 @@
 // glia-opt: parses kernel IR, runs passes, prints the result. For tests of single passes.
+#include "glia/CodeGen/Passes.h"
 #include "glia/Dialect/Nisa.h"
 #include "glia/Transforms/Passes.h"
 
@@ -7,6 +8,7 @@
 
 int main(int argc, char **argv) {
   glia::registerTransforms();
+  glia::registerPasses();
   mlir::DialectRegistry registry;
   registry.insert<glia::nisa::NisaDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "glia kernel passes\n", registry));

@@ -1,0 +1,29 @@
+// The steps of code generation under their command-line names.
+#include "glia/CodeGen/Passes.h"
+#include "glia/Transforms/Passes.h"
+
+namespace glia {
+
+void registerPasses() {
+  struct Entry {
+    llvm::StringRef argument, description;
+    void (*function)(nisa::KernelOp, const Target &);
+  };
+  static const Entry kPasses[] = {
+      {"merge-aliases", "Pinned tensors that share live memory become one",
+       [](nisa::KernelOp k, const Target &) { mergeAliases(k); }},
+      {"allocate-memory", "Give every tensor on chip an address", allocateMemory},
+      {"replicate-registers", "Give each engine the register operations it needs",
+       [](nisa::KernelOp k, const Target &) { replicateRegisters(k); }},
+      {"schedule", "Order the instructions and give transfers a queue", scheduleKernel},
+      {"place-activation-tables", "Load activation tables where they are needed", placeActivationTables},
+      {"insert-semaphores", "Waits and updates where an order is needed", insertSemaphores},
+  };
+  for (const Entry &e : kPasses)
+    registerKernelPass(e.argument, e.description, [e](nisa::KernelOp k) {
+      const std::string target = k.getTarget().str();
+      e.function(k, *loadTarget(target));
+    });
+}
+
+} // namespace glia
