@@ -184,6 +184,7 @@ def register_alloc(x=None) -> VirtualRegister:
 
 
 def register_move(dst, src) -> None:
+    """dst = a 32-bit number, or the value of another register."""
     if not _destination(dst):
         return
     if isinstance(src, VirtualRegister):
@@ -207,11 +208,13 @@ def _one_element(tensor, what: str) -> bool:
 
 
 def register_load(dst, src) -> None:
+    """dst = the one element of a tensor in SBUF or HBM."""
     if _destination(dst) and _one_element(src, "register_load"):
         _t.emit("reg_load", (dst.operand(), src.operand()))
 
 
 def register_store(dst, src) -> None:
+    """The one element of a tensor in SBUF or HBM = a register."""
     if not _one_element(dst, "register_store"):
         return
     if not isinstance(src, VirtualRegister):

@@ -186,7 +186,7 @@ def _cases():
                 yield pytest.param(module, name, parameters, id=f"{module.__name__.split('.')[-1]}.{name}")
 
 
-@pytest.mark.parametrize("module,name,parameters", _cases())
+@pytest.mark.parametrize("module,name,parameters", list(_cases()))
 def test_signature(module, name, parameters):
     signature = inspect.signature(getattr(module, name))
     found = [p.name + ("=" if p.default is not inspect.Parameter.empty else "") for p in signature.parameters.values()]

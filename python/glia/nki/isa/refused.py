@@ -30,9 +30,10 @@ _WHY = {
 _maximum = OPS["maximum"]
 
 
-def _refuse(name: str, why: str):
+def _refuse(name: str):
     refuse(
-        f"nki.isa.{name} is not available: {why}", f"run `glia isa` for the calls that are; {name} is not one of them"
+        f"nki.isa.{name} is not available: {_WHY[name]}",
+        f"run `glia isa` for the calls that are; {name} is not one of them",
     )
 
 
