@@ -3,6 +3,9 @@
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
 
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
@@ -34,11 +37,20 @@ static nb::dict execute(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps) {
   return outputsOf(r);
 }
 
+// The kernel as an object: a program of its own, with symbols and a contract.
+static std::shared_ptr<Program> compile(nisa::Kernel &k, std::string dump) {
+  nb::gil_scoped_release release;
+  CompileOptions options;
+  options.dump = std::move(dump);
+  return std::make_shared<Program>(compileKernel(k, options));
+}
+
 void bindKernel(nb::module_ &m) {
   nb::class_<nisa::Kernel>(m, "Kernel", "A traced kernel.")
       .def("text", &nisa::Kernel::text)
       .def("fingerprint", [](const nisa::Kernel &k) { return k.fingerprint; })
       .def("check", &check, "Rules known before anything is placed: a list of diagnostics, each with its source line.")
+      .def("compile", &compile, "dump"_a = "", "A kernel object; `dump`: a folder for the kernel after each stage.")
       .def("execute", &execute, "inputs"_a, "max_steps"_a = 0, "Runs the instructions one after the other.");
 }
 

@@ -1,0 +1,90 @@
+// The pipeline. Stages are functions on the kernel; `dump` shows the kernel after each.
+#include "glia/CodeGen/Compile.h"
+#include "Contract.h"
+#include "EmitProgram.h"
+#include "glia/CodeGen/Passes.h"
+#include "glia/Transforms/ChooseEngines.h"
+
+#include "mlir/IR/Verifier.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace glia {
+
+void prepareKernel(nisa::Kernel &k) { chooseEngines(k.op()); }
+
+namespace {
+
+void writeFile(const std::filesystem::path &path, const std::string &text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush())
+    throw Error("DUMP-WRITE", format("cannot write %s", path.c_str()), "Check that the folder exists and has room.");
+}
+
+// Writes the kernel after each stage into a folder: 00-traced.nisa, 01-engines.nisa ...
+class Stages {
+public:
+  Stages(nisa::Kernel &k, std::string folder) : k(k), folder(std::move(folder)) {
+    if (!this->folder.empty())
+      std::filesystem::create_directories(this->folder);
+  }
+  void done(const char *name) {
+    if (mlir::failed(mlir::verify(k.module.get())))
+      throw std::runtime_error(format("stage `%s` left an invalid kernel", name));
+    if (!folder.empty())
+      writeFile(std::filesystem::path(folder) / format("%02d-%s.nisa", number, name), k.text());
+    ++number;
+  }
+
+private:
+  nisa::Kernel &k;
+  std::string folder;
+  int number = 0;
+};
+
+Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
+  const nisa::KernelOp op = k.op();
+  const std::shared_ptr<const Target> target = loadTarget(const_cast<nisa::KernelOp &>(op).getTarget().str());
+  Stages stages(k, options.dump);
+  stages.done("traced");
+  chooseEngines(op);
+  stages.done("engines");
+  mergeAliases(op);
+  allocateMemory(op, *target);
+  stages.done("memory");
+  replicateRegisters(op);
+  scheduleKernel(op, *target);
+  stages.done("schedule");
+  placeActivationTables(op, *target);
+  stages.done("tables");
+  insertSemaphores(op, *target);
+  stages.done("semaphores");
+  Program p = codegen::emitProgram(op, target);
+  codegen::addContract(p, op);
+  return p;
+}
+
+} // namespace
+
+Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
+  nisa::Kernel work = k.clone();
+  try {
+    return compileStages(work, options);
+  } catch (const Error &) {
+    throw; // the user's
+  } catch (const std::exception &e) {
+    const std::string file = "glia-internal-" + k.fingerprint + ".nisa";
+    std::string where = "no reproducer could be written";
+    try {
+      writeFile(file, k.text());
+      where = "the kernel was written to " + file;
+    } catch (const std::exception &) { // the folder may be read-only; the message says so
+    }
+    throw Error("INTERNAL", format("a bug in glia's compiler: %s; %s", e.what(), where.c_str()),
+                "Please report it with that file. `glia compile FILE` repeats it.");
+  }
+}
+
+} // namespace glia
