@@ -18,6 +18,7 @@ _EXACT = frozenset(
     "add subtract multiply max min equal not_equal greater_equal greater less_equal less logical_and logical_or "
     "logical_xor".split()
 )
+_PLAIN = _EXACT | {"abs_max", "abs_min"}  # what Vector does with two tiles of floats
 
 
 def promoted(a, b):
@@ -77,6 +78,18 @@ def _pair(name: str, x, y):
 
 def binary(name: str, alu: str, x, y, dtype=None):
     """A new tile with x `alu` y."""
+    if (
+        T.is_tile(x)
+        and T.is_tile(y)
+        and x.shape == y.shape
+        and x.dtype is y.dtype
+        and alu in _PLAIN
+        and x.dtype.is_float
+    ):
+        x, y = T.tile(x, name, "the first operand"), T.tile(y, name, "the second operand")
+        out = T.new(x.shape, T.chosen(dtype, x.dtype))  # the usual case, without the questions below
+        _tensor_tensor(out, x, y, alu, VECTOR)
+        return out
     x, y, tx, ty = _pair(name, x, y)
     if tx and ty:
         shape, kind = T.common_shape(name, x.shape, y.shape), promoted(x.dtype, y.dtype)
