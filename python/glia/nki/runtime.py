@@ -35,12 +35,12 @@ def _compiled(traced: Traced):
 
 
 def program_of(traced: Traced) -> Program:
-    """The verified program of one call of a traced kernel."""
-    return _kept(_programs, traced.kernel.fingerprint(), lambda: _linked(traced))
+    """The verified program of one call of a traced kernel: an object runs alone as it is."""
+    return _kept(_programs, traced.kernel.fingerprint(), lambda: _verified(traced))
 
 
-def _linked(traced: Traced) -> Program:
-    program = Program(_glia.link(traced.target, [], [(object_of(traced), traced.name, [])]))
+def _verified(traced: Traced) -> Program:
+    program = Program(object_of(traced))
     program._handle.require_verified()
     return program
 
