@@ -117,3 +117,39 @@ def test_errors_of_a_script(tmp_path):
     r = python("-m", "glia", str(path))
     assert r.returncode == 1 and f"{path}:16" in r.stderr and "Traceback" not in r.stderr
     assert python("-m", "glia", str(tmp_path / "missing.py")).returncode == 2
+
+
+RUN = """
+import numpy as np, nki, nki.language as nl
+
+@nki.jit
+def double(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    nl.store(out, nl.add(t, t))
+    return out
+
+x = np.ones((128, 64), np.float32)
+assert (double(x) == 2).all()
+"""
+
+
+@pytest.fixture
+def running(tmp_path):
+    path = tmp_path / "run.py"
+    path.write_text(RUN)
+    return str(path)
+
+
+def test_check_compares_with_the_sequential_meaning(running):
+    r = python("-m", "glia", "check", running)
+    assert r.returncode == 0, r.stderr
+    assert "kernel double: the compiled program agrees" in r.stdout
+
+
+def test_profile_shows_each_kernel(running, tmp_path):
+    page = tmp_path / "t.html"
+    r = python("-m", "glia", "profile", "--html", str(page), "--target", "trn1", running)
+    assert r.returncode == 0, r.stderr
+    assert "kernel double, call 1, trn1" in r.stdout and "vector" in r.stdout
+    assert "run.py" in page.read_text()
