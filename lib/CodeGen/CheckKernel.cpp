@@ -36,22 +36,28 @@ Diagnostic diagnosticOf(std::string_view code, Location loc, std::string message
   return d;
 }
 
-// What the dialect's own verifier says: a kernel that fails it is not looked at any further.
-std::vector<Diagnostic> malformed(nisa::Kernel &k) {
+// What the dialect's own verifier says. Instructions that fail it are taken out, so that the others can be looked at.
+std::vector<Diagnostic> removeMalformed(nisa::Kernel &k) {
   std::vector<Diagnostic> out;
   ScopedDiagnosticHandler handler(k.module->getContext(), [&](mlir::Diagnostic &d) {
     out.push_back(diagnosticOf("NISA-FORM", d.getLocation(), d.str()));
     out.back().advice = "Give every slot of the instruction what it takes; `glia isa NAME` lists them.";
     return success();
   });
-  if (failed(verify(*k.module)) && out.empty())
-    out.push_back({"NISA-FORM", "the kernel is malformed"});
+  k.module->walk([&](Operation *op) {
+    if (nisa::Instr i(op); i && failed(op->getName().verifyInvariants(op)))
+      op->erase();
+  });
+  const bool instructionsOnly = succeeded(verify(*k.module));
+  if (!instructionsOnly)
+    throw Error(out.empty() ? std::vector<Diagnostic>{{"NISA-FORM", "the kernel is malformed"}} : std::move(out));
   return out;
 }
 
 class Checker {
 public:
-  Checker(nisa::KernelOp kernel) : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))) {}
+  Checker(nisa::KernelOp kernel, std::vector<Diagnostic> found)
+      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), found(std::move(found)) {}
 
   std::vector<Diagnostic> run() {
     try {
@@ -189,10 +195,13 @@ private:
 } // namespace
 
 std::vector<Diagnostic> checkKernel(nisa::Kernel &k) {
-  if (std::vector<Diagnostic> bad = malformed(k); !bad.empty())
-    return bad;
   nisa::Kernel copy = k.clone();
-  return Checker(copy.op()).run();
+  try {
+    std::vector<Diagnostic> bad = removeMalformed(copy);
+    return Checker(copy.op(), std::move(bad)).run();
+  } catch (const Error &e) {
+    return e.diagnostics();
+  }
 }
 
 } // namespace glia

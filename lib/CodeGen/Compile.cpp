@@ -4,6 +4,7 @@
 #include "EmitProgram.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Transforms/ChooseEngines.h"
+#include "glia/Transforms/ResolveAccumulation.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -51,6 +52,8 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
   stages.done("traced");
   chooseEngines(op);
   stages.done("engines");
+  resolveAccumulation(op);
+  stages.done("accumulation");
   mergeAliases(op);
   allocateMemory(op, *target);
   stages.done("memory");

@@ -2,7 +2,8 @@
 //   1. An engine that the author gave stays.
 //   2. An engine must be able to issue the instruction on this target, reach its operands and keep its rules.
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
-//   4. Where they give the same bits, the one that has had the least work so far, by the cost formulas, in program order.
+//   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
+//      in program order.
 #include "glia/Transforms/ChooseEngines.h"
 #include "InstrFacts.h"
 #include "glia/ISA/AluRules.h"
@@ -172,17 +173,18 @@ private:
     return best;
   }
 
-  // Rule 4. Engines that cannot work at the same time as Vector take nothing off it.
+  // Rule 4. Another engine than the usual one helps if it would be done before the usual one gets to it; not if the two cannot
+  // work at the same time.
   Engine leastBusy(Instr i, ArrayRef<Engine> can, double weight) const {
     Engine best = can.front();
-    double least = 0;
-    for (Engine e : can) {
-      if (e != can.front() && ((e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
-                               (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent"))))
+    double least = load[static_cast<int>(best)];
+    for (Engine e : can.drop_front()) {
+      if ((e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
+          (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
         continue;
-      const double after = load[static_cast<int>(e)] + weight * busy(i, e);
-      if (e == can.front() || after < least)
-        best = e, least = after;
+      const double done = load[static_cast<int>(e)] + weight * busy(i, e);
+      if (done < least)
+        best = e, least = done;
     }
     return best;
   }

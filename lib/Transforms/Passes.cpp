@@ -2,6 +2,7 @@
 #include "glia/Dialect/Instruction.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Transforms/ChooseEngines.h"
+#include "glia/Transforms/ResolveAccumulation.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -48,6 +49,10 @@ void registerKernelPass(StringRef argument, StringRef description, std::function
   registerPass([=]() -> std::unique_ptr<Pass> { return std::make_unique<KernelPass>(argument, description, function); });
 }
 
-void registerTransforms() { registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines); }
+void registerTransforms() {
+  registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines);
+  registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
+                     resolveAccumulation);
+}
 
 } // namespace glia
