@@ -2,14 +2,9 @@
 
 import dataclasses
 
-import glia
 import nki
 import nki.language as nl
 import numpy as np
-import pytest
-
-if not hasattr(glia._glia, "link"):
-    pytest.skip("this build of glia has no linker", allow_module_level=True)
 
 TARGETS = ["trn1", "trn2", "trn3"]
 
