@@ -19,6 +19,9 @@ int main(int argc, char **argv) {
   app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
   for (auto add : {addAsm, addDis, addVerify, addRun, addProfile, addRules, addExplain, addTargets, addIsa})
     add(app, tool);
+#ifdef GLIA_COMPILER
+  addCompile(app, tool);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
