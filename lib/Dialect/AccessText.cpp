@@ -211,7 +211,8 @@ static std::optional<std::vector<Slice>> findSlices(TensorType type, const Tenso
     if (again.partition == t.partition && again.partitions == t.partitions && again.byteOffset == t.byteOffset &&
         again.dims == t.dims)
       return out;
-  } catch (const Error &) { // outside the tensor, or no view that one operand can have
+  } catch (const Error &) {
+    return std::nullopt; // outside the tensor, or no view that one operand can have
   }
   return std::nullopt;
 }
