@@ -22,6 +22,7 @@ class Output(NamedTuple):
     name: str
     dtype: object  # DType
     shape: tuple[int, ...]
+    place: tuple[str, int]  # where it is made
 
 
 class Lowered(NamedTuple):
@@ -114,12 +115,12 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
         if kind == "input":
             inputs.append(name)
             if key in tensors.written:
-                new = made[key] = Output(_unused(used, name + "_out"), s.dtype, s.shape)
+                new = made[key] = Output(_unused(used, name + "_out"), s.dtype, s.shape, s.place)
                 handle = out.tensor("output", new.name, s.dtype.machine, list(s.shape), True)
                 copies.append((handle, handles[key], s))
                 handles[key] = handle
         elif kind == "output":
-            made[key] = Output(name, s.dtype, s.shape)
+            made[key] = Output(name, s.dtype, s.shape, s.place)
     for s, key in tensors.keys.items():
         s.handle = handles[key]
     for t in traces:

@@ -41,8 +41,21 @@ def program_of(traced: Traced) -> Program:
 
 def _verified(traced: Traced) -> Program:
     program = Program(object_of(traced))
-    program._handle.require_verified()
+    try:
+        program._handle.require_verified()
+    except _glia.Error as e:
+        raise _glia.error_of([_placed(d, traced) for d in e.diagnostics]) from None
     return program
+
+
+def _placed(d, traced: Traced):
+    """What is said about an output as a whole points to where the output is made."""
+    about = [o for o in traced.lowered.outputs if f"`{o.name}`" in d.message]
+    if d.file or not about:
+        return d
+    file, line = about[0].place
+    context = d.context or f"kernel {traced.name}"
+    return _glia.Diagnostic(d.code, d.message, d.advice, file, line, context, d.value, d.limit, d.notes)
 
 
 def _kept(cache: OrderedDict, key: str, make):

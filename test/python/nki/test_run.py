@@ -1,6 +1,8 @@
 """Kernels from the call to the numbers, against NumPy: loops with counts that only the run knows, indices in memory, arguments
 that are updated, two cores, addresses that alias."""
 
+import inspect
+
 import glia
 import ml_dtypes
 import nki
@@ -243,3 +245,39 @@ def test_rules_of_the_machine_point_into_the_kernel(fails):
     with open(__file__) as f:
         line = 1 + next(n for n, text in enumerate(f) if "# starts at partition 1" in text)
     assert [(d.code, d.file, d.line) for d in found] == [("PARTITION-START", __file__, line)]
+
+
+def unwritten(x):
+    return nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)  # OUTPUT-UNWRITTEN
+
+
+def undefined(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.ndarray(x.shape, x.dtype)
+    nisa.dma_copy(dst=out, src=t)  # UNDEFINED-OUTPUT
+    return out
+
+
+def too_large(x):
+    t = nl.ndarray((128, 60000), nl.float32)  # ALLOC-BOUNDS
+    nisa.memset(dst=t, value=0.0)
+
+
+def wrong_shape(x):
+    u = nl.ndarray((64, 64), nl.float32)
+    t = nl.load(x)
+    nisa.tensor_tensor(dst=u, data1=t, data2=t, op=nl.add)  # SAME-SHAPE
+
+
+def matmul_to_sbuf(x):
+    t, u = nl.load(x), nl.ndarray((64, 64), nl.float32)
+    nisa.nc_matmul(dst=u, stationary=t, moving=t, accumulate=False)  # ENGINE-REACH
+
+
+@pytest.mark.parametrize("kernel", [unwritten, undefined, too_large, wrong_shape, matmul_to_sbuf])
+def test_bad_kernels(fails, kernel):
+    lines, first = inspect.getsourcelines(kernel)
+    n, text = next((n, text) for n, text in enumerate(lines) if "  # " in text)
+    found = fails(nki.jit(kernel), X)
+    assert {d.code for d in found} == {text.split("# ")[1].strip()}
+    assert {(d.file, d.line) for d in found} == {(__file__, first + n)}

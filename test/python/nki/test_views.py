@@ -278,3 +278,48 @@ def test_names_are_unique(trace):
     _t.ndarray((4, 4), "float32", "sbuf", name="a")
     _t.ndarray((4, 4), "float32", "sbuf", name="a")
     assert [d.code for d in trace.diagnostics()] == ["NKI-NAME"]
+
+
+def random_key(rng, shape):
+    key = []
+    for n in shape[: rng.integers(1, len(shape) + 1)]:
+        kind = rng.integers(4)
+        if kind == 0:
+            key.append(int(rng.integers(-n, n)))
+        elif kind == 1:
+            key.append(slice(None))
+        else:
+            start = int(rng.integers(0, n))
+            stop = int(rng.integers(start + 1, n + 1))
+            key.append(slice(start, stop, int(rng.integers(1, 4)) if kind == 3 else None))
+    return tuple(key)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_chains_of_views(trace, elements, seed):
+    """Indexing, permuting and reshaping in a row, in HBM, where every view is legal."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(2, 7, rng.integers(2, 5)))
+    view, array = make(shape, "hbm"), numbers(shape)
+    for _ in range(4):
+        if array.ndim == 1 and array.shape[0] == 1:
+            break
+        step = rng.integers(4)
+        if step < 2:
+            key = random_key(rng, array.shape)
+            if all(isinstance(k, int) for k in key) and len(key) == array.ndim:
+                key = (*key[:-1], slice(None))
+            view, array = view[key], array[key]
+        elif step == 2:
+            order = rng.permutation(array.ndim)
+            view, array = view.permute(order), array.transpose(order)
+        else:
+            dim = int(rng.integers(array.ndim))
+            n = array.shape[dim]
+            if n % 2 == 0 and array.ndim < 5:
+                view, array = (
+                    view.reshape_dim(dim, (2, -1)),
+                    array.reshape(*array.shape[:dim], 2, n // 2, *array.shape[dim + 1 :]),
+                )
+        same(elements, view, array)
+    assert not trace.errors
