@@ -1,7 +1,7 @@
 #include "glia/CodeGen/ProgramWriter.h"
 #include "glia/Support/Diagnostic.h"
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace glia {
 
@@ -19,13 +19,13 @@ ProgramWriter::ProgramWriter(nisa::KernelOp kernel, std::shared_ptr<const Target
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
     declare(t);
   for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
-    llvm::StringSet<> used; // names are unique per core in a program
+    llvm::StringMap<int> used; // names are unique per core in a program; the next number to try for each
     core.walk([&](nisa::AllocOp op) {
       declare(op, static_cast<int>(core.getNumber()));
       Allocation &a = b.program().allocations.back();
       const std::string base = a.name;
-      for (int n = 1; !used.insert(a.name).second; ++n)
-        a.name = base + "." + std::to_string(n);
+      while (!used.try_emplace(a.name, 1).second)
+        a.name = base + "." + std::to_string(used[base]++);
     });
   }
 }
