@@ -381,6 +381,8 @@ BAD = {
     "reduce_op": lambda d, a: nisa.dma_compute(d, [a, a], nl.maximum),
     "tile_position": lambda d, a: nisa.nc_matmul(d, a, a, tile_position=3),
     "hwdge that casts": lambda d, a: nisa.dma_copy(tile((128, 40), nl.bfloat16), a, dge_mode="hwdge"),
+    "skip without an index": lambda d, a: nisa.dma_copy(d, a, oob_mode="skip"),
+    "engine without hwdge": lambda d, a: nisa.dma_copy(d, a, engine="sync"),
     "priority": lambda d, a: nisa.dma_copy(d, a, priority=1),
     "memset of a tile": lambda d, a: nisa.memset(d, a),
     "memset of a fraction": lambda d, a: nisa.memset(tile((128, 4), nl.int32), 0.5),

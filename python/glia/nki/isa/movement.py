@@ -130,11 +130,7 @@ def dma_copy(
         if not d[6] and not s[6] and oob_mode is _oob_error and dge_mode is _dge_unknown and e == UNSET:
             return emit("dma_copy", (d, s), UNSET, name)
         dge = _descriptors(dge_mode, bool(d[6] or s[6]), d[1] != s[1])
-        # A register in an address is checked against the tensor always; there is no row to skip.
-        if d[6] or s[6]:
-            oob = None
-        else:
-            oob = choice(OOB, oob_mode, "oob_mode")
+        oob = choice(OOB, oob_mode, "oob_mode")
         return emit("dma_copy", (d, s, None, None, None, None, oob, dge), _issuer(dge, e), name)
     dge = None if dge_mode is _dge_unknown else choice(DGE, dge_mode, "dge_mode")
     dge = dge or "swdge"
