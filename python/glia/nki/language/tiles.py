@@ -13,7 +13,7 @@ import math
 from .. import dtypes
 from .. import trace as _t
 from ..objects import MemoryRegion
-from ..tensor import NkiTensor
+from ..tensor import NkiTensor, whole
 
 SBUF, PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 VECTOR, SCALAR, GPSIMD = 1, 2, 3
@@ -31,7 +31,9 @@ def failure(message: str, advice: str = ""):
 
 
 def new(shape, dtype, buffer=SBUF) -> NkiTensor:
-    return _t.ndarray(tuple(shape), dtype, buffer)
+    if shape[0] > 128 or dtype.machine is None:
+        return _t.ndarray(tuple(shape), dtype, buffer)  # says what is wrong
+    return whole(_t.required("nki.language").storage(buffer, "", dtype, tuple(shape), "chip"))
 
 
 def is_tile(x) -> bool:
