@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .. import _glia
 from . import trace as _t
+from .forward import forward_loads
 from .objects import MemoryRegion
 
 _WRITES = {
@@ -123,7 +124,9 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
             made[key] = Output(name, s.dtype, s.shape, s.place)
     for s, key in tensors.keys.items():
         s.handle = handles[key]
+    changed = {s for s, key in tensors.keys.items() if key in tensors.written}
     for t in traces:
+        forward_loads(t, _WRITES, changed)
         out.core(t.core)
         _copy_updated(out, locate, copies, t)
         _Player(out, locate, t, last).play(schedule)

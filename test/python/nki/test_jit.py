@@ -327,3 +327,30 @@ def test_errors_read_well(fails):
     text = str(d)
     assert f"{__file__}:{d.line}" in text and "kernel k" in text and "0:200" in text and "0:128" in text
     assert isinstance(glia.Error("x"), Exception)
+
+
+def loads(kernel, *args) -> list[str]:
+    return [line.split("src=")[1] for line in kernel.trace(*args).kernel.text().splitlines() if "reg_load" in line]
+
+
+def test_registers_are_loaded_from_the_input_that_their_tile_is_a_copy_of():
+    def kernel(change, again):
+        @nki.jit
+        def k(x, n):
+            t = nl.ndarray((1, 2), nl.int32)
+            nisa.dma_copy(dst=t[0:1, 1:2], src=n[0:1, 3:4])
+            if change:
+                nisa.dma_copy(dst=n[0:1, 0:1], src=t[0:1, 1:2])
+            r = nisa.register_alloc(t[0:1, 1:2])
+            if again:
+                nisa.memset(t, value=0)
+            for _ in nl.dynamic_range(r):
+                pass
+            return copied(x)
+
+        return k
+
+    n = np.array([[1, 2, 3, 4]], np.int32)
+    assert [s[:2] for s in loads(kernel(False, False), X, n)] == ["%n"]
+    assert [s[:5] for s in loads(kernel(True, False), X, n)] == ["%sbuf"]
+    assert [s[:5] for s in loads(kernel(False, True), X, n)] == ["%sbuf"]

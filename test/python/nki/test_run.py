@@ -43,14 +43,7 @@ def rows_doubled(x, n, load):
     return out
 
 
-THROUGH_SBUF = pytest.param(
-    load_register,
-    id="through SBUF",
-    marks=pytest.mark.xfail(strict=True, raises=glia.Error, reason="LOOP-GROUP: not proved"),
-)
-
-
-@pytest.mark.parametrize("load", [pytest.param(lambda n: nisa.register_alloc(n), id="from HBM"), THROUGH_SBUF])
+@pytest.mark.parametrize("load", [nisa.register_alloc, load_register], ids=["from HBM", "through SBUF"])
 @pytest.mark.parametrize("n", [0, 1, 3, 8])
 def test_a_loop_whose_count_is_data(n, load):
     expected = np.zeros_like(X)
