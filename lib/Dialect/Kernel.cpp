@@ -57,7 +57,7 @@ static bool nestedTooDeeply(std::string_view text) {
     if (c == '/' && i + 1 < text.size() && text[i + 1] == '/') {
       i = std::min(text.find('\n', i), text.size());
     } else if (c == '"') {
-      while (++i < text.size() && text[i] != '"' && text[i] != '\n')
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
         i += text[i] == '\\';
     } else if (c == '(' || c == '[' || c == '{' || c == '<') {
       open += c;

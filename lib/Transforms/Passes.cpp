@@ -45,8 +45,10 @@ private:
 
 } // namespace
 
-void registerKernelPass(StringRef argument, StringRef description, std::function<void(nisa::KernelOp)> function) {
-  registerPass([=]() -> std::unique_ptr<Pass> { return std::make_unique<KernelPass>(argument, description, function); });
+void registerKernelPass(StringRef argument, StringRef description, const std::function<void(nisa::KernelOp)> &function) {
+  registerPass([argument, description, function]() -> std::unique_ptr<Pass> {
+    return std::make_unique<KernelPass>(argument, description, function);
+  });
 }
 
 void registerTransforms() {

@@ -10,6 +10,7 @@ void registerTransforms();
 
 // A function on a kernel as a pass of glia-opt. What it throws is reported where the instruction came from.
 // The two texts must live for ever.
-void registerKernelPass(llvm::StringRef argument, llvm::StringRef description, std::function<void(nisa::KernelOp)> function);
+void registerKernelPass(llvm::StringRef argument, llvm::StringRef description,
+                        const std::function<void(nisa::KernelOp)> &function);
 
 } // namespace glia
