@@ -1,15 +1,40 @@
+#include "glia/CodeGen/Contract.h"
 #include "Contract.h"
 #include "glia/ISA/Instruction.h"
 #include "glia/Program/Decode.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
-namespace glia::codegen {
+namespace glia {
 
-void addContract(Program &p, nisa::KernelOp k) {
-  auto say = [&p](std::string key, std::string value) { p.contract.push_back({std::move(key), std::move(value)}); };
-  say("kernel", k.getSymName().str());
+// Feature -> the first instruction that needs it, with its line.
+static std::map<std::string, std::string> neededFeatures(const Program &p) {
+  std::map<std::string, std::string> out;
+  for (uint32_t c = 0; c < p.cores; ++c)
+    for (int e = 0; e < kNumEngines; ++e)
+      for (const Instr &i : p.stream(static_cast<int>(c), static_cast<Engine>(e)).instrs) {
+        const InstrDef &d = *p.opcodes[i.opcode];
+        auto add = [&](std::string_view feature) {
+          const InstrOrigin &o = p.origins[i.origin];
+          out.try_emplace(std::string(feature),
+                          std::string(d.name) +
+                              (o.line ? " at " + p.strings[o.file] + ":" + std::to_string(o.line) : std::string()));
+        };
+        if (!d.feature.empty())
+          add(d.feature);
+        for (const EngineNeed &n : d.engineNeeds)
+          if (n.engine == static_cast<Engine>(e))
+            add(n.feature);
+      }
+  return out;
+}
+
+std::vector<ContractItem> describeContract(const Program &p, std::string_view kernel) {
+  std::vector<ContractItem> out;
+  auto say = [&out](std::string key, std::string value) { out.push_back({std::move(key), std::move(value)}); };
+  say("kernel", std::string(kernel));
   say("target", p.target->name);
   say("cores", std::to_string(p.cores));
   for (uint32_t c = 0; c < p.cores; ++c) {
@@ -28,7 +53,7 @@ void addContract(Program &p, nisa::KernelOp k) {
     };
     say(core + "semaphores", std::to_string(count(p.semaphores)));
     say(core + "queues", std::to_string(count(p.queues)));
-    // Activation tables: what it loads, what it finds, what it leaves.
+    // Activation tables: what it loads and what it leaves. It finds none.
     std::set<std::string> sets;
     std::string leaves = "unchanged";
     Decoded d;
@@ -46,15 +71,13 @@ void addContract(Program &p, nisa::KernelOp k) {
     say(core + "tables", list.empty() ? "none" : list);
     say(core + "tables.leaves", leaves);
   }
-  if (auto spills = k->getAttrOfType<mlir::ArrayAttr>("spills"))
-    for (mlir::Attribute a : spills)
-      say("spill", llvm::cast<mlir::StringAttr>(a).str());
-  std::set<std::string> features;
-  for (const InstrDef *d : p.opcodes)
-    if (!d->feature.empty())
-      features.insert(std::string(d->feature));
-  for (const std::string &f : features)
-    say("needs", f);
+  for (const auto &[feature, where] : neededFeatures(p))
+    say("needs." + feature, where);
+  return out;
+}
+
+void addContract(Program &p, std::string_view kernel) {
+  p.contract = describeContract(p, kernel);
   for (uint32_t i = 0; i < p.tensors.size(); ++i) {
     const Tensor &t = p.tensors[i];
     if (t.kind != TensorKind::Input && t.kind != TensorKind::Output)
@@ -64,4 +87,11 @@ void addContract(Program &p, nisa::KernelOp k) {
   }
 }
 
-} // namespace glia::codegen
+void codegen::addContract(Program &p, nisa::KernelOp k) {
+  glia::addContract(p, llvm::StringRef(k.getSymName()));
+  if (auto spills = k->getAttrOfType<mlir::ArrayAttr>("spills"))
+    for (mlir::Attribute a : spills)
+      p.contract.push_back({"spill", llvm::cast<mlir::StringAttr>(a).str()});
+}
+
+} // namespace glia

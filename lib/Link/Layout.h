@@ -1,0 +1,55 @@
+// Where everything of the objects is in the program: memory, semaphores, queues, pipes, tensors.
+#pragma once
+#include "Compose.h"
+#include "glia/Program/Builder.h"
+
+#include <map>
+#include <set>
+
+namespace glia::link {
+
+struct OwnSemaphores { // of the linker, on one core
+  int toSync[kNumEngines] = {-1, -1, -1, -1, -1}, fromSync[kNumEngines] = {-1, -1, -1, -1, -1};
+  int completed[2] = {-1, -1}; // transfers that nobody waits for, per slot
+};
+
+class Layout {
+public:
+  // Decides which objects are `whole` for want of semaphores, gives the calls their slots, and declares everything in `b`.
+  Layout(Composition &c, Builder &b);
+
+  std::vector<OwnSemaphores> own;        // [core]
+  std::vector<std::vector<int>> queues;  // [object][its queue]
+  std::vector<std::map<int, int>> pipes; // [object] its pipe -> the program's
+
+  // Numbers in the program, of an object in a slot.
+  int semaphore(uint32_t object, int slot, uint32_t n) const { return semaphores.at({object, slot})[n]; }
+  uint32_t allocation(uint32_t object, int slot, uint32_t n) { return place(object, slot).allocations[n]; }
+  uint32_t tensor(uint32_t object, int slot, uint32_t n) { return place(object, slot).tensors[n]; } // constants and scratch
+
+  // A transfer that says nothing but that its queue is empty: from `zero` into a byte of its own.
+  Access fenceTo(int slot, int queue), fenceFrom();
+
+private:
+  struct Place {
+    std::vector<uint32_t> allocations, tensors;
+  };
+  Composition &c;
+  Builder &b;
+  std::map<std::pair<uint32_t, int>, std::vector<int>> semaphores;
+  std::map<std::pair<uint32_t, int>, Place> places;
+  std::map<std::string, uint32_t> constants;
+  std::set<std::string> names; // of tensors and allocations
+  uint32_t tick = 0;
+  int fence = -1, zero = -1;
+
+  void shareSemaphores();
+  void shareQueues();
+  void sharePipes();
+  void takeTurns();
+  const Place &place(uint32_t object, int slot);
+  uint32_t constant(const Object &o, const Tensor &t);
+  std::string fresh(const std::string &stem);
+};
+
+} // namespace glia::link

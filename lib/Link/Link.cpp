@@ -1,0 +1,276 @@
+// Writes the program: call by call, engine by engine, the object's instructions with the order between calls added.
+#include "glia/Link/Link.h"
+#include "Order.h"
+#include "Template.h"
+#include "glia/Program/Encoding.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <unordered_map>
+
+namespace glia {
+
+using namespace link;
+
+namespace {
+
+class Writer {
+public:
+  explicit Writer(Composition composition)
+      : c(std::move(composition)), b(c.target, static_cast<int>(c.cores)), layout(c, b), maker(c, layout, b),
+        order(c, layout, b.program()), resident(c.cores) {
+    nop = maker.opcode(findInstruction("nop"));
+  }
+
+  Program run() {
+    for (uint32_t n = 0; n < c.calls.size(); ++n)
+      write(n);
+    return b.finish();
+  }
+
+private:
+  Composition c;
+  Builder b;
+  Layout layout;
+  TemplateMaker maker;
+  Order order;
+  std::map<std::pair<uint32_t, int>, Template> templates;
+  std::unordered_map<std::string, std::vector<uint32_t>> origins; // object and label -> the program's number of each origin
+  std::vector<std::string> resident;                              // activation set, per core; "": none or not known
+  uint16_t nop = 0;
+  std::vector<uint32_t> index, before; // of an object's instructions in the program; with what is put before them
+  uint32_t ownOrigin = 0;              // of what the linker adds to this call
+
+  void write(uint32_t n) {
+    const Call &call = c.calls[n];
+    auto [it, fresh] = templates.try_emplace({call.object, call.slot});
+    if (fresh)
+      it->second = maker.make(call.object, call.slot);
+    const std::vector<uint32_t> &origin = originsOf(call);
+    const std::vector<CoreStart> starts = order.next(n, call.object, call.slot, layout);
+    for (uint32_t core = 0; core < c.cores; ++core) {
+      const CoreStart &start = starts[core];
+      Stream &sync = b.program().stream(static_cast<int>(core), Engine::Sync);
+      if (start.barrier)
+        barrier(sync, start, n);
+      if (core >= it->second.parts.size())
+        continue;
+      const ObjectFacts &facts = c.objects[call.object].facts;
+      const bool carry = start.signals.empty() && facts.engines[core][static_cast<int>(Engine::Sync)].firstCarries;
+      if (!carry && (!start.waits.empty() || !start.signals.empty()))
+        put(sync, {nop, 0, 0, 0, 0, ownOrigin}, {}, start.waits, {}, start.signals);
+      for (int e = 0; e < kNumEngines; ++e)
+        if (facts.engines[core][e].size)
+          part(call, n, static_cast<int>(core), static_cast<Engine>(e), it->second.parts[core][e], facts.engines[core][e],
+               start, carry, origin);
+    }
+  }
+
+  const std::vector<uint32_t> &originsOf(const Call &call) {
+    const Program &p = *c.objects[call.object].program;
+    std::vector<uint32_t> &out = origins[std::to_string(call.object) + ":" + call.label];
+    std::vector<InstrOrigin> &table = b.program().origins;
+    if (out.empty()) {
+      const uint32_t kernel = b.internString(call.label);
+      for (const InstrOrigin &o : p.origins) {
+        out.push_back(o == InstrOrigin{} ? 0 : static_cast<uint32_t>(table.size()));
+        if (out.back())
+          table.push_back({kernel, b.internString(p.strings[o.operation]), b.internString(p.strings[o.file]), o.line});
+      }
+      out.push_back(static_cast<uint32_t>(table.size()));
+      table.push_back({kernel, b.internString("link"), 0, 0});
+    }
+    ownOrigin = out.back();
+    return out;
+  }
+
+  // One more instruction of a stream.
+  static void put(Stream &s, Instr in, std::span<const uint32_t> words, std::span<const SyncOp> extraWaits,
+                  std::span<const SyncOp> syncs, std::span<const SyncOp> extraUpdates) {
+    std::vector<uint32_t> &w = s.words.edit();
+    std::vector<SyncOp> &o = s.syncs.edit();
+    const size_t waits = in.numWaits;
+    in.words = static_cast<uint32_t>(w.size());
+    in.sync = static_cast<uint32_t>(o.size());
+    w.insert(w.end(), words.begin(), words.end());
+    o.insert(o.end(), extraWaits.begin(), extraWaits.end());
+    o.insert(o.end(), syncs.begin(), syncs.end());
+    o.insert(o.end(), extraUpdates.begin(), extraUpdates.end());
+    in.numWaits = static_cast<uint8_t>(waits + extraWaits.size());
+    in.numUpdates = static_cast<uint8_t>(syncs.size() - waits + extraUpdates.size());
+    s.instrs.push_back(in);
+  }
+
+  // Both cores meet, after each has seen the end of the call whose data the other one needs. Its name says what it keeps apart, and is
+  // made once for both.
+  void barrier(Stream &sync, const CoreStart &start, uint32_t n) {
+    const uint32_t name = b.internString(format("call %d %s | call %u %s", start.barrierAfter,
+                                                c.calls[start.barrierAfter].label.c_str(), n, c.calls[n].label.c_str()));
+    put(sync, {maker.opcode(findInstruction("core_barrier")), 0, 0, 0, 0, ownOrigin}, std::span(&name, 1), *start.barrier,
+        {}, {});
+  }
+
+  void part(const Call &call, uint32_t n, int core, Engine engine, const Part &part, const EngineFacts &facts,
+            const CoreStart &start, bool carry, const std::vector<uint32_t> &origin) {
+    Stream &out = b.program().stream(core, engine);
+    const OwnSemaphores &own = layout.own[core];
+    const bool isSync = engine == Engine::Sync;
+    const SyncOp mark{static_cast<uint16_t>(isSync ? 0 : own.toSync[static_cast<int>(engine)]), SyncKind::Add, 0, 1};
+    const SyncOp complete{static_cast<uint16_t>(own.completed[call.slot]), SyncKind::Add, 0, c.target->dmaEngines};
+    const int64_t skip = tableAlreadyThere(core, engine, facts);
+    size_t later = 0, completed = 0, patch = 0;
+    std::vector<SyncOp> waits, updates;
+    const uint32_t size = facts.size;
+    index.resize(size), before.resize(size + 1);
+    for (uint32_t i = 0; i < size; ++i) {
+      before[i] = static_cast<uint32_t>(out.instrs.size());
+      waits.clear(), updates.clear();
+      if (i == 0 && !isSync)
+        waits = start.engineWaits[static_cast<int>(engine)];
+      if (i == 0 && isSync && carry)
+        waits = start.waits;
+      for (; isSync && later < start.later.size() && start.later[later].first == i; ++later)
+        waits.insert(waits.end(), start.later[later].second.begin(), start.later[later].second.end());
+      Instr in = part.instrs[i];
+      const Unit unit = b.program().opcodes[in.opcode]->unit;
+      if (!waits.empty() && (unit == Unit::Control || unit == Unit::Barrier || in.numWaits > 200)) {
+        put(out, {nop, 0, 0, 0, 0, ownOrigin}, {}, waits, {}, {});
+        waits.clear();
+      }
+      for (; completed < facts.completed.size() && facts.completed[completed] == i; ++completed)
+        updates.push_back(complete);
+      if (i + 1 == size && facts.markOnLast && !isSync)
+        updates.push_back(mark);
+      index[i] = static_cast<uint32_t>(out.instrs.size());
+      const std::span<const SyncOp> syncs(part.syncs.data() + in.sync, in.numWaits + in.numUpdates);
+      in.origin = origin[in.origin];
+      if (static_cast<int64_t>(i) == skip) {
+        in.opcode = nop;
+        if (!waits.empty() || !syncs.empty() || !updates.empty())
+          put(out, in, {}, waits, syncs, updates);
+        continue;
+      }
+      const uint32_t begin = part.instrs[i].words;
+      const uint32_t end = i + 1 < size ? part.instrs[i + 1].words : static_cast<uint32_t>(part.words.size());
+      const uint32_t base = static_cast<uint32_t>(out.words.size());
+      put(out, in, {part.words.data() + begin, end - begin}, waits, syncs, updates);
+      for (; patch < part.patches.size() && part.patches[patch].word < end; ++patch)
+        fill(out, part.patches[patch], part.patches[patch].word - begin + base, call, n);
+    }
+    before[size] = static_cast<uint32_t>(out.instrs.size());
+    for (uint32_t queue : facts.fences)
+      fence(out, call, queue, complete);
+    if (!facts.markOnLast && !isSync)
+      put(out, {nop, 0, 0, 0, 0, ownOrigin}, {}, {}, {}, std::span(&mark, 1));
+    label(out);
+  }
+
+  struct Label {
+    uint32_t word, value;
+    bool branch;
+  };
+  std::vector<Label> labels; // of this part, to be filled in when all its instructions have their numbers
+
+  void fill(Stream &out, const Patch &p, uint32_t word, const Call &call, uint32_t n) {
+    const Program &object = *c.objects[call.object].program;
+    switch (p.kind) {
+    case Patch::Tensor: out.words.edit()[word] = call.tensors[p.value]; break;
+    case Patch::LoopLabel:
+    case Patch::BranchLabel: labels.push_back({word, p.value, p.kind == Patch::BranchLabel}); break;
+    case Patch::Barrier:
+      out.words.edit()[word] = b.internString(format("call %u %s: ", n, call.label.c_str()) + object.strings[p.value]);
+      break;
+    }
+  }
+
+  void label(Stream &out) {
+    for (const Label &l : labels) // what is put before an instruction is not skipped with what a branch skips
+      out.words.edit()[l.word] = l.branch || l.value >= index.size() ? before[l.value] : index[l.value];
+    labels.clear();
+  }
+
+  // The load that can be left out, or -1; follows what is resident.
+  int64_t tableAlreadyThere(int core, Engine engine, const EngineFacts &facts) {
+    if (engine != Engine::Scalar || facts.leaves.empty())
+      return -1;
+    const int64_t out = facts.firstLoad >= 0 && resident[core] == facts.firstSet ? facts.firstLoad : -1;
+    resident[core] = facts.leaves == "?" ? "" : facts.leaves;
+    return out;
+  }
+
+  void fence(Stream &out, const Call &call, uint32_t objectQueue, const SyncOp &complete) {
+    const int queue = layout.queues[call.object][objectQueue];
+    const InstrDef &def = *findInstruction("dma_copy");
+    std::vector<uint32_t> words;
+    int packed = 0;
+    for (const Slot &s : def.slots)
+      packed += isPackedSlot(s.kind);
+    words.resize((packed + 3) / 4);
+    for (const Slot &s : def.slots) {
+      if (isPackedSlot(s.kind))
+        continue;
+      if (s.name == "dst" || s.name == "src") {
+        const Access a = s.name == "dst" ? layout.fenceTo(call.slot, queue) : layout.fenceFrom();
+        words.insert(words.end(), {a.pattern, a.object.index, static_cast<uint32_t>(a.byteOffset), 0u});
+      } else if (isTensorSlot(s.kind)) {
+        words.push_back(kAbsentWord);
+      } else {
+        words.push_back(s.kind == SlotKind::Queue ? static_cast<uint32_t>(queue) : static_cast<uint32_t>(s.defaultInt));
+      }
+    }
+    put(out, {maker.opcode(&def), 0, 0, 0, 0, ownOrigin}, words, {}, {}, std::span(&complete, 1));
+  }
+};
+
+// One call: the program is the object, under the program's names.
+Program alone(const Composition &c) {
+  const Call &call = c.calls[0];
+  Program p = *c.objects[call.object].program;
+  std::vector<bool> used(c.tensors.size());
+  for (uint32_t t = 0; t < p.tensors.size(); ++t)
+    if (call.tensors[t] != kUnbound) {
+      if (used[call.tensors[t]])
+        return Writer(c).run(); // two of its inputs are one tensor
+      used[call.tensors[t]] = true;
+    }
+  std::map<std::string, int> names;
+  for (uint32_t t = 0; t < p.tensors.size(); ++t) {
+    if (call.tensors[t] != kUnbound)
+      p.tensors[t] = c.tensors[call.tensors[t]];
+    names[p.tensors[t].name]++;
+  }
+  for (const Allocation &a : p.allocations)
+    names[a.name]++;
+  for (uint32_t t = 0; t < c.tensors.size(); ++t)
+    if (!used[t]) {
+      p.tensors.push_back(c.tensors[t]);
+      names[c.tensors[t].name]++;
+    }
+  for (uint32_t t = 0; t < p.tensors.size(); ++t)
+    if (t >= call.tensors.size() || call.tensors[t] == kUnbound)
+      while (names[p.tensors[t].name] > 1) {
+        --names[p.tensors[t].name];
+        p.tensors[t].name += "_";
+        ++names[p.tensors[t].name];
+      }
+  if (const std::string kernel = kernelName(p); call.label != kernel) {
+    for (InstrOrigin &o : p.origins)
+      if (p.strings[o.kernel] == kernel)
+        o.kernel = static_cast<uint32_t>(p.strings.size());
+    p.strings.push_back(call.label);
+  }
+  p.symbols.clear();
+  p.relocations.clear();
+  p.contract.clear();
+  return p;
+}
+
+} // namespace
+
+Program linkProgram(std::shared_ptr<const Target> target, std::vector<Tensor> tensors, const std::vector<LinkCall> &calls) {
+  Composition c = compose(std::move(target), std::move(tensors), calls);
+  if (c.calls.size() == 1)
+    return alone(c);
+  return Writer(std::move(c)).run();
+}
+
+} // namespace glia

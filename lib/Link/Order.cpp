@@ -1,0 +1,178 @@
+#include "Order.h"
+
+#include <algorithm>
+
+namespace glia::link {
+
+static constexpr int kSync = static_cast<int>(Engine::Sync);
+
+Order::Order(const Composition &c, const Layout &layout, const Program &program)
+    : c(c), layout(layout), program(program), serialSbuf(!c.target->has("vector_gpsimd_concurrent")),
+      serialPsum(!c.target->has("vector_scalar_psum_concurrent")), cores(c.cores) {
+  for (Core &k : cores)
+    for (int e = 0; e < kNumEngines; ++e)
+      k.told[e] = k.toldCross[e] = k.touched[e][0] = k.touched[e][1] = -1;
+}
+
+uint32_t Order::tensorOf(uint32_t call, uint32_t object, int slot, uint32_t tensor, Layout &tensors) const {
+  const uint32_t bound = c.calls[call].tensors[tensor];
+  return bound != kUnbound ? bound : tensors.tensor(object, slot, tensor);
+}
+
+// Waits, on Sync, until all calls up to this one are over on this core.
+void Order::waitFor(int core, int call, std::vector<SyncOp> &out) {
+  Core &k = cores[core];
+  if (call <= k.known)
+    return;
+  const OwnSemaphores &own = layout.own[core];
+  auto wait = [&out](int semaphore, int value) {
+    out.push_back({static_cast<uint16_t>(semaphore), SyncKind::WaitGeConsume, 0, value});
+  };
+  for (int e = 0; e < kNumEngines; ++e) {
+    int marks = 0;
+    for (; !k.marks[e].empty() && k.marks[e].front() <= call; k.marks[e].pop_front())
+      ++marks;
+    if (marks)
+      wait(own.toSync[e], marks);
+  }
+  for (int slot = 0; slot < 2; ++slot)
+    if (k.amount[slot] && k.completing[slot] <= call) {
+      wait(own.completed[slot], k.amount[slot]);
+      k.amount[slot] = 0;
+    }
+  k.known = call;
+}
+
+Order::Need Order::needOf(uint32_t tensor, const TensorUse &u, int core) const {
+  Need out;
+  if (tensor >= accesses.size())
+    return out;
+  for (int other = 0; other < static_cast<int>(cores.size()); ++other) {
+    if (other != core && !program.tensors[tensor].shared)
+      continue;
+    const Access &a = accesses[tensor][other];
+    int &level = other == core ? out.here : out.other;
+    if (a.wrote >= 0 && (a.writes.meets(u.read) || a.writes.meets(u.write)))
+      level = std::max(level, a.wrote);
+    if (a.read >= 0 && a.reads.meets(u.write))
+      level = std::max(level, a.read);
+  }
+  return out;
+}
+
+// M1 and M2: on some targets two engines do not use one memory at the same time, whatever they touch.
+int Order::serialNeed(const Core &k, const ObjectFacts &f, int core, int engine) const {
+  const EngineFacts &mine = f.engines[core][engine];
+  constexpr int V = static_cast<int>(Engine::Vector), S = static_cast<int>(Engine::Scalar),
+                G = static_cast<int>(Engine::GpSimd);
+  int need = -1;
+  if (serialSbuf && mine.sbuf && (engine == V || engine == G))
+    need = std::max(need, k.touched[V + G - engine][0]);
+  if (serialPsum && mine.psum && (engine == V || engine == S))
+    need = std::max(need, k.touched[V + S - engine][1]);
+  return need;
+}
+
+std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Layout &tensors) {
+  const Object &o = c.objects[object];
+  const int n = static_cast<int>(call), mine = static_cast<int>(o.program->cores);
+  std::vector<CoreStart> out(cores.size());
+
+  // What each engine needs because of tensors in HBM.
+  std::vector<std::array<Need, kNumEngines>> need(mine);
+  std::vector<std::vector<std::pair<uint32_t, int>>> onSync(mine); // instruction, call
+  int cross = -1;
+  for (int core = 0; core < mine; ++core)
+    for (const TensorUse &u : o.facts.uses[core]) {
+      const Need x = needOf(tensorOf(call, object, slot, u.tensor, tensors), u, core);
+      for (int e = 0; e < kNumEngines; ++e)
+        if (u.engines >> e & 1 && e != kSync) {
+          need[core][e].here = std::max(need[core][e].here, x.here);
+          need[core][e].other = std::max(need[core][e].other, x.other);
+        }
+      if (x.here >= 0 && u.firstOnSync != UINT32_MAX)
+        onSync[core].emplace_back(u.firstOnSync, x.here);
+      if (x.other > cores[core].cross)
+        cross = std::max(cross, x.other);
+    }
+  if (cross >= 0) {
+    for (int core = 0; core < static_cast<int>(cores.size()); ++core)
+      waitFor(core, cross, out[core].barrier.emplace()), out[core].barrierAfter = cross;
+    cores[0].cross = cores[1].known;
+    cores[1].cross = cores[0].known;
+  }
+
+  for (int core = 0; core < mine; ++core) {
+    Core &k = cores[core];
+    CoreStart &start = out[core];
+    // The call that had this memory and these semaphores before.
+    const int before = o.whole ? std::max(k.inSlot[0], k.inSlot[1]) : k.inSlot[slot];
+    const auto &engines = o.facts.engines[core];
+    std::vector<int> tell;
+    int level = engines[kSync].size ? before : -1;
+    for (int e = 0; e < kNumEngines; ++e) {
+      if (e == kSync || !engines[e].size)
+        continue;
+      const int here = std::max({before, need[core][e].here, serialNeed(k, o.facts, core, e)});
+      if (here > k.told[e] || need[core][e].other > k.toldCross[e]) {
+        tell.push_back(e);
+        level = std::max(level, here);
+      }
+    }
+    waitFor(core, level, start.waits);
+    for (int e : tell) {
+      start.signals.push_back({static_cast<uint16_t>(layout.own[core].fromSync[e]), SyncKind::Add, 0, 1});
+      start.engineWaits[e].push_back({static_cast<uint16_t>(layout.own[core].fromSync[e]), SyncKind::WaitGeConsume, 0, 1});
+      k.told[e] = k.known;
+      k.toldCross[e] = k.cross;
+    }
+    std::sort(onSync[core].begin(), onSync[core].end());
+    for (const auto &[at, producer] : onSync[core])
+      if (producer > k.known) {
+        std::vector<SyncOp> waits;
+        waitFor(core, producer, waits);
+        if (!start.later.empty() && start.later.back().first == at)
+          start.later.back().second.insert(start.later.back().second.end(), waits.begin(), waits.end());
+        else if (!waits.empty())
+          start.later.emplace_back(at, std::move(waits));
+      }
+
+    // What it leaves.
+    if (std::all_of(engines.begin(), engines.end(), [](const EngineFacts &e) { return !e.size; }))
+      continue;
+    int amount = 0;
+    for (int e = 0; e < kNumEngines; ++e) {
+      if (!engines[e].size)
+        continue;
+      if (e != kSync)
+        k.marks[e].push_back(n);
+      amount += static_cast<int>(engines[e].completed.size() + engines[e].fences.size()) * c.target->dmaEngines;
+      for (int s = 0; s < 2; ++s)
+        if (s ? engines[e].psum : engines[e].sbuf)
+          k.touched[e][s] = n;
+    }
+    k.completing[slot] = n;
+    k.amount[slot] = amount;
+    k.inSlot[slot] = n;
+    if (o.whole)
+      k.inSlot[1] = n;
+  }
+  for (int core = 0; core < mine; ++core)
+    for (const TensorUse &u : o.facts.uses[core]) {
+      const uint32_t t = tensorOf(call, object, slot, u.tensor, tensors);
+      if (t >= accesses.size())
+        accesses.resize(t + 1);
+      Access &a = accesses[t][core];
+      if (!u.write.empty()) {
+        a.wrote = n;
+        a.writes.add(u.write.lo, u.write.hi);
+      }
+      if (!u.read.empty()) {
+        a.read = n;
+        a.reads.add(u.read.lo, u.read.hi);
+      }
+    }
+  return out;
+}
+
+} // namespace glia::link
