@@ -14,6 +14,7 @@ void bindData(nanobind::module_ &m);     // targets, instructions, rules
 void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
 void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
+void bindLink(nanobind::module_ &m);   // kernel objects to programs, likewise
 void bindKernel(nanobind::module_ &m); // traced kernels, if the compiler is built
 void bindTrace(nanobind::module_ &m);  // tracing of kernels, if the compiler is built
 

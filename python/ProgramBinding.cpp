@@ -8,6 +8,7 @@
 #include "glia/Verify/Verify.h"
 
 #include <cstring>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 
 namespace nb = nanobind;
@@ -114,6 +115,13 @@ void bindPrograms(nb::module_ &m) {
                      nb::list out;
                      for (const Tensor &t : p.tensors)
                        out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
+                     return out;
+                   })
+      .def_prop_ro("contract", // of a kernel object; what is said twice is one text
+                   [](const Program &p) {
+                     std::map<std::string, std::string> out;
+                     for (const ContractItem &c : p.contract)
+                       out[c.key] += (out.count(c.key) && !out[c.key].empty() ? "; " : "") + c.value;
                      return out;
                    })
       .def("save", [](const Program &p, const std::string &path) { save(p, path); })
