@@ -59,9 +59,9 @@ public:
       if (result.trap->advice.empty())
         result.trap->advice = "See `glia explain " + t.code + "`.";
     }
-    if (result.fault)
-      result.fault->context =
-          "kernel " + kernel.getSymName().str() + (result.fault->context.empty() ? "" : ", " + result.fault->context);
+    for (std::optional<Diagnostic> *d : {&result.fault, &result.trap})
+      if (*d)
+        (*d)->context = "kernel " + kernel.getSymName().str() + ((*d)->context.empty() ? "" : ", " + (*d)->context);
     return std::move(result);
   }
 

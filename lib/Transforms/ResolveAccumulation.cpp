@@ -3,7 +3,8 @@
 #include "glia/Transforms/ResolveAccumulation.h"
 #include "InstrFacts.h"
 #include "PeelLoop.h"
-#include "PsumState.h"
+#include "PsumContents.h"
+#include "PsumWindow.h"
 #include "SplitMatmul.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Target.h"
@@ -27,8 +28,7 @@ namespace {
 
 constexpr int kMaxIterations = 5; // looked at before a loop counts as one that does not settle
 
-// Held contents by allocation; ordered by the allocation's number, so that nothing depends on addresses of the host.
-using States = std::map<int, PsumState>;
+using States = nisa::PsumStates;
 using Trail = std::vector<uint64_t>; // what the matmuls of a stretch did, in order
 
 class Resolver {
@@ -40,13 +40,11 @@ public:
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
-      findShared(core);
+      contents.enter(core);
       States s;
       block(core.getBody().front(), s, nullptr);
     }
-    for (auto [op, id] : memsets) // in any order: each is erased on its own
-      if (!needed[id])
-        op->erase();
+    contents.eraseUnread(kernel);
     return std::move(found);
   }
 
@@ -55,49 +53,7 @@ private:
   const std::shared_ptr<const Target> target;
   bool anyWriter = false, exactTranspose = false;
   std::vector<Diagnostic> found;
-  llvm::DenseMap<mlir::Value, int> numbers;         // of PSUM allocations
-  llvm::DenseSet<mlir::Value> shared;               // another allocation lies on the same bytes
-  llvm::DenseMap<Operation *, int> memsets;         // zero fills of PSUM that may go away
-  std::vector<bool> needed;                         // by memset: somebody reads it
-  llvm::DenseMap<mlir::Value, mlir::Value> windows; // allocation -> iterator of the loop that moves its window
-
-  int numberOf(mlir::Value tensor) { return numbers.try_emplace(tensor, static_cast<int>(numbers.size())).first->second; }
-
-  static bool isPsum(mlir::Value v) { return v && cast<nisa::TensorType>(v.getType()).getSpace() == Space::Psum; }
-
-  static PsumState stateOf(mlir::Value tensor) {
-    const auto t = cast<nisa::TensorType>(tensor.getType());
-    int64_t bytes = sizeOf(t.getDtype());
-    for (int64_t d : t.getShape().drop_front())
-      bytes *= d;
-    return {static_cast<int32_t>(t.getShape()[0]), bytes};
-  }
-  static Touched whole(mlir::Value tensor) {
-    const auto t = cast<nisa::TensorType>(tensor.getType());
-    int64_t bytes = sizeOf(t.getDtype());
-    for (int64_t d : t.getShape().drop_front())
-      bytes *= d;
-    return {0, static_cast<int32_t>(t.getShape()[0]), {{0, bytes}}};
-  }
-
-  void findShared(nisa::CoreOp core) {
-    struct Placed {
-      mlir::Value tensor;
-      nisa::Address at;
-      Touched size;
-    };
-    std::vector<Placed> all;
-    core.walk([&](nisa::AllocOp a) {
-      if (isPsum(a.getTensor()) && a.getAt())
-        all.push_back({a.getTensor(), nisa::addressOf(a.getTensor()), whole(a.getTensor())});
-    });
-    for (const Placed &a : all)
-      for (const Placed &b : all)
-        if (a.tensor != b.tensor && a.at.partition < b.at.partition + b.size.partitions &&
-            b.at.partition < a.at.partition + a.size.partitions && a.at.byte < b.at.byte + b.size.runs[0].hi &&
-            b.at.byte < a.at.byte + a.size.runs[0].hi)
-          shared.insert(a.tensor);
-  }
+  nisa::PsumContents contents;
 
   void fail(Operation *op, std::string message) {
     const nisa::Origin o = nisa::originOf(op->getLoc());
@@ -121,8 +77,8 @@ private:
 
   void visit(Operation *op, States &s, Trail *trail) {
     if (auto alloc = dyn_cast<nisa::AllocOp>(op)) {
-      if (isPsum(alloc.getTensor()))
-        s[numberOf(alloc.getTensor())] = stateOf(alloc.getTensor());
+      if (nisa::PsumContents::isPsum(alloc.getTensor()))
+        contents.allocate(s, alloc.getTensor());
     } else if (isa<nisa::LoopOp, nisa::WhileOp>(op)) {
       if (trail)
         lookAtLoop(op, s, *trail);
@@ -133,92 +89,31 @@ private:
     }
   }
 
-  PsumState &held(States &s, mlir::Value tensor) {
-    auto [it, fresh] = s.try_emplace(numberOf(tensor));
-    if (fresh)
-      it->second = stateOf(tensor);
-    return it->second;
-  }
-
-  void read(const nisa::Box &b) {
-    if (b.held == Held::Zero && b.memset >= 0)
-      needed[b.memset] = true;
-  }
-
-  // The bytes an operand touches; nothing if a register moves it to where we cannot say.
-  std::optional<Touched> touched(Instr i, int slot) const {
-    nisa::AccessAttr a = i.access(slot);
-    const auto terms = a.getTerms();
-    if (!terms.empty()) {
-      const auto window = windows.find(i.tensor(slot));
-      if (window == windows.end() || terms.size() != 3 || i->getOperand(static_cast<unsigned>(terms[0])) != window->second)
-        return std::nullopt;
-    }
-    return nisa::touchedBy(a.pattern(), a.getPartition(), a.getByteOffset());
-  }
-
   bool transposes(Instr i) const { return exactTranspose && i.integer("transpose") != 0; }
 
   void instruction(Instr i, States &s, Trail *trail) {
     const int slots = static_cast<int>(i.def().slots.size());
     const bool matmul = i.is("nc_matmul");
     for (int k = 0; k < slots; ++k)
-      if (isPsum(i.tensor(k)) && i.reads(k) && !(matmul && k == 0)) {
-        const std::optional<Touched> t = touched(i, k);
-        held(s, i.tensor(k)).visit(t ? *t : whole(i.tensor(k)), [&](const nisa::Box &b) { read(b); });
-      }
-    if (matmul && isPsum(i.tensor(0)))
+      if (nisa::PsumContents::isPsum(i.tensor(k)) && i.reads(k) && !(matmul && k == 0))
+        contents.reads(i, k, s);
+    if (matmul && nisa::PsumContents::isPsum(i.tensor(0)))
       return multiply(i, s, trail);
     for (int k = 0; k < slots; ++k)
-      if (isPsum(i.tensor(k)) && i.writes(k))
-        write(i, k, held(s, i.tensor(k)));
-  }
-
-  // Where it is not known which elements are written, each is as before or changed.
-  template <class To> void change(PsumState &s, mlir::Value tensor, const std::optional<Touched> &t, To &&to) {
-    s.change(t ? *t : whole(tensor), [&](nisa::Box &b) {
-      const nisa::Box before = b;
-      to(b);
-      if (!t && (b.held != before.held || b.memset != before.memset)) {
-        read(before), read(b); // either may still be there when somebody looks
-        b.held = Held::Unknown;
-        b.memset = -1;
-      }
-    });
-  }
-
-  void write(Instr i, int slot, PsumState &s) {
-    const std::optional<Touched> t = touched(i, slot);
-    if (i.is("memset") && i.integer("bits") == 0 && i.value(i.def().slot("value")).number == 0) {
-      const int id = memsetNumber(i);
-      return change(s, i.tensor(slot), t, [&](nisa::Box &b) { b.held = Held::Zero, b.memset = id; });
-    }
-    const auto writer = i.engine() == Engine::Tensor || i.def().engines == 1u << static_cast<int>(Engine::Tensor)
-                            ? nisa::Writer::TensorEngine
-                            : nisa::Writer::Other;
-    change(s, i.tensor(slot), t, [&](nisa::Box &b) {
-      b.held = nisa::afterWrite(b.held, writer);
-      b.memset = -1;
-    });
-  }
-
-  int memsetNumber(Instr i) {
-    const auto [it, fresh] = memsets.try_emplace(i.operation(), static_cast<int>(needed.size()));
-    if (fresh) // one that other instructions are ordered after, or whose bytes are seen through another tensor, stays
-      needed.push_back(i->hasAttr("id") || shared.contains(i.tensor(0)));
-    return it->second;
+      if (nisa::PsumContents::isPsum(i.tensor(k)) && i.writes(k))
+        contents.writes(i, k, contents.held(s, i.tensor(k)));
   }
 
   // ---- matmuls --------------------------------------------------------------------------------------------------------------
 
   void multiply(Instr i, States &s, Trail *trail) {
-    PsumState &state = held(s, i.tensor(0));
-    const std::optional<Touched> t = touched(i, 0);
+    PsumState &state = contents.held(s, i.tensor(0));
+    const std::optional<Touched> t = contents.touched(i, 0);
     const int32_t wanted = i.integer("accumulate");
     if (transposes(i)) {
       if (!trail && wanted == nisa::kAccumulateAuto)
         i.setInteger("accumulate", 0);
-      return write(i, 0, state);
+      return contents.writes(i, 0, state);
     }
     nisa::AccessAttr dst = i.access(0);
     const mlir::Value tensor = i.tensor(0);
@@ -228,15 +123,15 @@ private:
                                 wanted == nisa::kAccumulateAuto, anyWriter)
                : planAnywhere(state, tensor, wanted == nisa::kAccumulateAuto);
       if (adds.allowed && (!adds.uniform || adds.adding == Adding::Accumulates))
-        state.visit(t ? *t : whole(tensor), [&](const nisa::Box &b) {
+        state.visit(t ? *t : nisa::PsumContents::whole(tensor), [&](const nisa::Box &b) {
           if (nisa::addingTo(b.held, wanted == nisa::kAccumulateAuto, anyWriter) == Adding::Accumulates)
-            read(b);
+            contents.read(b);
         });
     }
     if (trail)
       note(*trail, adds);
     // What is written does not depend on how.
-    change(state, tensor, t, [](nisa::Box &b) { b.held = Held::Sum, b.memset = -1; });
+    contents.change(state, tensor, t, [](nisa::Box &b) { b.held = Held::Sum, b.memset = -1; });
     if (!trail && wanted)
       rewrite(i, adds, dst.getPartition());
   }
@@ -245,7 +140,7 @@ private:
   Adds planAnywhere(const PsumState &s, mlir::Value tensor, bool automatic) {
     Adds adds;
     bool first = true;
-    s.visit(whole(tensor), [&](const nisa::Box &b) {
+    s.visit(nisa::PsumContents::whole(tensor), [&](const nisa::Box &b) {
       const Adding a = nisa::addingTo(b.held, automatic, anyWriter);
       adds.uniform &= first || a == adds.adding;
       if (first)
@@ -293,110 +188,6 @@ private:
 
   // ---- loops ----------------------------------------------------------------------------------------------------------------
 
-  // ---- windows: what each iteration of a loop sees of a tensor that its iterator moves over --------------------------------------
-
-  // While it is open, operands of a windowed tensor are taken relative to the window; the window is in the same state at the start
-  // of every iteration, because the iterations' windows are apart and the tensor held one thing everywhere before the loop.
-  class Window {
-  public:
-    Window(Resolver &r, Operation *op, States &s) : r(r), trips(tripsOf(op)) {
-      auto loop = dyn_cast<nisa::LoopOp>(op);
-      if (!loop)
-        return;
-      std::map<int, View> views; // by number of the allocation
-      loop.walk([&](Operation *x) {
-        if (Instr i(x); i)
-          for (int k = 0; k < static_cast<int>(i.def().slots.size()); ++k)
-            if (isPsum(i.tensor(k)) && s.contains(r.numberOf(i.tensor(k))))
-              views[r.numberOf(i.tensor(k))].add(i, k, loop.iterator());
-      });
-      for (auto &[number, view] : views)
-        if (view.moves && view.apart() && !r.windows.contains(view.tensor))
-          open(number, view, s);
-    }
-    // At the start of the next iteration its own window is as it was before the loop.
-    void moveOn(States &s) const {
-      for (const Opened &o : opened)
-        s[o.number] = o.before;
-    }
-    // `end` held one window after an iteration; now it holds the tensor after the loop.
-    void close(const States &before, States &end) {
-      for (const Opened &o : opened) {
-        r.windows.erase(o.view.tensor);
-        PsumState after = before.at(o.number);
-        const Touched window{0, whole(o.view.tensor).partitions, {{o.view.lo, o.view.hi}}};
-        if (trips > kMaxWindows) { // some windows were visited, the rest is as before
-          after.change(whole(o.view.tensor), [&](nisa::Box &was) {
-            end[o.number].visit(window, [&](const nisa::Box &is) {
-              if (is.held == was.held && is.memset == was.memset)
-                return;
-              r.read(was), r.read(is);
-              was.held = Held::Unknown;
-              was.memset = -1;
-            });
-          });
-        } else {
-          for (int64_t k = 0; k < trips; ++k)
-            end[o.number].visit(window, [&](const nisa::Box &b) {
-              const Touched t{b.p0, b.p1 - b.p0, {{b.b0 + k * o.view.scale, b.b1 + k * o.view.scale}}};
-              after.set(t, b.held, b.memset);
-            });
-        }
-        end[o.number] = std::move(after);
-      }
-      opened.clear();
-    }
-    ~Window() {
-      for (const Opened &o : opened)
-        r.windows.erase(o.view.tensor);
-    }
-
-  private:
-    static constexpr int64_t kMaxWindows = 256;
-    struct View { // how a loop uses one tensor
-      mlir::Value tensor, iterator;
-      bool moves = true; // every operand adds the iterator, with one scale
-      int64_t scale = 0, lo = INT64_MAX, hi = INT64_MIN;
-      void add(Instr i, int slot, mlir::Value it) {
-        nisa::AccessAttr a = i.access(slot);
-        tensor = i.tensor(slot);
-        iterator = it;
-        const auto terms = a.getTerms();
-        if (terms.size() != 3 || terms[2] || i->getOperand(static_cast<unsigned>(terms[0])) != it ||
-            (lo != INT64_MAX && terms[1] != scale)) {
-          moves = false;
-          return;
-        }
-        scale = terms[1];
-        const ByteRun run = extent(a.pattern());
-        lo = std::min(lo, a.getByteOffset() + run.lo);
-        hi = std::max(hi, a.getByteOffset() + run.hi);
-      }
-      bool apart() const { return hi - lo <= std::abs(scale); }
-    };
-    struct Opened {
-      int number;
-      View view;
-      PsumState before;
-    };
-    Resolver &r;
-    const int64_t trips;
-    std::vector<Opened> opened;
-
-    void open(int number, const View &view, States &s) {
-      const Touched all = whole(view.tensor);
-      std::optional<nisa::Box> one;
-      bool uniform = true;
-      s[number].visit(all, [&](const nisa::Box &b) {
-        uniform &= !one || (one->held == b.held && one->memset == b.memset);
-        one = one ? one : b;
-      });
-      if (!uniform)
-        return;
-      opened.push_back({number, view, s[number]});
-      r.windows[view.tensor] = view.iterator;
-    }
-  };
   struct Outlook {
     std::vector<Trail> trails; // of the first iterations; the last one repeats for ever
     States end;                // after the loop, if it ran
@@ -418,19 +209,7 @@ private:
     return true;
   }
 
-  // The states of what a loop touches: the others do not change in it.
-  States usedIn(Operation *op, const States &s) {
-    States out;
-    op->walk([&](Operation *x) {
-      for (mlir::Value v : x->getOperands())
-        if (isa<nisa::TensorType>(v.getType()) && isPsum(v))
-          if (const auto it = s.find(numberOf(v)); it != s.end())
-            out.insert(*it);
-    });
-    return out;
-  }
-
-  Outlook lookAhead(Operation *op, const States &s, const Window &window) {
+  Outlook lookAhead(Operation *op, const States &s, const nisa::PsumWindow &window) {
     Outlook out;
     States before = s;
     const int64_t trips = tripsOf(op);
@@ -456,11 +235,11 @@ private:
 
   void joinInto(States &s, const States &other) {
     for (auto &[k, state] : s)
-      state.join(other.at(k), [&](const nisa::Box &b) { read(b); });
+      contents.join(state, other.at(k));
   }
 
   // After the loop, from the state before it.
-  void leave(Operation *op, States &s, States before, States end, Window &window) {
+  void leave(Operation *op, States &s, States before, States end, nisa::PsumWindow &window) {
     window.close(before, end);
     if (mayNotRun(op))
       joinInto(before, end);
@@ -473,8 +252,8 @@ private:
   void lookAtLoop(Operation *op, States &s, Trail &trail) {
     if (tripsOf(op) <= 0)
       return;
-    States before = usedIn(op, s);
-    Window window(*this, op, before);
+    States before = contents.usedIn(op, s);
+    nisa::PsumWindow window(contents, op, tripsOf(op), before);
     Outlook out = lookAhead(op, before, window);
     for (const Trail &t : out.trails) {
       trail.push_back(t.size());
@@ -488,9 +267,9 @@ private:
       op->erase();
       return;
     }
-    States before = usedIn(op, s);
+    States before = contents.usedIn(op, s);
     {
-      Window window(*this, op, before);
+      nisa::PsumWindow window(contents, op, tripsOf(op), before);
       Outlook out = lookAhead(op, before, window);
       if (!out.settles) {
         fail(op,
@@ -504,7 +283,6 @@ private:
         return;
       }
     }
-    op->walk([&](Operation *x) { memsets.erase(x); }); // peeling makes new ones
     const nisa::Peeled peeled = nisa::peelFirst(op);
     SmallVector<Operation *> iteration; // rewriting may replace ops
     for (Operation *x = peeled.first; x; x = x == peeled.last ? nullptr : x->getNextNode())
@@ -517,7 +295,7 @@ private:
       if (it == s.end())
         continue; // allocated inside, and gone
       if (peeled.guard)
-        it->second.join(state, [&](const nisa::Box &b) { read(b); });
+        contents.join(it->second, state);
       else
         it->second = std::move(state);
     }

@@ -2,6 +2,7 @@
 #include "CodeGen/KernelTrace.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
+#include "glia/Support/Random.h"
 #include "glia/Verify/Verify.h"
 
 #include <gtest/gtest.h>
@@ -164,4 +165,80 @@ TEST(Compiled, TwoCores) {
     dma_copy dst=%y[1] src=%a
   }
 })");
+}
+
+// ---- random kernels ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Instructions on four tiles of 64 x 64 that are all written first; loops move windows of 16 columns.
+struct Generator {
+  Random random;
+  std::string text;
+  int names = 0;
+  explicit Generator(uint64_t seed) : random(seed) {}
+  int pick(int n) { return static_cast<int>(random.below(n)); }
+  std::string tile() { return std::string("%") + "abcd"[pick(4)]; }
+
+  void matmuls() {
+    const std::string p = format("%%p%d", names++);
+    text += p + " = alloc psum : f32[64, 64]\n";
+    for (int k = 1 + pick(3); k > 0; --k)
+      text += "nc_matmul dst=" + p + " stationary=" + tile() + " moving=" + tile() + " accumulate=auto\n";
+    text += pick(2) ? "tensor_copy dst=" + tile() + " src=" + p + "\n"
+                    : "activation dst=" + tile() + " data=" + p + " fn=tanh\n";
+  }
+
+  void instruction(const std::string &iterator) {
+    // The same window everywhere, so that a result lies on a source exactly or not at all.
+    const std::string window =
+        iterator.empty() ? format("[:, %d:%d]", 16 * pick(2), 32 + 16 * pick(3)) : "[:, 0:16] + " + iterator + "*64";
+    const std::string dst = tile() + window, x = tile() + window, y = tile() + window;
+    switch (pick(iterator.empty() ? 6 : 4)) {
+    case 0: text += "tensor_tensor dst=" + dst + " a=" + x + " b=" + y + " op=" + (pick(2) ? "add" : "max") + "\n"; break;
+    case 1: text += "tensor_scalar dst=" + dst + " data=" + x + " op0=multiply operand0=0.5 op1=add operand1=-1.0\n"; break;
+    case 2: text += "activation dst=" + dst + " data=" + x + " fn=tanh\n"; break;
+    case 3: text += "tensor_copy dst=" + dst + " src=" + x + "\n"; break;
+    case 4: matmuls(); break;
+    default: text += "dma_copy dst=%s src=" + tile() + "\ndma_copy dst=" + tile() + " src=%s\n";
+    }
+  }
+
+  std::string make() {
+    text = R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[4, 64, 64]
+  %n = tensor input : i32[1]
+  %s = tensor scratch : f32[64, 64]
+  %y = tensor output : f32[4, 64, 64]
+  core 0 {
+    %r = register
+    reg_load dst=%r src=%n
+)";
+    for (int t = 0; t < 4; ++t)
+      text += format("%%%c = alloc sbuf : f32[64, 64]\ndma_copy dst=%%%c src=%%x[%d]\n", "abcd"[t], "abcd"[t], t);
+    for (int k = 0; k < 12; ++k) {
+      if (pick(4)) {
+        instruction({});
+        continue;
+      }
+      const bool moves = pick(2);
+      const std::string i = format("%%i%d", names++);
+      text += "loop " + i + (moves ? " < 4 {\n" : pick(2) ? " < %r {\n" : " < 3 {\n");
+      for (int j = 0; j < 3; ++j)
+        instruction(moves ? i : "");
+      text += "}\n";
+    }
+    for (int t = 0; t < 4; ++t)
+      text += format("dma_copy dst=%%y[%d] src=%%%c\n", t, "abcd"[t]);
+    return text + "}\n}\n";
+  }
+};
+
+} // namespace
+
+TEST(Compiled, Random) {
+  for (uint64_t seed = 1; seed <= 40 && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    compare(Generator(seed).make(), static_cast<int32_t>(seed % 4));
+  }
 }

@@ -119,6 +119,25 @@ TEST(ResolveAccumulation, DoubleUseOfOneMemset) {
     nc_matmul dst=%acc[:, 0:32] stationary=%a moving=%b[:, 0:32] accumulate=1)");
 }
 
+// The inner loop is peeled, and what its memset wrote is read only after the outer one.
+TEST(ResolveAccumulation, MemsetInAPeeledLoopIsReadLater) {
+  sameBefore(R"(
+    loop %i < 2 {
+      %q = alloc psum : f32[64, 64]
+      loop %k < 3 {
+        memset dst=%acc
+        nc_matmul dst=%q stationary=%a moving=%b accumulate=auto
+      }
+    })");
+  sameBefore(R"(
+    loop %i < 2 {
+      loop %k < 2 {
+        memset dst=%acc[:, 32:64]
+        nc_matmul dst=%acc[:, 0:32] stationary=%a moving=%b[:, 0:32] accumulate=auto
+      }
+    })");
+}
+
 // Random rectangles at quadrants, in straight lines and loops: what is refused is refused, the rest is the same.
 TEST(ResolveAccumulation, Random) {
   int decided = 0;
