@@ -94,8 +94,8 @@ class Graph:
 class Executable:
     """A compiled function: one program. Call `run` with arrays of the shapes and types it was compiled for."""
 
-    def __init__(self, function, program: Program, inputs, structure, updates):
-        self._function, self.program = function, program
+    def __init__(self, function, program: Program, inputs, structure, updates, objects):
+        self._function, self.program, self._objects = function, program, objects
         self._inputs, self._structure, self._updates = inputs, structure, updates
 
     target = property(lambda self: self.program.target)
@@ -152,6 +152,10 @@ class Executable:
     def time(self) -> float:
         """Predicted nanoseconds; no data, no timeline."""
         return self.program.profile(timeline=False).total
+
+    def contracts(self) -> list[dict[str, str]]:
+        """What each kernel uses and promises, once per kernel and signature, in the order of their first calls."""
+        return [dict(o.contract) for o in self._objects]
 
     def save(self, path) -> None:
         self.program.save(os.fspath(path))
@@ -215,7 +219,8 @@ def compile(function, *args, target: str | None = None, **kwargs) -> Executable:
             graph.tensors[tensor][0] = "output"
     program = graph.link()
     program._handle.require_verified()
-    return Executable(function, program, inputs, structure, updates)
+    objects = list({id(o): o for o, *_ in graph.calls}.values())
+    return Executable(function, program, inputs, structure, updates, objects)
 
 
 def active() -> Graph | None:
