@@ -54,7 +54,7 @@ bool spillTensor(nisa::CoreOp core, const std::vector<Lifetime> &live, uint32_t 
     if (l.from > place || l.to <= place || l.op.getPinned())
       continue;
     const Gap gap = gapAround(core, l.op, place);
-    if (gap.next && gap.length > 4 &&
+    if (gap.next && gap.length >= 2 &&
         (!best || gap.length > bestGap.length || (gap.length == bestGap.length && l.bytes > best->bytes))) {
       best = &l;
       bestGap = gap;
