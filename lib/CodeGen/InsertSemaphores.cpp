@@ -227,8 +227,9 @@ private:
       std::vector<uint32_t> everything;
       for (const auto &[e, n] : entered)
         everything.push_back(n);
-      for (uint32_t n = begin(); n-- > 0;) // the last transfer on each queue that the loop uses
-        if (events[n].transfer() && lanes.erase(events[n].lane))
+      // The last transfer on each queue that the loop uses. One in another loop is done: its engine has waited for it there.
+      for (uint32_t n = begin(); n-- > 0;)
+        if (events[n].transfer() && lanes.erase(events[n].lane) && events[n].scope == scope)
           everything.push_back(n);
       for (int e : parts)
         makeNop(before, op->getLoc(), e, everything);

@@ -122,6 +122,35 @@ TEST(Compiled, LoopOfTransfers) {
 })");
 }
 
+// The second loop's queue was last used in the first, which may not have run.
+TEST(Compiled, LoopsOfTransfersOneAfterTheOther) {
+  for (int32_t n : {0, 1, 4})
+    compare(R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[2, 64, 64]
+  %n = tensor input : i32[1]
+  %s = tensor scratch : f32[64, 64]
+  %y = tensor output : f32[64, 64]
+  core 0 {
+    %r = register
+    reg_load dst=%r src=%n
+    %a = alloc sbuf : f32[64, 64]
+    %b = alloc sbuf : f32[64, 64]
+    dma_copy dst=%a src=%x[0]
+    dma_copy dst=%b src=%x[1]
+    dma_copy dst=%s src=%b
+    loop %i < %r {
+      dma_copy dst=%s src=%a
+    }
+    loop %j < %r {
+      dma_copy dst=%b src=%s
+      dma_copy dst=%s src=%a
+    }
+    dma_copy dst=%y src=%b
+  }
+})",
+            n);
+}
+
 TEST(Compiled, Aliases) {
   compare(R"(nisa.kernel @k target "trn2" {
   %x = tensor input : f32[32, 8]
