@@ -1,6 +1,7 @@
 #include "Compose.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/Text.h"
+#include "glia/Target/WhoHas.h"
 
 #include <algorithm>
 #include <set>
@@ -30,7 +31,8 @@ std::string lacking(const Program &p, const Target &t) {
           if (feature.empty() && n.engine == static_cast<Engine>(e) && !t.has(n.feature))
             feature = n.feature;
         if (!feature.empty())
-          return placeOf(p, i) + " needs `" + std::string(feature) + "`, which " + t.name + " does not have";
+          return placeOf(p, i) + " needs `" + std::string(feature) + "`, which " + t.name + " does not have" +
+                 whoHas(feature);
       }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/WhoHas.h"
 
 #include <array>
 #include <map>
@@ -247,8 +248,8 @@ private:
     const nisa::Origin o = nisa::originOf(i->getLoc());
     Diagnostic d;
     d.code = "TARGET-FEATURE";
-    d.message = format("%s does not have `%s` (feature %s)", target->name.c_str(), std::string(i.def().name).c_str(),
-                       std::string(missing).c_str());
+    d.message = format("%s does not have `%s` (feature %s)%s", target->name.c_str(), std::string(i.def().name).c_str(),
+                       std::string(missing).c_str(), whoHas(missing).c_str());
     d.place = {o.file, o.line, 0};
     d.context = "kernel " + kernel.getSymName().str() + (o.operation.empty() ? "" : ", operation " + o.operation);
     d.advice = "Choose a target that has it (`glia targets --diff trn1 trn3`), or another instruction.";

@@ -1,6 +1,7 @@
 // Runs the rules on declarations, then on every instruction: may it be issued there, are its operands well formed, and
 // what its own definition asks for.
 #include "StaticParts.h"
+#include "glia/Target/WhoHas.h"
 
 #include <algorithm>
 #include <set>
@@ -143,8 +144,8 @@ private:
 
   void tellFeature(const Decoded &d, std::string_view feature, const std::string &where) {
     r.fail("TARGET-FEATURE", d, -1,
-           format("%s does not have `%s`%s (feature %s)", p.target->name.c_str(), std::string(d.def->name).c_str(),
-                  where.c_str(), std::string(feature).c_str()),
+           format("%s does not have `%s`%s (feature %s)%s", p.target->name.c_str(), std::string(d.def->name).c_str(),
+                  where.c_str(), std::string(feature).c_str(), whoHas(feature).c_str()),
            "absent", std::string(feature));
   }
 

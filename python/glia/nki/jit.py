@@ -114,7 +114,11 @@ class Kernel:
         limit = int(target.value("core.max_cores"))
         if self.lnc > limit:
             raise _t.failure(
-                "NKI-CORES", f"the kernel is launched on {self.lnc} cores of {target.name}", value=self.lnc, limit=limit
+                "NKI-CORES",
+                f"the kernel `{self.__name__}` is launched on {self.lnc} cores of {target.name}",
+                "Launch it on fewer cores, or compile it for a target that has them.",
+                value=self.lnc,
+                limit=limit,
             )
         bound = bind(self.func, args, kwargs)
         arrays = Arrays(bound)
