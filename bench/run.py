@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +30,7 @@ if "GLIA_BENCH_CORE" not in os.environ:
     os.execve(sys.executable, [sys.executable, *sys.argv], env)
 
 import glia
+import nki_speed
 import numpy as np
 from openblas import BASELINE, Sgemm
 
@@ -236,11 +238,12 @@ def version():
 
 def main():
     print(f"{'measure':66} {'measured':>16}   {'target':>12}   verdict")
-    for part in (matmul, elementwise, dma, strict, replay_verify_container, version):
+    machine = (matmul, elementwise, dma, strict, replay_verify_container, version)
+    for part in (*machine, *(partial(p, report) for p in nki_speed.PARTS)):
         try:
             part()
         except (glia.Error, subprocess.CalledProcessError, OSError) as e:
-            report(f"{part.__name__}: {str(e).splitlines()[0]}", 0, "to run", False, "")
+            report(f"{getattr(part, 'func', part).__name__}: {str(e).splitlines()[0]}", 0, "to run", False, "")
     mutants = subprocess.run(
         [ROOT / "build/bin/glia-mutants", os.environ.get("GLIA_BENCH_MUTANTS", "5000")], capture_output=True, text=True
     )

@@ -2,6 +2,7 @@
 #include "Bindings.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
+#include "glia/CodeGen/ScheduleBound.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -45,12 +46,30 @@ static std::shared_ptr<Program> compile(nisa::Kernel &k, std::string dump) {
   return std::make_shared<Program>(compileKernel(k, options));
 }
 
+// The least time of any schedule, in ns, and what it is made of.
+static nb::dict bound(nisa::Kernel &k) {
+  ScheduleBound b;
+  {
+    nb::gil_scoped_release release;
+    b = scheduleBound(k);
+  }
+  nb::dict out;
+  out["total"] = b.total();
+  out["reason"] = b.reason();
+  out["path"] = b.path;
+  out["dma"] = b.transfers;
+  for (int e = 0; e < kNumEngines; ++e)
+    out[nb::cast(name(static_cast<Engine>(e)))] = b.busy[e];
+  return out;
+}
+
 void bindKernel(nb::module_ &m) {
   nb::class_<nisa::Kernel>(m, "Kernel", "A traced kernel.")
       .def("text", &nisa::Kernel::text)
       .def("fingerprint", [](const nisa::Kernel &k) { return k.fingerprint; })
       .def("check", &check, "Rules known before anything is placed: a list of diagnostics, each with its source line.")
       .def("compile", &compile, "dump"_a = "", "A kernel object; `dump`: a folder for the kernel after each stage.")
+      .def("bound", &bound, "The least time of any schedule: a dictionary of nanoseconds, and the reason.")
       .def("execute", &execute, "inputs"_a, "max_steps"_a = 0, "Runs the instructions one after the other.");
 }
 
