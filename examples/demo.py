@@ -1,12 +1,14 @@
-"""Runs every example on every target that can, fast and strict, against NumPy; prints a table and a timeline.
+"""Runs the examples and the cases of the museum on every target that can, against NumPy; prints tables and a timeline.
 
-Writes build/demo.html, a zoomable timeline of the matmul. Exit status 1 if a result is wrong.
+Programs in assembly run fast and strict; kernels are traced, compiled, linked, verified, run and timed. Writes build/demo.html, a
+zoomable timeline of the matmul. Exit status 1 if a result is wrong.
 """
 
 import sys
 from pathlib import Path
 
 import glia
+import kernels
 import numpy as np
 from catalogue import EXAMPLES, error
 
@@ -47,9 +49,38 @@ def timeline(program, inputs):
     return profile
 
 
-def main():
+def show(name, row):
+    """A line of the table of kernels; says whether it is as it should be."""
+    shown = "exact" if row.error == 0 else f"{row.error:.1e}"
+    verdict = "yes" if row.verified else "NO"
+    print(
+        f"{name:28} {row.target:7} {row.instructions:12} {row.microseconds:10.2f} us {shown:>10}  {verdict}"
+        f"{'' if row.ok else '  WRONG'}"
+    )
+    return row.ok
+
+
+def show_kernels():
+    """NKI kernels and the museum; returns how many are not as they should be."""
     failures = 0
-    print(f"{'example':18} {'target':7} {'result':10} {'max error':>10} {'predicted':>12}")
+    head = f"{'target':7} {'instructions':>12} {'predicted':>13} {'max error':>10}  verified"
+    print(f"{'kernel (examples/nki)':28} {head}")
+    for row in kernels.example_rows():
+        failures += not show(row.name, row)
+    last = None
+    for case, row in kernels.museum_rows():
+        if case != last:
+            print(f"\n{'museum/' + case:28} {head}")
+            last = case
+        failures += not show(row.name, row)
+    print()
+    return failures
+
+
+def show_programs():
+    """Programs in assembly; returns how many are not as they should be."""
+    failures = 0
+    print(f"{'program (examples)':18} {'target':7} {'result':10} {'max error':>10} {'predicted':>12}")
     for example in EXAMPLES:
         for target in example.targets:
             try:
@@ -63,6 +94,15 @@ def main():
                 f"{example.name:18} {target:7} {result:10} {shown:>10} {'' if time is None else f'{time:9.2f} us':>12}"
             )
     print()
+    return failures
+
+
+def main():
+    failures = show_programs()
+    if hasattr(glia._glia, "link"):
+        failures += show_kernels()
+    else:
+        print("This build has no compiler: the kernels of examples/nki and museum are left out.\n")
 
     example = next(e for e in EXAMPLES if e.name == "matmul")
     program = glia.assemble(example.path.read_text(), target="trn2", file=example.path.name)

@@ -10,13 +10,11 @@ import nki.language as nl
 import numpy as np
 import pytest
 
-CLOSE = 1e-5  # relative to the largest output; fp32 throughout, the reference is float64
-
 
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 def test_alone(target):
     exe, error = case.alone(target)
-    assert exe.verify().ok and error <= CLOSE
+    assert exe.verify().ok and error <= case.CLOSE
 
 
 def test_the_shape_of_the_kernel():
@@ -37,7 +35,7 @@ def test_in_a_model(target, calls):
     verdict = exe.program.verify(require_proved=True)
     assert verdict.ok, str(verdict)
     assert [a["proof"] for a in verdict.dynamic_accesses] == ["proved"] * (4 * calls)
-    assert error <= CLOSE
+    assert error <= case.CLOSE
     assert [c["kernel"] for c in exe.contracts()] == ["look_up", "chunk", "reorder"]  # each compiled once
 
 

@@ -1,0 +1,41 @@
+"""A loop that the device counts: the sum of the first n blocks of x, where n is data. One compiled program serves every n; the loop
+body is in it once."""
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def block_sum(x, n):
+    """x (blocks, 128, columns) and n (1, 1) int32, from 0 to the number of blocks."""
+    columns = x.shape[2]
+    total = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(dst=total, value=0.0)
+    count = nisa.register_alloc(n)  # read when the program runs
+    for i in nl.dynamic_range(count):
+        block = nl.ndarray((128, columns), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=block, src=x[i])  # i is a register; a block beyond the last one is a trap
+        nisa.tensor_tensor(dst=total, data1=total, data2=block, op=nl.add)
+    out = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+def reference(x, n):
+    total = np.zeros(x.shape[1:], np.float32)
+    for i in range(int(n[0, 0])):
+        total = total + x[i]
+    return total
+
+
+def inputs(rng, blocks=8, columns=512, n=5):
+    return rng.standard_normal((blocks, 128, columns), np.float32), np.array([[n]], np.int32)
+
+
+if __name__ == "__main__":
+    x, _ = inputs(np.random.default_rng(0))
+    for n in range(9):
+        count = np.array([[n]], np.int32)
+        print(f"n = {n}: largest error:", np.abs(block_sum(x, count) - reference(x, count)).max())
