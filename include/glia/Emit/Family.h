@@ -1,0 +1,56 @@
+// A family of graph operations that are lowered alike (pointwise and reductions, contractions, movement ...). It says which
+// operations form a group, and writes a group as a kernel. It looks at its group only.
+#pragma once
+#include "glia/Emit/KernelBuilder.h"
+
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace glia::emit {
+
+class Family;
+
+// Operations that become one kernel, and the tensors that it reads and writes. Tensors between groups live in HBM, row-major.
+struct Group {
+  const Family *family = nullptr;
+  std::vector<mlir::Operation *> ops; // in program order
+  std::vector<mlir::Value> inputs;    // in the order of first use
+  std::vector<mlir::Value> outputs;   // used outside, in program order
+  bool contains(mlir::Operation *op) const;
+};
+
+class Family {
+public:
+  virtual ~Family() = default;
+  virtual std::string_view name() const = 0;
+  // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "3-D convolution", for the list of everything
+  // that cannot be lowered. nullopt: the operation is not of this family.
+  virtual std::optional<std::string> accepts(mlir::Operation *op) const = 0;
+  // The operation may join the group: it is of this family, and group and operation together are still one kernel. The caller
+  // makes sure that this closes no cycle of groups.
+  virtual bool joins(const Group &, mlir::Operation *) const { return false; }
+  // Writes the kernel. inputs[i] and outputs[i] are the HBM tensors of the group's inputs and outputs, in their shapes.
+  virtual void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const = 0;
+};
+
+// Every family, in the order in which they are asked. Each is made in a file of its own (lib/Emit/*Family.cpp).
+std::span<const Family *const> families();
+
+// The element type of the machine that holds a graph's values; nullopt if there is none (i64 and f64 are narrowed or refused before).
+// i1 is u8 with 0 and 1.
+std::optional<DType> machineType(mlir::Type element);
+std::vector<int64_t> shapeOf(mlir::Value v);
+int64_t elementsOf(mlir::Value v);
+llvm::StringRef opName(mlir::Operation *op); // without the dialect: "dot_general"
+
+// Groups in an order in which each comes after those it reads. Throws Error with everything that no family accepts.
+std::vector<Group> groupOperations(mlir::Block &body);
+
+// Equal for groups that give the same kernel: operations, attributes, types and how they are connected, without places and names.
+std::string structureOf(const Group &g);
+
+} // namespace glia::emit

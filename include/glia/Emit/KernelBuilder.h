@@ -1,0 +1,117 @@
+// Writes kernels from C++, the way an NKI author writes them from Python: tiles on chip, views of them, instructions in order.
+//
+//   KernelBuilder k("add", "trn2");
+//   Tile x = k.input("x", DType::F32, {128, 512}), y = k.output("y", DType::F32, {128, 512});
+//   Tile t = k.sbuf(DType::F32, 128, {512});
+//   k.copy(t, x);                                   // a DMA
+//   k.scalar(t, t, "multiply", 2.0f);
+//   k.copy(y, t);
+//   nisa::Kernel kernel = k.finish();
+#pragma once
+#include "glia/Dialect/Trace.h"
+#include "glia/Target/Target.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glia::emit {
+
+// A tensor, or a part of one. On chip the partitions stand apart; `dims` are the free dimensions (in HBM: all), slowest first.
+// Views are cheap values; nothing is emitted when they are made.
+class Tile {
+public:
+  int handle = -1;
+  Space space = Space::Hbm;
+  DType dtype = DType::F32;
+  int32_t partition = 0, partitions = 0; // in HBM 0
+  int64_t offset = 0;                    // elements
+  struct Dim {
+    int64_t stride = 1, count = 1; // elements
+  };
+  std::vector<Dim> dims;
+
+  bool onChip() const { return space != Space::Hbm; }
+  int64_t elements() const;                     // per partition; in HBM all
+  std::vector<int64_t> shape() const;           // of dims
+  Tile rows(int64_t from, int64_t count) const; // on chip: partitions; in HBM: the first dimension
+  Tile part(int dim, int64_t from, int64_t count, int64_t step = 1) const; // of one of `dims`
+  Tile columns(int64_t from, int64_t count) const { return part(static_cast<int>(dims.size()) - 1, from, count); }
+  Tile index(int dim, int64_t i) const; // drops the dimension
+  Tile permuted(std::initializer_list<int> order) const;
+  Tile permuted(const std::vector<int> &order) const;
+  Tile broadcast(int dim,
+                 int64_t count) const; // a dimension of size 1 (or a new one, dim == dims.size()) read `count` times
+  Tile inserted(int dim, int64_t count = 1) const;        // a new dimension before `dim`, stride 0
+  Tile reshaped(const std::vector<int64_t> &shape) const; // throws std::logic_error if the strides do not allow it
+  Tile as(DType t) const;                                 // other type of the same size
+};
+
+// A number or one fp32 element per partition.
+struct ScalarOperand {
+  ScalarOperand(float v) : number(v) {}
+  ScalarOperand(double v) : number(static_cast<float>(v)) {}
+  ScalarOperand(int v) : number(static_cast<float>(v)) {}
+  ScalarOperand(Tile t) : tile(std::move(t)), isTile(true) {}
+  float number = 0;
+  Tile tile;
+  bool isTile = false;
+};
+
+class KernelBuilder {
+public:
+  KernelBuilder(std::string_view name, const std::string &target, int cores = 1);
+
+  const Target &target() const { return *machine; }
+  void location(mlir::Location loc); // of following instructions
+  void location(std::string_view file, int line, std::string_view operation);
+
+  Tile input(std::string_view name, DType t, std::vector<int64_t> shape);
+  Tile output(std::string_view name, DType t, std::vector<int64_t> shape);
+  Tile constant(std::string_view name, DType t, std::vector<int64_t> shape, std::span<const std::byte> data);
+  Tile scratch(DType t, std::vector<int64_t> shape); // in HBM
+  Tile sbuf(DType t, int64_t partitions, std::vector<int64_t> free);
+  Tile psum(int64_t partitions, std::vector<int64_t> free, DType t = DType::F32);
+
+  // Transfers. Element k of dst is element k of src, in row-major order with partitions outermost; types may differ.
+  void copy(const Tile &dst, const Tile &src);
+  void gather(const Tile &dst, const Tile &src, const Tile &index, int64_t stride,
+              bool skip = false); // row i from src + index[i] * stride
+  void scatter(const Tile &dst, const Tile &index, const Tile &src, int64_t stride, bool skip = false);
+  void transposeByDma(const Tile &dst, const Tile &src);
+
+  // Compute. `op` is a name of `alu_op`, `fn` one of `activation` (glia isa tensor_tensor, activation).
+  void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op);
+  void scalar(const Tile &dst, const Tile &data, std::string_view op0, ScalarOperand operand0, bool reverse0 = false,
+              std::string_view op1 = "bypass", ScalarOperand operand1 = 0.0f, bool reverse1 = false);
+  void activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale = 1.0f,
+                  ScalarOperand bias = 0.0f);
+  void move(const Tile &dst, const Tile &src); // tensor_copy, on chip
+  void fill(const Tile &dst, float value);
+  void reduce(const Tile &dst, const Tile &data, std::string_view op, bool negate = false); // adjacent groups of elements
+  void reciprocal(const Tile &dst, const Tile &data);
+  void select(const Tile &dst, const Tile &predicate, const Tile &src, bool reverse = false); // tensor_copy_predicated
+  void iota(const Tile &dst, std::vector<int32_t> stepsAndCounts, int32_t offset, int32_t perPartition);
+  void matmul(const Tile &dst, const Tile &stationary, const Tile &moving,
+              bool accumulate);                      // dst[m, n] (+)= sum_k stationary[k, m] moving[k, n]
+  void transpose(const Tile &dst, const Tile &data); // on the Tensor or Vector engine
+  // Anything else: slots in the definition's order.
+  void emit(std::string_view instruction, std::vector<nisa::SlotValue> slots, int engine = -1);
+  nisa::SlotValue operand(const Tile &t) const;
+
+  int loop(int64_t count); // a run-time loop; returns the register that counts
+  void endLoop();
+  nisa::Trace &trace() { return t; }
+  nisa::Kernel finish() { return t.finish(); }
+
+private:
+  std::shared_ptr<const Target> machine;
+  nisa::Trace t;
+  int loc = 0, names = 0;
+  llvm::DenseMap<mlir::Attribute, int> locations;
+  nisa::SlotValue scalarSlot(const ScalarOperand &s) const;
+  nisa::SlotValue choice(std::string_view instruction, std::string_view slot, std::string_view name) const;
+};
+
+} // namespace glia::emit

@@ -1,0 +1,5 @@
+// Makes each family; one function per file.
+#pragma once
+#include "glia/Emit/Family.h"
+
+namespace glia::emit {} // namespace glia::emit
