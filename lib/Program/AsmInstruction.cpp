@@ -1,4 +1,5 @@
 #include "AsmInstruction.h"
+#include "glia/ISA/Control.h"
 #include "glia/Support/RefusedTypes.h"
 #include "glia/Support/Text.h"
 
@@ -372,11 +373,12 @@ void AsmInstruction::parse(AsmCursor &c, int core, Engine e) {
            "An instruction is written: engine name operand=value ... when S >= n then S += n.");
 
   StreamState &stream = streams[{core, e}];
-  const bool loop = def->name == "loop", endLoop = def->name == "end_loop";
+  const bool loop = beginsLoop(*def), endLoop = endsLoop(*def);
   const int label = loop ? def->slot("end") : endLoop ? def->slot("begin") : -1;
   const bool labelGiven = label >= 0 && given[label];
   if (endLoop && stream.loops.empty() && !labelGiven)
-    c.fail("ASM-SYNTAX", "this end_loop has no loop on its engine", "Each engine has its own loop and end_loop.", at);
+    c.fail("ASM-SYNTAX", "this end_loop has no loop or while on its engine", "Each engine has its own loop and end_loop.",
+           at);
   if (label >= 0 && !labelGiven) {
     Value later; // of a loop: patched when its end is known
     later.kind = Value::Int;

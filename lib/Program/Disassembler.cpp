@@ -1,6 +1,7 @@
 // Programs as text that assembles to the same program. What the assembler fills in by itself (defaults, the two ends of a
 // loop, the whole of a tensor) is left out.
 #include "AsmConstant.h"
+#include "glia/ISA/Control.h"
 #include "AsmCursor.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Decode.h"
@@ -239,10 +240,10 @@ void Printer::findLoopEnds(int core, Engine e) {
   filled.assign(s.instrs.size(), -1);
   std::vector<uint32_t> open;
   for (uint32_t i = 0; i < s.instrs.size(); ++i) {
-    const std::string_view mnemonic = p.opcodes[s.instrs[i].opcode]->name;
-    if (mnemonic == "loop") {
+    const InstrDef &def = *p.opcodes[s.instrs[i].opcode];
+    if (beginsLoop(def)) {
       open.push_back(i);
-    } else if (mnemonic == "end_loop" && !open.empty()) {
+    } else if (endsLoop(def) && !open.empty()) {
       filled[i] = open.back();
       filled[open.back()] = i;
       open.pop_back();

@@ -1,4 +1,5 @@
 #include "Machine.h"
+#include "glia/ISA/Control.h"
 
 namespace glia::sim {
 
@@ -78,29 +79,33 @@ void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, i
 void Machine::control(StreamState &s, const Prepared &x) {
   const std::string_view name = x.d.def->name;
   auto value = [&](std::string_view slot) { return x.operands[x.d.def->slot(slot)].integer; };
-  if (name == "loop") {
+  if (beginsLoop(*x.d.def)) {
     const uint32_t begin = s.pc, end = static_cast<uint32_t>(value("end"));
     const Stream &stream = program.stream(s.core, s.engine);
-    if (end <= begin || end >= s.size || program.opcodes[stream.instrs[end].opcode]->name != "end_loop")
+    if (end <= begin || end >= s.size || !endsLoop(*program.opcodes[stream.instrs[end].opcode]))
       faultAt(program, x.id, "CONTROL-FORM", "the loop has no end_loop behind it");
-    const int64_t n = value("count");
-    const int reg = value("iv");
+    const bool open = isWhile(*x.d.def); // as many iterations as its register says
+    const int reg = value(open ? "cond" : "iv");
+    const int64_t n = open ? (s.state.regs[reg] ? StreamState::Loop::kOpen : 0) : value("count");
     s.pc = n > 0 ? begin + 1 : end + 1;
     if (n <= 0)
       return;
     while (!s.loops.empty() && begin >= s.loops.back().end) // left by a branch
       s.loops.pop_back();
-    s.state.regs[reg] = 0;
+    if (!open)
+      s.state.regs[reg] = 0;
     s.loops.push_back({begin, end, reg, 0, n});
-  } else if (name == "end_loop") {
+  } else if (endsLoop(*x.d.def)) {
     const uint32_t begin = static_cast<uint32_t>(value("begin"));
     while (!s.loops.empty() && s.loops.back().end < s.pc)
       s.loops.pop_back();
     if (s.loops.empty() || s.loops.back().begin != begin || s.loops.back().end != s.pc)
       faultAt(program, x.id, "CONTROL-FORM", "this end_loop does not belong to the loop that is running");
     StreamState::Loop &loop = s.loops.back();
-    if (++loop.i < loop.n) {
-      s.state.regs[loop.reg] = static_cast<int32_t>(loop.i);
+    const bool open = loop.n == StreamState::Loop::kOpen;
+    if (open ? s.state.regs[loop.reg] != 0 : ++loop.i < loop.n) {
+      if (!open)
+        s.state.regs[loop.reg] = static_cast<int32_t>(loop.i);
       s.pc = loop.begin + 1;
     } else {
       s.loops.pop_back();

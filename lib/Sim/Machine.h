@@ -14,8 +14,9 @@ struct StreamState {
   EngineState state;
   struct Loop {
     uint32_t begin, end;
-    int reg;
-    int64_t i, n;
+    static constexpr int64_t kOpen = INT64_MAX;
+    int reg;      // that counts; of a while: that is tested
+    int64_t i, n; // of a while: 0, kOpen
   };
   std::vector<Loop> loops;
   // Instructions in loops are resolved once; others each time, into `scratch`.
@@ -52,7 +53,7 @@ protected:
   Prepared &fetch(StreamState &s);
   // Runs the semantics on `operands`, which come back unchanged.
   void execute(const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts);
-  // Control flow: moves pc. `x` is loop, end_loop or branch.
+  // Control flow: moves pc. `x` is loop, while, end_loop or branch.
   void control(StreamState &s, const Prepared &x);
   // An exchange is executed on each core with the other core's source.
   static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }

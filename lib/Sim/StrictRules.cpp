@@ -1,5 +1,6 @@
 // Faults that depend on the machine's state: registers in addresses, activation tables, engines that share a memory, outputs.
 #include "Strict.h"
+#include "glia/ISA/Control.h"
 
 namespace glia::sim {
 
@@ -21,14 +22,22 @@ void Strict::beforeRegisters(const StreamState &s, const Prepared &x) {
   if (def.unit != Unit::Control)
     return;
   const int cond = def.slot("cond");
-  const bool always = cond >= 0 && def.slots[cond].names->names[x.d.values[cond].integer] == "always";
+  const bool branch = cond >= 0 && def.slots[cond].names;
+  const bool always = branch && def.slots[cond].names->names[x.d.values[cond].integer] == "always";
+  if (endsLoop(def)) // tests the register of its while
+    for (const StreamState::Loop &loop : s.loops)
+      if (loop.end == s.pc && loop.n == StreamState::Loop::kOpen)
+        need(loop.reg, "UNDEFINED-CONTROL", "the condition of a loop");
   for (size_t i = 0; i < def.slots.size(); ++i) {
     if (x.d.values[i].kind != Value::Register)
       continue;
     if (def.slots[i].kind == SlotKind::RegOut)
       engines[streamIndex(s)].regs |= uint64_t{1} << x.d.values[i].integer; // the loop counts in it
     else if (!always)
-      need(x.d.values[i].integer, "UNDEFINED-CONTROL", cond >= 0 ? "the condition of a branch" : "the count of a loop");
+      need(x.d.values[i].integer, "UNDEFINED-CONTROL",
+           branch      ? "the condition of a branch"
+           : cond >= 0 ? "the condition of a loop"
+                       : "the count of a loop");
   }
 }
 

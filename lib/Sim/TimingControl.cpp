@@ -1,6 +1,7 @@
 // Registers, loops and branches of the timing simulator. Values that come from data are known only if inputs are given; a register
-// whose value is not known may be part of an address, not of a trip count or a branch.
+// whose value is not known may be part of an address, not of a trip count, a condition or a branch.
 #include "TimingMachine.h"
+#include "glia/ISA/Control.h"
 
 #include "glia/Support/Diagnostic.h"
 
@@ -141,16 +142,27 @@ uint32_t Machine::control(EngineRun &e, const Op &op) {
     e.loops.push_back({e.pc, count, 0});
     break;
   }
+  case Kind::While: {
+    enum { COND, GROUP, END };
+    if (!valueOf(e, r, COND, "the condition"))
+      return static_cast<uint32_t>(r.values[END].integer) + 1;
+    e.loops.push_back({e.pc, 0, 0});
+    break;
+  }
   case Kind::EndLoop: {
     if (e.loops.empty() || e.loops.back().begin != static_cast<uint32_t>(r.values[0].integer))
       throw Error("TIME-LOOP", format("core %d %s instruction %u ends a loop that has not been entered", e.core,
                                       std::string(name(e.engine)).c_str(), r.index));
     EngineRun::LoopFrame &f = e.loops.back();
-    if (++f.i >= f.count) {
+    const RegisterOp &begin = low.registerOps[e.code[f.begin].extra];
+    const bool open = isWhile(*begin.def);
+    if (open ? !valueOf(e, begin, 0, "the condition") : ++f.i >= f.count) {
       e.loops.pop_back();
       break;
     }
-    const int iv = low.registerOps[e.code[f.begin].extra].values[0].integer & 63;
+    if (open)
+      return f.begin + 1;
+    const int iv = begin.values[0].integer & 63;
     e.state.regs[iv] = f.i;
     e.knownRegisters |= bitOf(iv);
     return f.begin + 1;

@@ -1,5 +1,6 @@
 // Lowering: costs by opcode and shape (each evaluated once), rectangles for the dependency check, shares by origin.
 #include "TimingModel.h"
+#include "glia/ISA/Control.h"
 
 #include "glia/Program/Encoding.h"
 #include "glia/Support/Diagnostic.h"
@@ -384,7 +385,8 @@ private:
     case Unit::Dma: return Kind::Dma;
     case Unit::Exchange: return Kind::Exchange;
     case Unit::Barrier: return Kind::Barrier;
-    case Unit::Control: return def.name == "loop" ? Kind::Loop : def.name == "end_loop" ? Kind::EndLoop : Kind::Branch;
+    case Unit::Control:
+      return isWhile(def) ? Kind::While : beginsLoop(def) ? Kind::Loop : endsLoop(def) ? Kind::EndLoop : Kind::Branch;
     case Unit::Register: {
       bool tensor = false, result = false;
       for (const Slot &s : def.slots)

@@ -68,7 +68,7 @@ struct EngineRun {
   uint64_t knownRegisters = 0;
   struct LoopFrame {
     uint32_t begin;
-    int32_t count, i;
+    int32_t count, i; // a while does not count
   };
   std::vector<LoopFrame> loops;
   // Totals.

@@ -71,7 +71,7 @@ struct Footprint {
   uint16_t ports = 0; // memory ports shared with another engine, see Lowering::portsOf
 };
 
-enum class Kind : uint8_t { Compute, Register, Load, Loop, EndLoop, Branch, Dma, Exchange, Barrier };
+enum class Kind : uint8_t { Compute, Register, Load, Loop, While, EndLoop, Branch, Dma, Exchange, Barrier };
 
 struct Op { // one instruction, ready to replay
   uint32_t cost = 0;

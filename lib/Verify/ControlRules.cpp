@@ -1,5 +1,6 @@
 // Loops of a stream: each loop has its end_loop, they nest, and their labels name each other. Everything after relies on it.
 #include "StaticParts.h"
+#include "glia/ISA/Control.h"
 
 namespace glia {
 
@@ -9,8 +10,7 @@ void checkLoops(const Program &p, int core, Engine engine, Reporter &r) {
   Decoded d;
   for (uint32_t i = 0; i < s.instrs.size(); ++i) {
     const InstrDef &def = *p.opcodes[s.instrs[i].opcode];
-    const bool begins = def.unit == Unit::Control && def.name == "loop",
-               ends = def.unit == Unit::Control && def.name == "end_loop";
+    const bool begins = beginsLoop(def), ends = endsLoop(def);
     if (!begins && !ends)
       continue;
     decode(p, core, engine, i, d);

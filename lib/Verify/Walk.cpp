@@ -1,4 +1,5 @@
 #include "Walk.h"
+#include "glia/ISA/Control.h"
 
 #include <algorithm>
 
@@ -47,7 +48,7 @@ void Walk::scan() {
           const int pipe = scratch.values[def.slot("pipe")].integer;
           pipeComp.emplace(pipe, 0);
         }
-        if (def.name == "loop") {
+        if (beginsLoop(def)) {
           decode(program, c, static_cast<Engine>(e), i, scratch);
           const std::string &group = program.strings[scratch.values[def.slot("group")].integer];
           if (!group.empty())
@@ -100,13 +101,14 @@ void Walk::chooseWalkedLoops() {
         for (uint32_t i = 0; i < s.instrs.size(); ++i) {
           const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
           sum += factor.back();
-          if (def.name == "loop") {
+          if (beginsLoop(def)) {
             decode(program, static_cast<int>(c), static_cast<Engine>(e), i, scratch);
-            const Value &v = scratch.values[def.slot("count")];
-            const int64_t n = v.kind == Value::Int ? std::max<int64_t>(v.integer, 0) : 8;
+            const int count = def.slot("count");
+            const bool fixed = count >= 0 && scratch.values[count].kind == Value::Int;
+            const int64_t n = fixed ? std::max<int64_t>(scratch.values[count].integer, 0) : 8;
             counts.insert(n);
             factor.push_back(factor.back() * static_cast<double>(n <= limit ? n : 8));
-          } else if (def.name == "end_loop" && factor.size() > 1) {
+          } else if (endsLoop(def) && factor.size() > 1) {
             factor.pop_back();
           }
         }
@@ -444,15 +446,16 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
                                                                : std::nullopt;
     if (known && known->lo >= INT32_MIN && known->hi <= INT32_MAX && isInteger(t))
       v.lo = known->lo, v.hi = known->hi;
-    if (p.fixed && p.space == Space::Hbm && program.tensors[p.object.index].kind <= TensorKind::Constant &&
-        program.tensors[p.object.index].kind != TensorKind::Output)
-      v.source = (uint64_t{p.object.index} + 1) << 44 | static_cast<uint64_t>(t) << 40 | static_cast<uint64_t>(p.start.lo);
+    touchFromRegister(e, p, issuer, false);
+    v.source = sourceOf(e, p);
     e.regs[d.values[d.def->slot("dst")].integer] = v;
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
     if (!generic(e))
-      for (const Place &p : places)
+      for (const Place &p : places) {
         write(e.loops, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
+        touchFromRegister(e, p, issuer, true);
+      }
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
@@ -474,7 +477,7 @@ bool Walk::stepControl(EngineWalk &e, const Decoded &d) {
   }
   if (!e.arrived && !d.updates.empty())
     fireUpdates(e.loops, d, snapshot(e));
-  return d.def->name == "loop" ? enterLoop(e, d) : endLoop(e);
+  return beginsLoop(*d.def) ? enterLoop(e, d) : endLoop(e);
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------

@@ -48,9 +48,11 @@ struct LoopAccess {
   int slot = 0;
   bool write = false;
   Motion byteMotion, partitionMotion;
-  int64_t lo = 0, hi = 0; // hull in the last walked iteration
-  uint32_t earlySeq = 0;  // number of this access in iteration 1
-  Snapshot lateKnowledge; // what its issuer knew when it first did this in the last walked iteration
+  int64_t lo = 0, hi = 0;                // hull in the last walked iteration
+  uint32_t earlySeq = 0;                 // number of this access in iteration 1
+  uint32_t previousSeq = 0, lateSeq = 0; // the last of its numbers in the last walked iteration but one, and in the last
+  int lateTimes = 0;                     // how often it was done in the last walked iteration
+  Snapshot lateKnowledge;                // what its issuer knew when it first did this in the last walked iteration
 };
 
 struct LoggedWrite { // undone when a loop that may not run is left
@@ -64,7 +66,9 @@ struct LoggedWrite { // undone when a loop that may not run is left
 struct LoopRun {
   std::string group;
   int members = 1, entered = 0, exited = 0;
-  RegisterValue count;
+  bool open = false;                     // a while
+  RegisterValue count, compared;         // how many iterations; the value the engines are compared by
+  std::vector<RegisterValue> conditions; // of a while: before the first iteration, and after each; from who came first
   bool summarised = false;
   int depth = 0;                                 // among summarised loops, outermost 0
   int64_t walked = 0;                            // iterations that are walked one by one
@@ -83,7 +87,7 @@ struct LoopRun {
 
 struct LoopFrame {
   uint32_t begin = 0, end = 0; // instruction indices of loop and end_loop
-  int iv = 0;
+  int iv = -1, cond = -1;      // registers: a loop counts in one, a while tests one
   int64_t iteration = 0;
   bool generic = false; // the iteration that stands for all that are not walked
   std::shared_ptr<LoopRun> run;
@@ -152,6 +156,7 @@ private:
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
   std::map<std::tuple<uint32_t, int>, size_t> verdicts; // (who, slot) -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
+  std::map<std::vector<int64_t>, uint64_t> sources; // of register loads: element and version
   std::vector<ByteRun> runBuffer;
   Decoded scratch;
 
@@ -208,10 +213,13 @@ private:
   std::optional<Content> inputContent(const Place &p) const;
   uint32_t keepContent(const std::optional<Content> &c);
   void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
+  void touchFromRegister(EngineWalk &e, const Place &p, const Issuer &who, bool write);
+  uint64_t sourceOf(const EngineWalk &e, const Place &p);
 
   // WalkLoops.cpp
   bool enterLoop(EngineWalk &e, const Decoded &d);
   bool endLoop(EngineWalk &e);
+  void testCondition(const EngineWalk &e, LoopFrame &f, uint32_t who, size_t number);
   void nextIteration(EngineWalk &e);
   bool mayOverlap(ObjectRef a, ObjectRef b) const;
   void leaveLoop(EngineWalk &e);

@@ -184,7 +184,7 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
 
 void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write) {
   for (LoopFrame &f : e.loops) {
-    if (!f.run->summarised || (f.iteration != 1 && f.iteration != f.run->walked - 1))
+    if (!f.run->summarised || (f.iteration != 1 && f.iteration < f.run->walked - 2))
       continue;
     LoopAccess &a = f.run->accesses[{by.who, p.slot, by.comp}];
     a.map = mapOf(p, 0);
@@ -201,13 +201,59 @@ void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write
       a.byteMotion = bytes, a.partitionMotion = partitions;
     if (f.iteration == 1)
       a.earlySeq = by.seq;
+    if (f.iteration == f.run->walked - 2)
+      a.previousSeq = by.seq;
     if (f.iteration == f.run->walked - 1 && !p.runs.empty()) {
+      a.lateSeq = by.seq;
+      ++a.lateTimes;
       a.lo = a.lateKnowledge.base ? std::min(a.lo, p.runs.front().lo) : p.runs.front().lo;
       a.hi = a.lateKnowledge.base ? std::max(a.hi, p.runs.back().hi) : p.runs.back().hi;
       if (!a.lateKnowledge.base)
         a.lateKnowledge = snapshot(e);
     }
   }
+}
+
+static bool neverWritten(const Program &p, const Place &place) {
+  return place.space == Space::Hbm && (p.tensors[place.object.index].kind == TensorKind::Input ||
+                                       p.tensors[place.object.index].kind == TensorKind::Constant);
+}
+
+// What reg_load and reg_store touch counts in loops as what other instructions touch.
+void Walk::touchFromRegister(EngineWalk &e, const Place &p, const Issuer &by, bool write) {
+  if (generic(e) || neverWritten(program, p))
+    return;
+  lastAccess[by.comp] = by.seq;
+  logAccess(e, p, by, write);
+}
+
+// The element and its version: loads with the same source give the same value. Every write of the bytes is ordered with every read of
+// them, or it is a race; so the last write that the walk has seen is the one that the load sees. Not known in a generic iteration,
+// nor where the address moves in a way that the walked iterations do not tell (0).
+uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
+  if (!p.fixed || generic(e))
+    return 0;
+  const bool hbm = p.space == Space::Hbm, constant = neverWritten(program, p);
+  const bool common = hbm && (constant || program.tensors[p.object.index].shared);
+  std::vector<int64_t> key = {static_cast<int64_t>(p.space),
+                              hbm ? static_cast<int64_t>(p.object.index) : -1,
+                              common ? 0 : p.core,
+                              static_cast<int64_t>(p.pattern->dtype),
+                              p.start.lo,
+                              hbm ? 0 : p.partition.lo};
+  for (const RegisterValue *v : {&p.start, &p.partition})
+    for (const Motion &m : v->motion) {
+      if (m.kind == Motion::Unknown)
+        return 0;
+      key.insert(key.end(), {m.kind, m.step, m.period});
+    }
+  if (!constant)
+    forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+      map.visit(lo, hi, mask, [&](Cell &c) {
+        key.insert(key.end(), {c.written, c.written ? c.write.comp : 0, c.written ? c.write.seq : 0});
+      });
+    });
+  return sources.emplace(std::move(key), sources.size() + 1).first->second;
 }
 
 // Accumulators of an engine carry what went into them. Returns whether the lanes of this instruction are defined afterwards.

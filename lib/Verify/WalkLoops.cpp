@@ -1,7 +1,8 @@
-// Loops and branches of the walk (docs/ordering.md, L1 to L6). Loops whose count is known and small are walked one
+// Loops and branches of the walk (docs/ordering.md, L1 to L8). Loops whose count is known and small are walked one
 // iteration at a time. The others are summarised: a few iterations are walked, one generic iteration checks addresses
 // for all the rest, and a check at the end makes sure that iterations further apart than those walked cannot conflict.
 #include "Walk.h"
+#include "glia/ISA/Control.h"
 
 #include <algorithm>
 
@@ -33,19 +34,77 @@ std::vector<int> Walk::registersWritten(int core, Engine e, uint32_t begin, uint
   return {regs.begin(), regs.end()};
 }
 
+// Of two engines, in this iteration and in those that are not walked. A value that an earlier iteration left in a register (its motion
+// is not known) may agree only in the iterations that are walked.
+static bool moveAlike(const RegisterValue &a, const RegisterValue &b) {
+  return a.motion == b.motion &&
+         std::none_of(a.motion.begin(), a.motion.end(), [](const Motion &m) { return m.kind == Motion::Unknown; });
+}
+
 static bool sameCount(const RegisterValue &a, const RegisterValue &b) {
-  return (a.isConstant() && b.isConstant() && a.lo == b.lo) || (a.source && a.source == b.source);
+  return moveAlike(a, b) && ((a.isConstant() && b.isConstant() && a.lo == b.lo) || (a.source && a.source == b.source));
+}
+
+static bool isZero(const RegisterValue &v) { return !v.undefined && v.lo == 0 && v.hi == 0; }
+static bool isNotZero(const RegisterValue &v) {
+  return !v.undefined && (v.lo > 0 || v.hi < 0 || (v.modulus > 1 && v.residue != 0));
+}
+
+static bool sameCondition(const RegisterValue &a, const RegisterValue &b) {
+  return sameCount(a, b) || (moveAlike(a, b) && ((isZero(a) && isZero(b)) || (isNotZero(a) && isNotZero(b))));
+}
+
+// What a value that is known in this iteration of the summarised loops around may be in one that is not walked.
+static RegisterValue inEveryIteration(const EngineWalk &e, RegisterValue v) {
+  for (const LoopFrame &f : e.loops) {
+    const Motion &m = v.motion[std::min(f.run->depth, kMaxSummarised - 1)];
+    if (!f.run->summarised || f.generic || m.kind == Motion::Fixed)
+      continue;
+    int64_t by = 0;
+    if (m.kind != Motion::Affine || __builtin_mul_overflow(m.step, std::max<int64_t>(f.run->count.hi, 0), &by)) {
+      v.lo = INT32_MIN, v.hi = INT32_MAX;
+    } else {
+      v.lo = std::max<int64_t>(v.lo - std::abs(by), INT32_MIN);
+      v.hi = std::min<int64_t>(
+          v.hi + (m.step > 0 ? m.step * std::max<int64_t>(f.run->count.hi - 1 - f.iteration, 0) : -m.step * f.iteration),
+          INT32_MAX);
+    }
+    v.modulus = 1, v.residue = 0;
+  }
+  return v;
+}
+
+// Before the first iteration (number 0) and after each: engines of a group must decide alike.
+void Walk::testCondition(const EngineWalk &e, LoopFrame &f, uint32_t whose, size_t number) {
+  const RegisterValue &v = e.regs[f.cond];
+  if (v.undefined)
+    fail("UNDEFINED-CONTROL", whose, -1, "the condition of the loop is an undefined value");
+  if (f.run->group.empty() || f.generic)
+    return;
+  std::vector<RegisterValue> &seen = f.run->conditions;
+  if (seen.size() == number)
+    seen.push_back(v);
+  else if (number < seen.size() && !sameCondition(seen[number], v))
+    fail("LOOP-GROUP", whose, -1,
+         "its condition does not come from the same source as that of the other engines of group `" + f.run->group + "`", {},
+         {},
+         {"the other: " + reporter.describe(ref(f.run->firstWho)),
+          number ? "the values are those after an iteration" : "the values are those before the first iteration"});
 }
 
 bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
-  const Value &countValue = d.values[d.def->slot("count")];
-  const RegisterValue count =
+  const bool open = isWhile(*d.def);
+  const Value &countValue = d.values[d.def->slot(open ? "cond" : "count")];
+  const RegisterValue now =
       countValue.kind == Value::Register ? e.regs[countValue.integer] : RegisterValue::constant(countValue.integer);
+  RegisterValue count = inEveryIteration(e, now);
+  if (open) // any number of iterations; how it starts may be known
+    count = isZero(count) ? RegisterValue::constant(0) : RegisterValue::range(isNotZero(count) ? 1 : 0, INT32_MAX);
   const uint32_t end = static_cast<uint32_t>(d.values[d.def->slot("end")].integer);
   const std::string group = program.strings[d.values[d.def->slot("group")].integer];
   const bool skip = generic(e);
   ++e.seq;
-  if (count.undefined)
+  if (now.undefined && !open)
     fail("UNDEFINED-CONTROL", who(d), -1, "the trip count is an undefined value");
   if (e.maybeUntil)
     fail("CONTROL-FORM", who(d), -1, "a loop is inside what a branch may skip");
@@ -53,7 +112,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   LoopFrame f;
   f.begin = d.index;
   f.end = end;
-  f.iv = d.values[d.def->slot("iv")].integer;
+  (open ? f.cond : f.iv) = d.values[d.def->slot(open ? "cond" : "iv")].integer;
   f.knowledgeBefore = e.knows.share();
   f.accumulatorBefore = e.accumulator;
   f.residentBefore = e.residentSet;
@@ -68,8 +127,10 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
       run->group = group;
       run->members = groupMembers[group];
       run->count = count;
+      run->compared = now;
+      run->open = open;
       run->firstWho = who(d);
-    } else if (!sameCount(run->count, count)) {
+    } else if (run->open != open || (!open && !sameCount(run->compared, now))) {
       fail("LOOP-GROUP", who(d), -1,
            "its trip count does not come from the same source as that of the other engines of group `" + group + "`", {}, {},
            {"the other: " + reporter.describe(ref(run->firstWho))});
@@ -85,6 +146,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
       fail("LOOP-GROUP", who(d), -1,
            "its body uses semaphores or barriers, its iterations are not all walked, and it names no group");
   }
+  if (open)
+    testCondition(e, f, who(d), 0);
   int depth = 0;
   for (const LoopFrame &outer : e.loops)
     depth += outer.run->summarised;
@@ -135,7 +198,8 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
     }
   if (f.run->summarised)
     iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
-  e.regs[f.iv] = iv;
+  if (f.iv >= 0)
+    e.regs[f.iv] = iv;
   e.pc = f.begin + 1;
 }
 
@@ -167,8 +231,11 @@ void Walk::nextIteration(EngineWalk &e) {
 bool Walk::endLoop(EngineWalk &e) {
   if (!e.arrived) {
     ++e.seq;
-    if (e.loops.back().run->summarised && !generic(e))
-      endIteration(e, e.loops.back());
+    LoopFrame &f = e.loops.back();
+    if (f.run->summarised && !generic(e))
+      endIteration(e, f);
+    if (f.cond >= 0)
+      testCondition(e, f, whoIs(e.core, e.engine, f.end), static_cast<size_t>(f.iteration) + 1);
     nextIteration(e);
     return true;
   }
@@ -323,6 +390,13 @@ void Walk::checkLoopOrder(LoopRun &run) {
         const bool bounded = a.earlySeq && b.earlySeq && a.lateKnowledge.base && b.lateKnowledge.base &&
                              a.lateKnowledge.knows(b.comp, b.earlySeq) && b.lateKnowledge.knows(a.comp, a.earlySeq);
         if (sameMotion && bounded)
+          continue;
+        // Each follows the other's accesses of the iteration before, and in one iteration their order is fixed.
+        const bool inOrder = a.previousSeq && b.previousSeq && a.lateSeq && b.lateSeq &&
+                             a.lateKnowledge.knows(b.comp, b.previousSeq) && b.lateKnowledge.knows(a.comp, a.previousSeq) &&
+                             (i == k ? a.lateTimes == 1
+                                     : a.lateKnowledge.knows(b.comp, b.lateSeq) || b.lateKnowledge.knows(a.comp, a.lateSeq));
+        if (inOrder)
           continue;
         const int64_t width = std::max(a.hi, b.hi) - std::min(a.lo, b.lo);
         const bool apart = sameMotion && a.byteMotion.kind == Motion::Affine && std::abs(a.byteMotion.step) >= width &&

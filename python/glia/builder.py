@@ -159,6 +159,14 @@ class Builder:
         end = self.emit(engine, "end_loop", core=core, begin=begin)
         self._b.patch_label(core, engine, begin, end)
 
+    @contextmanager
+    def while_loop(self, engine: str, cond: int, *, group: str = "", core: int = 0):
+        """Repeats what `engine` is given in the `with` block while register `cond` is not 0."""
+        begin = self.emit(engine, "while", core=core, cond=reg(cond), group=group, end=0)
+        yield
+        end = self.emit(engine, "end_loop", core=core, begin=begin)
+        self._b.patch_label(core, engine, begin, end)
+
     def origin(self, kernel: str, operation: str = "", file: str = "", line: int = 0) -> None:
         """Where the following instructions come from."""
         self._b.origin(kernel, operation, file, line)

@@ -50,18 +50,21 @@ static std::string page(const InstrDef &d) {
 void addIsa(CLI::App &app, Tool &tool) {
   struct Options {
     std::string name;
-    bool json = false;
+    bool json = false, markdown = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("isa", "Lists the instructions, or shows one with its operands and rules");
   CLI::Option *one = c->add_option("name", o->name, "An instruction");
-  c->add_flag("--json", o->json, "The whole instruction set as JSON")->excludes(one);
+  CLI::Option *json = c->add_flag("--json", o->json, "The whole instruction set as JSON")->excludes(one);
+  c->add_flag("--markdown", o->markdown, "The page docs/isa.md")->excludes(one)->excludes(json);
   c->footer("Example: glia isa nc_matmul\n         glia isa --json");
   c->callback([o, &tool] {
     tool.command = [o] {
       std::string out;
       if (o->json) {
         out = isaJson() + "\n";
+      } else if (o->markdown) {
+        out = isaMarkdown();
       } else if (o->name.empty()) {
         for (const InstrDef *d : allInstructions())
           out += format("%-24s %s\n", str(d->name).c_str(), str(d->summary).c_str());

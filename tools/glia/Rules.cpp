@@ -5,16 +5,20 @@
 namespace glia::tool {
 
 void addRules(CLI::App &app, Tool &tool) {
-  auto json = std::make_shared<bool>(false);
+  struct Options {
+    bool json = false, markdown = false;
+  };
+  auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("rules", "Lists the rules a program must obey");
-  c->add_flag("--json", *json, "The whole rule book as JSON");
+  CLI::Option *json = c->add_flag("--json", o->json, "The whole rule book as JSON");
+  c->add_flag("--markdown", o->markdown, "The page docs/rules.md")->excludes(json);
   c->footer("Example: glia rules --json");
-  c->callback([json, &tool] {
-    tool.command = [json] {
+  c->callback([o, &tool] {
+    tool.command = [o] {
       std::string out;
       for (const Rule &r : allRules())
         out += format("%-24s %s\n", r.id.c_str(), r.sentence.c_str());
-      write(*json ? rulesJson() + "\n" : out);
+      write(o->json ? rulesJson() + "\n" : o->markdown ? rulesMarkdown() : out);
       return 0;
     };
   });

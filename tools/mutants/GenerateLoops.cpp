@@ -220,7 +220,7 @@ void counted(Generator &g, int core) {
 } // namespace
 
 void Generator::loop(int core) {
-  switch (r.below(9)) {
+  switch (r.below(11)) {
   case 0:
   case 1: return alone(*this, core);
   case 2: return products(*this, core);
@@ -229,7 +229,8 @@ void Generator::loop(int core) {
   case 5: return counted(*this, core);
   case 6: return unrolledLoop(core);
   case 7: return advancing(*this, core);
-  default: return streamInLoop(core);
+  case 8: return streamInLoop(core);
+  default: return repeat(core);
   }
 }
 

@@ -100,6 +100,7 @@ public:
   void copyMoved(int core, Engine e, int reg, int64_t n, int64_t steps, int p);
   void branch(int core);
   void loop(int core);         // GenerateLoops.cpp
+  void repeat(int core);       // GenerateWhile.cpp
   void streamInLoop(int core); // GenerateStreams.cpp
   void unrolledLoop(int core);
   void exchange(); // GenerateCores.cpp

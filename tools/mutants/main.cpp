@@ -71,7 +71,7 @@ Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed) {
   RunOptions o;
   o.strict = true;
   o.seed = seed;
-  o.maxSteps = 2'000'000;
+  o.maxSteps = 200'000;
   const RunResult r = runChecked(p, inputs, o);
   Outcome out;
   if (r.fault)
@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
       return 1;
     }
     std::map<std::string, Row> rows;
-    int made = 0, verified = 0, broken = 0;
+    int made = 0, verified = 0, broken = 0, endless = 0;
     int generated = 0;
     while (made < wanted) {
       const Seed fresh = random.chance(50) ? generatedProgram(random) : Seed{};
@@ -133,6 +133,10 @@ int main(int argc, char **argv) {
             first = o;
           if (o.fault.empty() && o.result == first.result)
             continue;
+          if (o.fault == "SIM-STEPS" && first.fault == o.fault) { // that a `while` ends is not proved (L8)
+            ++endless;
+            break;
+          }
           ++broken;
           std::printf("VERIFIED BUT WRONG: %s, %s: %s under seed %d\n", start.name.c_str(), m->change.c_str(),
                       o.fault.empty() ? "other bytes" : o.fault.c_str(), s);
@@ -167,10 +171,12 @@ int main(int argc, char **argv) {
     }
     const double share = 100.0 * verified / made, rate = confirmableRefused ? 100.0 * confirmed / confirmableRefused : 100;
     std::printf(
-        "\nmutants %d from %zu programs and %d generated ones\nverified %d (%.0f %%, at least 20 %%)\nverified but wrong %d "
-        "(must be 0)\n"
+        "\nmutants %d from %zu programs and %d generated ones\nverified %d (%.0f %%, at least 20 %%), %d of them repeat for "
+        "ever\n"
+        "verified but wrong %d (must be 0)\n"
         "refused for races, definedness or bounds and shown wrong within %d seeds: %d of %d (%.0f %%, at least 80 %%)\n",
-        made, seeds.size(), generated, verified, share, broken, seedsForRefused, confirmed, confirmableRefused, rate);
+        made, seeds.size(), generated, verified, share, endless, broken, seedsForRefused, confirmed, confirmableRefused,
+        rate);
     return broken == 0 && share >= 20 && rate >= 80 ? 0 : 1;
   } catch (const Error &e) {
     std::fprintf(stderr, "%s\n", e.what());

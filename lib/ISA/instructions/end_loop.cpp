@@ -3,12 +3,12 @@
 namespace glia {
 
 // Interpreted by the simulators, see loop.cpp.
-INSTRUCTION(end_loop, "Ends the body of a loop: the next iteration starts, or the instructions after it.") {
-  def.source("dynamic loops deep dive for the existence of hardware loops; form chosen (docs/ordering.md, L1)")
+INSTRUCTION(end_loop, "Ends the body of a loop or a while: the next iteration starts, or the instructions after it.") {
+  def.source("dynamic loops deep dive for the existence of hardware loops; form chosen (docs/ordering.md, L1 and L8)")
       .everyEngine()
       .unit(Unit::Control)
       .flow(Flow::None)
-      .slot("begin", SlotKind::Label, "the matching loop");
+      .slot("begin", SlotKind::Label, "the matching loop or while");
   def.cost([](const CostQuery &q) { return q.sequencer(); });
 }
 
