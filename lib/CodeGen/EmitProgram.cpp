@@ -35,12 +35,8 @@ private:
     for (mlir::Operation &op : block) {
       if (nisa::Instr i{&op})
         emit(i);
-      else if (llvm::isa<nisa::LoopOp>(op))
-        emitLoop(llvm::cast<nisa::LoopOp>(op));
-      else if (llvm::isa<nisa::WhileOp>(op))
-        throw Error("KERNEL-WHILE", "a loop that repeats while a register is not 0 has no provable form in a program yet",
-                    "Use a loop with a count that is known when it starts (nl.dynamic_range, nl.fori_loop).",
-                    {nisa::originOf(op.getLoc()).file, nisa::originOf(op.getLoc()).line, 0});
+      else if (llvm::isa<nisa::LoopOp, nisa::WhileOp>(op))
+        emitLoop(&op);
     }
   }
 
@@ -65,35 +61,39 @@ private:
     w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates);
   }
 
-  void emitLoop(nisa::LoopOp loop) {
+  void emitLoop(mlir::Operation *loop) {
     auto engines = loop->getAttrOfType<mlir::DenseI32ArrayAttr>("engines");
     if (!engines)
       return; // nothing in it
     std::string group = loop->getAttrOfType<mlir::StringAttr>("group").str();
     // Loops in which the cores meet are one group; others are each core's own affair.
     bool meets = false;
-    loop.walk([&](mlir::Operation *op) {
+    loop->walk([&](mlir::Operation *op) {
       if (nisa::Instr i{op}; i && (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange))
         meets = true;
     });
     if (!meets)
       group = "core" + std::to_string(number) + "." + group;
-    w.origin(loop.getLoc());
+    w.origin(loop->getLoc());
     std::vector<uint32_t> begins;
     for (int32_t n : engines.asArrayRef()) {
       const Engine e = static_cast<Engine>(n);
       begins.push_back(w.builder().nextIndex(number, e));
-      Emit out = w.builder().emit(number, e, "loop");
-      out.reg("iv", registerOf(loop.iterator(), n));
-      if (loop.getCount())
-        out.set("count", static_cast<int32_t>(*loop.getCount()));
+      auto counted = llvm::dyn_cast<nisa::LoopOp>(loop);
+      Emit out = w.builder().emit(number, e, counted ? "loop" : "while");
+      if (counted)
+        out.reg("iv", registerOf(counted.iterator(), n));
+      if (!counted)
+        out.reg("cond", registerOf(llvm::cast<nisa::WhileOp>(loop).getCondition(), n));
+      else if (counted.getCount())
+        out.set("count", static_cast<int32_t>(*counted.getCount()));
       else
-        out.reg("count", registerOf(loop.getCountRegister(), n));
+        out.reg("count", registerOf(counted.getCountRegister(), n));
       out.set("group", group).set("end", int32_t{0});
       out.done();
     }
-    emit(loop.getBody().front());
-    w.origin(loop.getLoc());
+    emit(loop->getRegion(0).front());
+    w.origin(loop->getLoc());
     for (size_t k = 0; k < begins.size(); ++k) {
       const Engine e = static_cast<Engine>(engines[k]);
       const uint32_t end = w.builder().nextIndex(number, e);

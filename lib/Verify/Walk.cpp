@@ -464,8 +464,12 @@ void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
     const int op = d.def->slot("op");
     const std::string_view opName = d.def->slots[op].names->names[d.values[op].integer];
     const auto *it = std::find(std::begin(kNames), std::end(kNames), opName);
-    e.regs[d.values[d.def->slot("dst")].integer] =
-        apply(static_cast<RegOp>(it - std::begin(kNames)), operand("a"), operand("b"));
+    const RegisterValue a = operand("a"), b = operand("b");
+    RegisterValue v = apply(static_cast<RegOp>(it - std::begin(kNames)), a, b);
+    const auto from = static_cast<int64_t>(identity(a)), with = static_cast<int64_t>(identity(b));
+    if (from && with)
+      v.source = intern({Computed, d.values[op].integer, from, with});
+    e.regs[d.values[d.def->slot("dst")].integer] = v;
   }
 }
 

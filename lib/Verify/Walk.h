@@ -66,6 +66,7 @@ struct LoggedWrite { // undone when a loop that may not run is left
 struct LoopRun {
   std::string group;
   int members = 1, entered = 0, exited = 0;
+  int64_t number = 0;                    // of a group: which run it is
   bool open = false;                     // a while
   RegisterValue count, compared;         // how many iterations; the value the engines are compared by
   std::vector<RegisterValue> conditions; // of a while: before the first iteration, and after each; from who came first
@@ -142,7 +143,7 @@ private:
   std::map<std::string, int> groupMembers;
   std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> groupRuns;
   std::vector<std::shared_ptr<LoopRun>> uncertainRuns; // entered, not left by all, and may not run at all
-  int64_t largestWalkedCount = 0;
+  int64_t largestWalkedCount = 0, runs = 0;
   struct BarrierMeet {
     std::vector<std::pair<int, Snapshot>> arrived;
   }; // core, what it knew
@@ -156,7 +157,7 @@ private:
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
   std::map<std::tuple<uint32_t, int>, size_t> verdicts; // (who, slot) -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
-  std::map<std::vector<int64_t>, uint64_t> sources; // of register loads: element and version
+  std::map<std::vector<int64_t>, uint64_t> sources; // where values of registers come from; numbered from 1
   std::vector<ByteRun> runBuffer;
   Decoded scratch;
 
@@ -215,6 +216,9 @@ private:
   void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   void touchFromRegister(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   uint64_t sourceOf(const EngineWalk &e, const Place &p);
+  enum SourceKind : int64_t { Loaded, Constant, Iteration, Computed };
+  uint64_t intern(std::vector<int64_t> key);
+  uint64_t identity(const RegisterValue &v);
 
   // WalkLoops.cpp
   bool enterLoop(EngineWalk &e, const Decoded &d);

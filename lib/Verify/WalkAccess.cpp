@@ -229,31 +229,49 @@ void Walk::touchFromRegister(EngineWalk &e, const Place &p, const Issuer &by, bo
 
 // The element and its version: loads with the same source give the same value. Every write of the bytes is ordered with every read of
 // them, or it is a race; so the last write that the walk has seen is the one that the load sees. Not known in a generic iteration,
-// nor where the address moves in a way that the walked iterations do not tell (0).
+// nor where the address moves in a way that neither the walked iterations nor the registers in it tell (0).
 uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
   if (!p.fixed || generic(e))
     return 0;
   const bool hbm = p.space == Space::Hbm, constant = neverWritten(program, p);
   const bool common = hbm && (constant || program.tensors[p.object.index].shared);
-  std::vector<int64_t> key = {static_cast<int64_t>(p.space),
+  std::vector<int64_t> key = {Loaded,
+                              static_cast<int64_t>(p.space),
                               hbm ? static_cast<int64_t>(p.object.index) : -1,
                               common ? 0 : p.core,
                               static_cast<int64_t>(p.pattern->dtype),
                               p.start.lo,
                               hbm ? 0 : p.partition.lo};
+  bool unknown = false;
   for (const RegisterValue *v : {&p.start, &p.partition})
     for (const Motion &m : v->motion) {
-      if (m.kind == Motion::Unknown)
-        return 0;
+      unknown |= m.kind == Motion::Unknown;
       key.insert(key.end(), {m.kind, m.step, m.period});
     }
+  for (int i = 0; unknown && i < p.pattern->numDynamic; ++i) {
+    const DynamicTerm &t = p.pattern->dynamic[i];
+    const uint64_t from = identity(e.regs[t.reg]);
+    if (!from)
+      return 0;
+    key.insert(key.end(), {static_cast<int64_t>(from), t.scale, t.partition});
+  }
   if (!constant)
     forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
       map.visit(lo, hi, mask, [&](Cell &c) {
         key.insert(key.end(), {c.written, c.written ? c.write.comp : 0, c.written ? c.write.seq : 0});
       });
     });
-  return sources.emplace(std::move(key), sources.size() + 1).first->second;
+  return intern(std::move(key));
+}
+
+uint64_t Walk::intern(std::vector<int64_t> key) { return sources.emplace(std::move(key), sources.size() + 1).first->second; }
+
+// The source of a value, also of one that is the same number in every iteration. 0: not known.
+uint64_t Walk::identity(const RegisterValue &v) {
+  if (v.source)
+    return v.source;
+  const bool fixed = std::all_of(v.motion.begin(), v.motion.end(), [](const Motion &m) { return m.kind == Motion::Fixed; });
+  return v.isConstant() && !v.undefined && fixed ? intern({Constant, v.lo}) : 0;
 }
 
 // Accumulators of an engine carry what went into them. Returns whether the lanes of this instruction are defined afterwards.

@@ -34,7 +34,7 @@ std::vector<int> Walk::registersWritten(int core, Engine e, uint32_t begin, uint
   return {regs.begin(), regs.end()};
 }
 
-// Of two engines, in this iteration and in those that are not walked. A value that an earlier iteration left in a register (its motion
+// Of two engines, in this iteration and in those that are not walked. Numbers that an earlier iteration left in a register (the motion
 // is not known) may agree only in the iterations that are walked.
 static bool moveAlike(const RegisterValue &a, const RegisterValue &b) {
   return a.motion == b.motion &&
@@ -42,7 +42,7 @@ static bool moveAlike(const RegisterValue &a, const RegisterValue &b) {
 }
 
 static bool sameCount(const RegisterValue &a, const RegisterValue &b) {
-  return moveAlike(a, b) && ((a.isConstant() && b.isConstant() && a.lo == b.lo) || (a.source && a.source == b.source));
+  return (a.source && a.source == b.source) || (a.isConstant() && b.isConstant() && a.lo == b.lo && moveAlike(a, b));
 }
 
 static bool isZero(const RegisterValue &v) { return !v.undefined && v.lo == 0 && v.hi == 0; }
@@ -125,6 +125,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     if (!run) {
       run = std::make_shared<LoopRun>();
       run->group = group;
+      run->number = ++runs;
       run->members = groupMembers[group];
       run->count = count;
       run->compared = now;
@@ -193,9 +194,12 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
         r = RegisterValue::any();
         r.undefined = undefined;
       }
+      r.source = 0; // the same in the iterations that are walked, perhaps not in others
       for (Motion &m : r.motion)
         m.kind = Motion::Unknown;
     }
+  if (f.run->number && !f.generic)
+    iv.source = intern({Iteration, f.run->number, f.iteration});
   if (f.run->summarised)
     iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
   if (f.iv >= 0)

@@ -88,7 +88,6 @@ def powers(x, n):
     return out
 
 
-@pytest.mark.xfail(strict=True, raises=glia.Error, reason="KERNEL-WHILE: no provable form yet")
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_while(n):
     np.testing.assert_array_equal(powers(X, number(n)), X * np.float32(2**n))
