@@ -226,6 +226,22 @@ def replay_verify_container():
         report("container of the unrolled matmul", 0, "<= 120", False, "bytes")
 
 
+def linking():
+    from linking import Linked
+
+    linked = Linked()
+    pairs = [(statistics.median(linked.seconds(100) for _ in range(9)), linked.seconds(10_000)) for _ in range(3)]
+    ratio = statistics.median(many / few for few, many in pairs)
+    report(
+        f"link + verify 10,000 calls of one object against 100 ({linked.instructions / 1e6:.2f} M)",
+        ratio,
+        "<= 120",
+        ratio <= 120,
+        "x",
+        {"seconds_100_and_10000": pairs},
+    )
+
+
 def version():
     def once():
         start = time.perf_counter()
@@ -238,7 +254,7 @@ def version():
 
 def main():
     print(f"{'measure':66} {'measured':>16}   {'target':>12}   verdict")
-    machine = (matmul, elementwise, dma, strict, replay_verify_container, version)
+    machine = (matmul, elementwise, dma, strict, replay_verify_container, linking, version)
     for part in (*machine, *(partial(p, report) for p in nki_speed.PARTS)):
         try:
             part()

@@ -22,6 +22,7 @@ public:
   }
 
   Program run() {
+    reserve();
     for (uint32_t n = 0; n < c.calls.size(); ++n)
       write(n);
     return b.finish();
@@ -39,6 +40,28 @@ private:
   uint16_t nop = 0;
   std::vector<uint32_t> index, before; // of an object's instructions in the program; with what is put before them
   uint32_t ownOrigin = 0;              // of what the linker adds to this call
+
+  // A program of many calls is large: its streams are not copied while they grow.
+  void reserve() {
+    std::vector<size_t> times(c.objects.size());
+    for (const Call &call : c.calls)
+      ++times[call.object];
+    for (uint32_t core = 0; core < c.cores; ++core)
+      for (int e = 0; e < kNumEngines; ++e) {
+        size_t instrs = 0, words = 0, syncs = 0;
+        for (size_t o = 0; o < c.objects.size(); ++o)
+          if (const Program &p = *c.objects[o].program; core < p.cores) {
+            const Stream &s = p.stream(static_cast<int>(core), static_cast<Engine>(e));
+            instrs += times[o] * (s.instrs.size() + 2);
+            words += times[o] * s.words.size();
+            syncs += times[o] * (s.syncs.size() + 12);
+          }
+        Stream &s = b.program().stream(static_cast<int>(core), static_cast<Engine>(e));
+        s.instrs.edit().reserve(instrs);
+        s.words.edit().reserve(words);
+        s.syncs.edit().reserve(syncs);
+      }
+  }
 
   void write(uint32_t n) {
     const Call &call = c.calls[n];

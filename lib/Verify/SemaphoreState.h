@@ -83,8 +83,11 @@ public:
     int64_t gone = 0;
     if (!consumptions.empty()) {
       const uint32_t known = s.known(consumer);
-      auto it = std::partition_point(consumptions.begin(), consumptions.end(),
-                                     [known](const auto &c) { return c.first <= known; });
+      size_t near = 1; // what an adder does not know yet is usually among the last few
+      while (near < consumptions.size() && consumptions[consumptions.size() - near].first > known)
+        near *= 2;
+      auto it = std::partition_point(consumptions.end() - static_cast<int64_t>(std::min(near, consumptions.size())),
+                                     consumptions.end(), [known](const auto &c) { return c.first <= known; });
       gone = it == consumptions.begin() ? 0 : std::prev(it)->second;
     }
     return initial + produced - gone;
