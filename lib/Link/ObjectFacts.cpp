@@ -1,5 +1,6 @@
 #include "ObjectFacts.h"
 #include "glia/CodeGen/Contract.h"
+#include "glia/ISA/Control.h"
 #include "glia/Link/Link.h"
 #include "glia/Program/Decode.h"
 #include "glia/Support/Diagnostic.h"
@@ -112,7 +113,7 @@ private:
       const InstrDef &def = *d.def;
       const bool skipped = i < branchUntil;
       facts.outermost[i] = !loops.empty() ? loops.front().begin : skipped ? branch : i;
-      if (def.name == "end_loop" && !loops.empty())
+      if (endsLoop(def) && !loops.empty())
         loops.pop_back();
       count(loops, engine);
       touches(i, facts, uses);
@@ -138,8 +139,8 @@ private:
           facts.firstSet = set;
         }
         facts.leaves = looped || skipped ? "?" : set;
-      } else if (def.name == "loop") {
-        const Value &n = d.values[def.slot("count")];
+      } else if (beginsLoop(def)) {
+        const Value n = isWhile(def) ? Value() : d.values[def.slot("count")];
         const bool immediate = n.kind == Value::Int;
         Frame frame{i, loops.empty() ? 1 : loops.back().times, loops.empty() ? "" : loops.back().path};
         f.unknownLoops |= !immediate;

@@ -3,6 +3,8 @@
 #include "LinkObjects.h"
 #include "glia/Sim/Timing.h"
 
+#include <cmath>
+
 using namespace glia;
 using namespace glia::linktest;
 
@@ -158,6 +160,32 @@ TEST(Link, Loops) {
     auto once = [trips](float v) { return trips < 3 ? v + static_cast<float>(trips) : 2 * (v + static_cast<float>(trips)); };
     for (float &v : want)
       v = once(once(once(v + 5) + 5));
+    float count;
+    std::memcpy(&count, &trips, 4);
+    EXPECT_EQ(runAll(p, {{"in", x}, {"n", {count}}})["out"], want) << trips;
+  }
+}
+
+TEST(Link, LoopsThatRepeatWhileARegisterIsNotZero) {
+  const Object halving =
+      objectOf("input x : f32[128, 16]\ninput n : i32[1] range 0 9\noutput y : f32[128, 16]\nsbuf t : f32[128, 16] @ 0\n"
+               "semaphore l\nsemaphore m\nqueue q\nsync dma_copy dst=t src=x queue=q then l += 16\n"
+               "vector reg_load dst=r2 src=n when l >= 16 consume\nvector while cond=r2\n"
+               "vector tensor_scalar dst=t data=t op0=multiply operand0=0.5\nvector reg_alu dst=r2 a=r2 b=1 "
+               "op=subtract\nvector end_loop\n"
+               "vector nop then m += 1\nsync dma_copy dst=y src=t queue=q when m >= 1 consume\n");
+  ASSERT_EQ(firstOf(verify(*halving)), "");
+  Tensor n = tensor("n", TensorKind::Input, {1});
+  n.dtype = DType::I32;
+  const Program p = linkProgram(
+      loadTarget("trn2"),
+      {tensor("in", TensorKind::Input), n, tensor("mid", TensorKind::Scratch), tensor("out", TensorKind::Output)},
+      {{halving, "", {{"x", "in"}, {"n", "n"}, {"y", "mid"}}}, {halving, "", {{"x", "mid"}, {"n", "n"}, {"y", "out"}}}});
+  expectProved(p);
+  for (int trips : {0, 3}) {
+    std::vector<float> x = ramp(2), want = x;
+    for (float &v : want)
+      v = std::ldexp(v, -2 * trips);
     float count;
     std::memcpy(&count, &trips, 4);
     EXPECT_EQ(runAll(p, {{"in", x}, {"n", {count}}})["out"], want) << trips;
