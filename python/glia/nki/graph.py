@@ -15,6 +15,7 @@ from . import dtypes, environment
 from . import trace as _t
 from .frameworks import from_numpy, kind_of, to_numpy, update
 from .runtime import object_of
+from .source import user_place
 from .symbolic import GraphTensor
 
 
@@ -37,6 +38,7 @@ class Graph:
     def __init__(self, target: str):
         self.target = target
         self.tensors: dict[str, list] = {}  # name -> [kind, DType, shape, data]
+        self.places: list[tuple[str, int]] = []  # where the calls are made
         self.calls: list[tuple] = []  # (object, label, [(name of the object, name of the program, reshape)])
         self.constants: dict[int, tuple] = {}
 
@@ -73,6 +75,7 @@ class Graph:
             made[o.name] = self.add("scratch", f"{traced.name}_{o.name}", o.dtype, o.shape)
             bindings.append((o.name, made[o.name], False))
         self.calls.append((object_of(traced), traced.name, bindings))
+        self.places.append(user_place())
         for n, o in lowered.updates.items():
             x = arrays.originals[n]
             if not isinstance(x, GraphTensor):
@@ -88,7 +91,20 @@ class Graph:
 
     def link(self) -> Program:
         tensors = [(kind, name, t.machine, list(shape), data) for name, (kind, t, shape, data) in self.tensors.items()]
-        return Program(_glia.link(self.target, tensors, self.calls))
+        try:
+            return Program(_glia.link(self.target, tensors, self.calls))
+        except _glia.Error as e:
+            raise _glia.error_of([self._placed(d) for d in e.diagnostics]) from None
+
+    def _placed(self, d):
+        """What the linker says about kernels points to the last call of one of them."""
+        if d.file:
+            return d
+        for (_, label, _), (file, line) in zip(reversed(self.calls), reversed(self.places)):
+            if f"`{label}`" in d.message:
+                context = d.context or f"call of kernel {label}"
+                return _glia.Diagnostic(d.code, d.message, d.advice, file, line, context, d.value, d.limit, d.notes)
+        return d
 
 
 class Executable:

@@ -308,6 +308,47 @@ def test_kernels_for_other_targets_are_refused(fails):
         glia._glia.link("trn1", [other])
 
 
+def test_more_tables_than_a_program_may_use(fails):
+    def kernel(fn):
+        def k(x):
+            out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+            nl.store(out, fn(nl.load(x)))
+            return out
+
+        k.__name__ = f"use_{fn.__name__}"
+        return nki.jit(k)
+
+    fns = [nl.exp, nl.gelu, nl.tanh, nl.softplus, nl.mish, nl.erf, nl.sin, nl.arctan, nl.sqrt]
+    kernels = [kernel(fn) for fn in fns]
+
+    def model(x, count):
+        for k in kernels[:count]:
+            x = k(x)  # the call
+        return x
+
+    assert glia.compile(model, X, 8).verify().ok
+    (found,) = fails(glia.compile, model, X, 9)
+    assert found.code == "LINK-TABLES" and (found.value, found.limit) == ("9", "8")
+    assert "`use_sin`" in found.message and any("`use_mish`" in n for n in found.notes)
+    with open(__file__) as f:
+        line = 1 + next(n for n, text in enumerate(f) if "# the call" in text)
+    assert (found.file, found.line) == (__file__, line)
+
+
+def test_objects_have_files_of_their_own(tmp_path):
+    from glia.nki.runtime import object_of
+
+    object_of(tanh.trace(X)).save(str(tmp_path / "tanh.glia"))
+    loaded = glia._glia.load(str(tmp_path / "tanh.glia"))
+    assert loaded.contract == object_of(tanh.trace(X)).contract
+    assert loaded.contract["core0.tables"] == loaded.contract["core0.tables.leaves"] == "tanh"
+    twice = glia.Program(glia._glia.link("trn2", [loaded, loaded]))
+    assert twice.verify().ok
+    outputs = twice.run({"x": X, "x_1": Y})
+    np.testing.assert_array_equal(outputs["hbm0"], tanh(X))
+    np.testing.assert_array_equal(outputs["hbm0_1"], tanh(Y))
+
+
 def test_shapes_are_checked_when_it_runs(fails):
     exe = glia.compile(double, X)
     assert fails(exe.run, X[:64])[0].code == "GRAPH-ARGUMENT"
