@@ -216,7 +216,7 @@ private:
   void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   void touchFromRegister(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   uint64_t sourceOf(const EngineWalk &e, const Place &p);
-  enum SourceKind : int64_t { Loaded, Constant, Iteration, Computed };
+  enum SourceKind : int64_t { Loaded, Constant, Iteration, Condition, Computed };
   uint64_t intern(std::vector<int64_t> key);
   uint64_t identity(const RegisterValue &v);
 

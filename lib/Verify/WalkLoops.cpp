@@ -50,10 +50,6 @@ static bool isNotZero(const RegisterValue &v) {
   return !v.undefined && (v.lo > 0 || v.hi < 0 || (v.modulus > 1 && v.residue != 0));
 }
 
-static bool sameCondition(const RegisterValue &a, const RegisterValue &b) {
-  return sameCount(a, b) || (moveAlike(a, b) && ((isZero(a) && isZero(b)) || (isNotZero(a) && isNotZero(b))));
-}
-
 // What a value that is known in this iteration of the summarised loops around may be in one that is not walked.
 static RegisterValue inEveryIteration(const EngineWalk &e, RegisterValue v) {
   for (const LoopFrame &f : e.loops) {
@@ -84,7 +80,7 @@ void Walk::testCondition(const EngineWalk &e, LoopFrame &f, uint32_t whose, size
   std::vector<RegisterValue> &seen = f.run->conditions;
   if (seen.size() == number)
     seen.push_back(v);
-  else if (number < seen.size() && !sameCondition(seen[number], v))
+  else if (number < seen.size() && !sameCount(seen[number], v))
     fail("LOOP-GROUP", whose, -1,
          "its condition does not come from the same source as that of the other engines of group `" + f.run->group + "`", {},
          {},
@@ -198,6 +194,8 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
       for (Motion &m : r.motion)
         m.kind = Motion::Unknown;
     }
+  if (f.cond >= 0 && f.run->number && !f.generic) // the engines of the group begin an iteration with the same (L8)
+    e.regs[f.cond].source = intern({Condition, f.run->number, f.iteration});
   if (f.run->number && !f.generic)
     iv.source = intern({Iteration, f.run->number, f.iteration});
   if (f.run->summarised)
