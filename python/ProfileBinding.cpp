@@ -17,13 +17,15 @@ struct Prediction {
   TimingResult result;
 };
 
-std::shared_ptr<Prediction> predict(std::shared_ptr<Program> p, bool haveInputs, nb::dict arrays, bool timeline) {
+std::shared_ptr<Prediction> predict(std::shared_ptr<Program> p, bool haveInputs, nb::dict arrays, bool timeline,
+                                    uint64_t maxSteps) {
   const TensorData inputs = toTensorData(arrays);
   auto out = std::make_shared<Prediction>();
   out->program = std::move(p);
   TimingOptions options;
   options.inputs = haveInputs ? &inputs : nullptr;
   options.timeline = timeline;
+  options.maxSteps = maxSteps;
   nb::gil_scoped_release release;
   out->result = simulateTime(*out->program, options);
   return out;

@@ -91,11 +91,12 @@ nb::dict outputsOf(const RunResult &r) {
 }
 
 // Outputs as bytes, and what strict mode needed.
-static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed) {
+static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
   options.strict = strict;
   options.seed = seed;
+  options.maxSteps = maxSteps;
   RunResult r;
   {
     nb::gil_scoped_release release;

@@ -76,6 +76,8 @@ public:
           if (!alloc.getAt()) // apart from every other one
             writer.builder().program().allocations[writer.object(alloc.getTensor()).index].byteOffset = ++apart << 32;
         }
+        if (auto loop = dyn_cast<nisa::WhileOp>(op))
+          checkWhile(loop);
         if (nisa::Instr i(op); i && checkPatterns(i))
           write(writer, i, c, queues);
       });
@@ -104,6 +106,20 @@ private:
     };
     const Engine e = *i.engine();
     writer.emit(i, core, e, registerOf, {}, {}, queues[static_cast<int>(e)]);
+  }
+
+  void checkWhile(nisa::WhileOp loop) {
+    bool set = false;
+    loop.walk([&](Operation *op) {
+      if (nisa::Instr i{op})
+        for (size_t k = 0; k < i.def().slots.size(); ++k)
+          set |= i.def().slots[k].kind == SlotKind::RegOut && i.reg(static_cast<int>(k)) == loop.getCondition();
+    });
+    if (set)
+      return;
+    found.push_back(diagnosticOf("KERNEL-WHILE", loop.getLoc(),
+                                 "the body never sets the register that the loop tests: once begun, it never ends"));
+    found.back().advice = "Load the register anew at the end of the body (nisa.register_load).";
   }
 
   // What a machine pattern cannot say cannot be written into a program.

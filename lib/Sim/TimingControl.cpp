@@ -23,6 +23,7 @@ void Machine::prepareData() {
     return;
   RunOptions o;
   o.registerLoads = &loaded;
+  o.maxSteps = options.maxSteps;
   const RunResult r = glia::run(p, *options.inputs, o);
   if (r.fault)
     throw Error(*r.fault);

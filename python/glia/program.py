@@ -12,6 +12,14 @@ from . import _glia
 from .dtypes import numpy_dtype
 
 
+def step_limit() -> int:
+    """After how many instructions a run is stopped: the environment variable GLIA_MAX_STEPS, or twenty million."""
+    text = os.environ.get("GLIA_MAX_STEPS", "")
+    if text and not (text.isascii() and text.isdigit() and 0 < int(text) < 2**63):
+        raise _glia.make_error("RUN-STEPS", "GLIA_MAX_STEPS is not a number of instructions", "Give 1 or more.")
+    return int(text or 20_000_000)
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """A tensor of a program as its caller sees it."""
@@ -107,16 +115,22 @@ class Program:
         return Verified(*self._handle.verify(require_proved))
 
     def run(
-        self, inputs: Mapping[str, np.ndarray] | None = None, strict: bool = False, seed: int = 0, verify: bool = True
+        self,
+        inputs: Mapping[str, np.ndarray] | None = None,
+        strict: bool = False,
+        seed: int = 0,
+        verify: bool = True,
+        max_steps: int | None = None,
     ) -> dict[str, np.ndarray]:
         """Runs the program and returns its outputs. Types and shapes of inputs must match exactly.
 
         `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode.
         `verify` refuses a program that is not proved. Raises Error for a fault and Trap for a guarded trap.
+        Nothing proves that a `while` ends: a run stops with SIM-STEPS after `max_steps` instructions (see `step_limit`).
         """
         if verify:
             self._handle.require_verified()
-        outputs, *_ = self._handle.run(self._bytes_of(inputs or {}), strict, seed)
+        outputs, *_ = self._handle.run(self._bytes_of(inputs or {}), strict, seed, max_steps or step_limit())
         result = {}
         for t in self.tensors:
             if t.kind == "output":
@@ -126,7 +140,7 @@ class Program:
     def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:
         """Predicts the time. Inputs are needed only where the control flow depends on data."""
         arrays = self._bytes_of(inputs or {})
-        return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline))
+        return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline, step_limit()))
 
     def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, bytes]:
         tensors = {t.name: t for t in self.tensors if t.kind == "input"}

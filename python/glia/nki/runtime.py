@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _glia
 from ..dtypes import numpy_dtype
-from ..program import Program
+from ..program import Program, step_limit
 from . import trace as _t
 from .jit import Kernel, Traced, unpack
 
@@ -81,7 +81,7 @@ def inputs_of(traced: Traced) -> dict[str, np.ndarray]:
 def sequential(traced: Traced, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outputs by the sequential meaning of the kernel: what the compiled program must give, bit for bit."""
     data = {name: np.ascontiguousarray(array).tobytes() for name, array in inputs.items()}
-    out = traced.kernel.execute(data)
+    out = traced.kernel.execute(data, step_limit())
     return {
         o.name: np.frombuffer(bytearray(out[o.name]), numpy_dtype(o.dtype.machine)).reshape(o.shape)
         for o in traced.lowered.outputs

@@ -186,3 +186,43 @@ def test_addresses_from_the_condition(n):
     expected = np.zeros_like(X)
     expected[1 : n + 1] = X[1 : n + 1] * 2
     np.testing.assert_array_equal(all_ways(by_position, X, number(n)), expected)
+
+
+def unending(x, n, again):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    _, r = counter(n)
+    while r:
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+        if again:
+            nisa.register_move(r, 1)
+    nisa.dma_copy(dst=out, src=t)
+    return out
+
+
+WHILE = unending.__code__.co_firstlineno + 4
+
+
+def test_a_body_that_does_not_set_its_condition():
+    with pytest.raises(glia.Error) as e:
+        nki.jit(unending)(X, number(1), False)
+    (d,) = e.value.diagnostics
+    assert (d.code, d.line) == ("KERNEL-WHILE", WHILE)
+    assert d.file == __file__
+
+
+def test_a_run_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setenv("GLIA_MAX_STEPS", "10000")
+    with pytest.raises(glia.Error) as e:
+        nki.jit(unending)(X, number(1), True)
+    (d,) = e.value.diagnostics
+    assert d.code == "SIM-STEPS"
+    assert d.file == __file__
+    assert WHILE <= d.line <= WHILE + 3
+    monkeypatch.setenv("GLIA_MAX_STEPS", "many")
+    with pytest.raises(glia.Error, match="RUN-STEPS"):
+        nki.jit(unending)(X, number(0), True)
+
+
+def test_a_run_that_does_not_begin():
+    np.testing.assert_array_equal(nki.jit(unending)(X, number(0), True), X)
