@@ -7,6 +7,7 @@ import nki.isa as nisa
 import nki.language as nl
 import numpy as np
 import pytest
+from glia.nki import runtime
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
@@ -20,14 +21,17 @@ def number(n):
 
 
 def all_ways(kernel, *args, target="trn2"):
-    """The outputs of the fast run; the strict runs must give the same bytes."""
+    """The outputs of the fast run; the strict runs and the sequential meaning of the kernel must give the same bytes."""
     exe = glia.compile(kernel, *args, target=target)
-    exe.verify()
+    assert exe.verify().ok
     out = exe.run(*args)
     inputs = dict(zip([t.name for t in exe.program.tensors if t.kind == "input"], args, strict=True))
     for seed in range(4):
         (again,) = exe.program.run(inputs, strict=True, seed=seed).values()
         np.testing.assert_array_equal(again, out)
+    traced = kernel.trace(*args)
+    (meant,) = runtime.sequential(traced, runtime.inputs_of(traced)).values()
+    np.testing.assert_array_equal(meant, out)
     return out
 
 
@@ -186,6 +190,56 @@ def test_addresses_from_the_condition(n):
     expected = np.zeros_like(X)
     expected[1 : n + 1] = X[1 : n + 1] * 2
     np.testing.assert_array_equal(all_ways(by_position, X, number(n)), expected)
+
+
+@nki.jit
+def averaged(x, n):
+    """Two cores meet twice in each iteration and take the mean of what they hold."""
+    me = nl.program_id(0)
+    out = nl.ndarray((2, 128, 64), x.dtype, buffer=nl.shared_hbm)
+    shared = nl.ndarray((2, 128, 64), x.dtype, buffer=nl.shared_hbm)
+    t, other = nl.load(x), nl.ndarray((128, 64), nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=float(me))
+
+    def body(i):
+        nisa.dma_copy(dst=shared[me], src=t)
+        nisa.core_barrier(shared, (0, 1))
+        nisa.dma_copy(dst=other, src=shared[1 - me])
+        nisa.tensor_tensor(dst=t, data1=t, data2=other, op=nl.add)
+        nisa.activation(dst=t, op=nl.copy, data=t, scale=0.5)
+        nisa.core_barrier(shared, (0, 1))
+        return i - 1
+
+    nl.while_loop(nisa.register_alloc(n), body)
+    nisa.dma_copy(dst=out[me], src=t)
+    return out
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_two_cores_that_meet(n):
+    a, b = X, X + np.float32(1)
+    for _ in range(n):
+        a, b = (a + b) * np.float32(0.5), (b + a) * np.float32(0.5)
+    np.testing.assert_array_equal(all_ways(averaged[2], X, number(n)), np.stack([a, b]))
+
+
+def test_kernels_in_one_program():
+    """Loops of one kernel called twice, and of another, in one linked program; its time follows the data."""
+
+    def all_of_them(x, n, m):
+        return several_engines(nested(several_engines(x, n), m), m)
+
+    args = X, number(3), number(2)
+    exe = glia.compile(all_of_them, *args)
+    assert exe.verify().ok
+    expected = X
+    for n in (3, -3, 2):
+        for _ in range(abs(n)):
+            expected = np.maximum(expected, 0) if n > 0 else expected * np.float32(0.5)
+            expected = expected + np.float32(1)
+    np.testing.assert_array_equal(exe.run(*args), expected)
+    short, long = exe.profile(*args).total, exe.profile(X, number(30), number(2)).total
+    assert long > short + 27 * 1000  # a transfer of each iteration alone takes longer than 1000 ns
 
 
 def unending(x, n, again):
