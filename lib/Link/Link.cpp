@@ -5,6 +5,7 @@
 #include "glia/Program/Encoding.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace glia {
@@ -17,7 +18,7 @@ class Writer {
 public:
   explicit Writer(Composition composition)
       : c(std::move(composition)), b(c.target, static_cast<int>(c.cores)), layout(c, b), maker(c, layout, b),
-        order(c, layout, b.program()), resident(c.cores) {
+        order(c, layout, b.program()), resident(c.cores), ends(c.cores) {
     nop = maker.opcode(findInstruction("nop"));
   }
 
@@ -25,6 +26,8 @@ public:
     reserve();
     for (uint32_t n = 0; n < c.calls.size(); ++n)
       write(n);
+    for (uint32_t core = 0; core < c.cores; ++core)
+      finishSync(static_cast<int>(core));
     return b.finish();
   }
 
@@ -71,21 +74,74 @@ private:
     const std::vector<uint32_t> &origin = originsOf(call);
     const std::vector<CoreStart> starts = order.next(n, call.object, call.slot, layout);
     for (uint32_t core = 0; core < c.cores; ++core) {
+      const int k = static_cast<int>(core);
       const CoreStart &start = starts[core];
-      Stream &sync = b.program().stream(static_cast<int>(core), Engine::Sync);
+      Stream &sync = b.program().stream(k, Engine::Sync);
+      const ObjectFacts &facts = c.objects[call.object].facts;
+      const bool here = core < it->second.parts.size();
+      const EngineFacts *s = here ? &facts.engines[core][static_cast<int>(Engine::Sync)] : nullptr;
+      uint32_t early = s ? s->early : 0, late = s ? s->late : 0;
+      if (!start.later.empty()) {
+        early = std::min(early, start.later.front().first);
+        late = start.later.back().first >= late ? s->size : late;
+      }
+      // The first loads of this call go before the last stores of the one before, if they do not need its results.
+      const bool ahead = here && !start.barrier && early && start.level < ends[core].number;
+      if (!ahead && (here || start.barrier))
+        finishSync(k);
       if (start.barrier)
         barrier(sync, start, n);
-      if (core >= it->second.parts.size())
+      if (!here)
         continue;
-      const ObjectFacts &facts = c.objects[call.object].facts;
-      const bool carry = start.signals.empty() && facts.engines[core][static_cast<int>(Engine::Sync)].firstCarries;
+      const bool carry = start.signals.empty() && s->firstCarries;
       if (!carry && (!start.waits.empty() || !start.signals.empty()))
         put(sync, {nop, 0, 0, 0, 0, ownOrigin}, {}, start.waits, {}, start.signals);
-      for (int e = 0; e < kNumEngines; ++e)
-        if (facts.engines[core][e].size)
-          part(call, n, static_cast<int>(core), static_cast<Engine>(e), it->second.parts[core][e], facts.engines[core][e],
-               start, carry, origin);
+      for (int e = 0; e < kNumEngines; ++e) {
+        const EngineFacts &f = facts.engines[core][e];
+        if (!f.size)
+          continue;
+        Work work{&call, n, k, static_cast<Engine>(e), &it->second.parts[core][e], &f, &start, carry, &origin, ownOrigin};
+        if (static_cast<Engine>(e) != Engine::Sync) {
+          part(work, 0, f.size);
+          continue;
+        }
+        if (ahead) {
+          part(work, 0, early);
+          finishSync(k);
+        }
+        part(work, ahead ? early : 0, late);
+        if (late < f.size)
+          ends[core] = {static_cast<int>(n), work, late};
+      }
     }
+  }
+
+  struct Work { // one engine's part of a call
+    const Call *call = nullptr;
+    uint32_t n = 0;
+    int core = 0;
+    Engine engine = Engine::Sync;
+    const Part *part = nullptr;
+    const EngineFacts *facts = nullptr;
+    const CoreStart *start = nullptr; // not after the call's turn
+    bool carry = false;
+    const std::vector<uint32_t> *origin = nullptr;
+    uint32_t ownOrigin = 0;
+  };
+  struct End { // what Sync has still to do for a call
+    int number = -1;
+    Work work;
+    uint32_t from = 0;
+  };
+  std::vector<End> ends; // [core]
+
+  void finishSync(int core) {
+    if (ends[core].number < 0)
+      return;
+    End end = ends[core];
+    ends[core] = End();
+    end.work.start = nullptr;
+    part(end.work, end.from, end.work.facts->size);
   }
 
   const std::vector<uint32_t> &originsOf(const Call &call) {
@@ -132,31 +188,40 @@ private:
         {}, {});
   }
 
-  void part(const Call &call, uint32_t n, int core, Engine engine, const Part &part, const EngineFacts &facts,
-            const CoreStart &start, bool carry, const std::vector<uint32_t> &origin) {
-    Stream &out = b.program().stream(core, engine);
-    const OwnSemaphores &own = layout.own[core];
-    const bool isSync = engine == Engine::Sync;
-    const SyncOp mark{static_cast<uint16_t>(isSync ? 0 : own.toSync[static_cast<int>(engine)]), SyncKind::Add, 0, 1};
-    const SyncOp complete{static_cast<uint16_t>(own.completed[call.slot]), SyncKind::Add, 0, c.target->dmaEngines};
-    const int64_t skip = tableAlreadyThere(core, engine, facts);
-    size_t later = 0, completed = 0, patch = 0;
+  // Instructions [from, to) of an engine's part.
+  void part(const Work &w, uint32_t from, uint32_t to) {
+    const Part &part = *w.part;
+    const EngineFacts &facts = *w.facts;
+    Stream &out = b.program().stream(w.core, w.engine);
+    const OwnSemaphores &own = layout.own[w.core];
+    const bool isSync = w.engine == Engine::Sync;
+    const SyncOp mark{static_cast<uint16_t>(isSync ? 0 : own.toSync[static_cast<int>(w.engine)]), SyncKind::Add, 0, 1};
+    const SyncOp complete{static_cast<uint16_t>(own.completed[w.call->slot]), SyncKind::Add, 0, c.target->dmaEngines};
+    const int64_t skip = tableAlreadyThere(w.core, w.engine, facts);
+    size_t completed = static_cast<size_t>(std::lower_bound(facts.completed.begin(), facts.completed.end(), from) -
+                                           facts.completed.begin());
+    size_t patch = 0;
+    if (from)
+      while (patch < part.patches.size() && part.patches[patch].word < part.instrs[from].words)
+        ++patch;
     std::vector<SyncOp> waits, updates;
     const uint32_t size = facts.size;
     index.resize(size), before.resize(size + 1);
-    for (uint32_t i = 0; i < size; ++i) {
+    for (uint32_t i = from; i < to; ++i) {
       before[i] = static_cast<uint32_t>(out.instrs.size());
       waits.clear(), updates.clear();
       if (i == 0 && !isSync)
-        waits = start.engineWaits[static_cast<int>(engine)];
-      if (i == 0 && isSync && carry)
-        waits = start.waits;
-      for (; isSync && later < start.later.size() && start.later[later].first == i; ++later)
-        waits.insert(waits.end(), start.later[later].second.begin(), start.later[later].second.end());
+        waits = w.start->engineWaits[static_cast<int>(w.engine)];
+      if (i == 0 && isSync && w.carry)
+        waits = w.start->waits;
+      if (isSync && w.start)
+        for (const auto &[at, more] : w.start->later)
+          if (at == i)
+            waits.insert(waits.end(), more.begin(), more.end());
       Instr in = part.instrs[i];
       const Unit unit = b.program().opcodes[in.opcode]->unit;
       if (!waits.empty() && (unit == Unit::Control || unit == Unit::Barrier || in.numWaits > 200)) {
-        put(out, {nop, 0, 0, 0, 0, ownOrigin}, {}, waits, {}, {});
+        put(out, {nop, 0, 0, 0, 0, w.ownOrigin}, {}, waits, {}, {});
         waits.clear();
       }
       for (; completed < facts.completed.size() && facts.completed[completed] == i; ++completed)
@@ -165,7 +230,7 @@ private:
         updates.push_back(mark);
       index[i] = static_cast<uint32_t>(out.instrs.size());
       const std::span<const SyncOp> syncs(part.syncs.data() + in.sync, in.numWaits + in.numUpdates);
-      in.origin = origin[in.origin];
+      in.origin = (*w.origin)[in.origin];
       if (static_cast<int64_t>(i) == skip) {
         in.opcode = nop;
         if (!waits.empty() || !syncs.empty() || !updates.empty())
@@ -177,13 +242,15 @@ private:
       const uint32_t base = static_cast<uint32_t>(out.words.size());
       put(out, in, {part.words.data() + begin, end - begin}, waits, syncs, updates);
       for (; patch < part.patches.size() && part.patches[patch].word < end; ++patch)
-        fill(out, part.patches[patch], part.patches[patch].word - begin + base, call, n);
+        fill(out, part.patches[patch], part.patches[patch].word - begin + base, *w.call, w.n);
     }
-    before[size] = static_cast<uint32_t>(out.instrs.size());
-    for (uint32_t queue : facts.fences)
-      fence(out, call, queue, complete);
-    if (!facts.markOnLast && !isSync)
-      put(out, {nop, 0, 0, 0, 0, ownOrigin}, {}, {}, {}, std::span(&mark, 1));
+    before[to] = static_cast<uint32_t>(out.instrs.size());
+    if (to == size) {
+      for (uint32_t queue : facts.fences)
+        fence(out, *w.call, queue, complete, w.ownOrigin);
+      if (!facts.markOnLast && !isSync)
+        put(out, {nop, 0, 0, 0, 0, w.ownOrigin}, {}, {}, {}, std::span(&mark, 1));
+    }
     label(out);
   }
 
@@ -220,7 +287,7 @@ private:
     return out;
   }
 
-  void fence(Stream &out, const Call &call, uint32_t objectQueue, const SyncOp &complete) {
+  void fence(Stream &out, const Call &call, uint32_t objectQueue, const SyncOp &complete, uint32_t origin) {
     const int queue = layout.queues[call.object][objectQueue];
     const InstrDef &def = *findInstruction("dma_copy");
     std::vector<uint32_t> words;
@@ -240,7 +307,7 @@ private:
         words.push_back(s.kind == SlotKind::Queue ? static_cast<uint32_t>(queue) : static_cast<uint32_t>(s.defaultInt));
       }
     }
-    put(out, {maker.opcode(&def), 0, 0, 0, 0, ownOrigin}, words, {}, {}, std::span(&complete, 1));
+    put(out, {maker.opcode(&def), 0, 0, 0, 0, origin}, words, {}, {}, std::span(&complete, 1));
   }
 };
 

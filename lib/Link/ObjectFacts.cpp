@@ -155,6 +155,7 @@ private:
         branchUntil = std::max(branchUntil, static_cast<uint32_t>(d.values[def.slot("target")].integer));
       }
     }
+    findEnds(s, facts);
     for (const auto &[q, last] : lastOnQueue) {
       if (!last.waited && !last.looped)
         facts.completed.push_back(last.index);
@@ -165,6 +166,22 @@ private:
       if (!last.waited && !last.looped)
         facts.completed.push_back(last.index);
     std::sort(facts.completed.begin(), facts.completed.end());
+  }
+
+  // The next call may begin between the last time that this one waits and what came before it.
+  void findEnds(const Stream &s, EngineFacts &facts) const {
+    auto unit = [&](uint32_t i) { return p.opcodes[s.instrs[i].opcode]->unit; };
+    while (facts.early < facts.size && unit(facts.early) == Unit::Dma && !s.instrs[facts.early].numWaits)
+      ++facts.early;
+    facts.late = facts.size;
+    for (uint32_t i = facts.size; i-- > facts.early;) {
+      if (facts.outermost[i] != i || (unit(i) != Unit::Dma && unit(i) != Unit::Register))
+        return;
+      if (s.instrs[i].numWaits) {
+        facts.late = i;
+        return;
+      }
+    }
   }
 
   void count(const std::vector<Frame> &loops, Engine engine) {

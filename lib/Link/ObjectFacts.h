@@ -41,8 +41,10 @@ struct SemaphoreClass {
 
 struct EngineFacts { // one engine's part of an object
   uint32_t size = 0;
-  bool markOnLast = false;         // its last instruction can say that the part is over
-  bool firstCarries = false;       // its first instruction can wait
+  bool markOnLast = false;   // its last instruction can say that the part is over
+  bool firstCarries = false; // its first instruction can wait
+  // Of Sync: instructions before `early` are transfers that wait for nothing; those from `late` on only end the call.
+  uint32_t early = 0, late = 0;
   bool sbuf = false, psum = false; // compute instructions that touch it (M1, M2)
   std::vector<uint32_t> completed; // transfers that nobody waits for and that are the last on their queue or pipe
   std::vector<uint32_t> fences;    // queues whose last transfer is in a loop and nobody waits for it

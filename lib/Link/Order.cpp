@@ -119,6 +119,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
         level = std::max(level, here);
       }
     }
+    start.level = level;
     waitFor(core, level, start.waits);
     for (int e : tell) {
       start.signals.push_back({static_cast<uint16_t>(layout.own[core].fromSync[e]), SyncKind::Add, 0, 1});
