@@ -77,8 +77,12 @@ public:
       const nisa::Origin o = nisa::originOf(live[i]->op.getLoc());
       if (i == 0)
         d.place = {o.file, o.line, 0};
-      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", live[i]->op.getLabel().str().c_str(),
+      llvm::StringRef label = live[i]->op.getLabel();
+      while (label.consume_back(".back")) // what spilling has tried is not the author's
+        ;
+      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", label.str().c_str(),
                                (long long)live[i]->bytes, o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : ""));
+      d.context = "kernel " + live[i]->op->getParentOfType<nisa::KernelOp>().getSymName().str();
     }
     if (live.size() > 12)
       d.notes.push_back(format("and %zu more", live.size() - 12));

@@ -7,6 +7,10 @@ namespace glia::codegen {
 
 namespace {
 
+// On what brings a tensor back: right behind it the tensor is not spilled again, or two that are needed together would take turns
+// for ever.
+constexpr llvm::StringLiteral kReload = "reload";
+
 struct Gap {
   mlir::Operation *last = nullptr, *next = nullptr; // in the block of the allocation
   uint32_t length = 0;
@@ -35,7 +39,7 @@ Gap gapAround(nisa::CoreOp core, nisa::AllocOp op, uint32_t place) {
       gap.last = &o;
       lastPlace = at;
     } else {
-      if (begin > place && gap.last) {
+      if (begin > place && gap.last && !gap.last->hasAttr(kReload)) {
         gap.next = &o;
         gap.length = begin - lastPlace;
       }
@@ -89,7 +93,8 @@ bool spillTensor(nisa::CoreOp core, const std::vector<Lifetime> &live, uint32_t 
       use.set(again.getTensor());
   }
   nisa::createInstruction(b, bestGap.next->getLoc(), copy,
-                          {nisa::SlotValue::of(nisa::wholeTensor(again.getTensor())), outside}, Engine::Sync);
+                          {nisa::SlotValue::of(nisa::wholeTensor(again.getTensor())), outside}, Engine::Sync)
+      ->setAttr(kReload, b.getUnitAttr());
   const nisa::Origin o = nisa::originOf(op.getLoc());
   notes.push_back(
       b.getStringAttr(format("`%s`, %lld bytes per partition%s", op.getLabel().str().c_str(), (long long)best->bytes,

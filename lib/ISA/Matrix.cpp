@@ -100,8 +100,9 @@ void checkOneBank(Check &c, int slot) {
                highBank = std::floor(high / static_cast<double>(bank));
   if (lowBank != highBank)
     c.fail("PSUM-ONE-BANK", slot,
-           format("`%s` covers bytes %.0f to %.0f, banks %.0f to %.0f", std::string(o.objectName).c_str(), low, high,
-                  lowBank, highBank),
+           format("`%s` covers bytes %.0f to %.0f from the start of a bank, and a bank has %lld",
+                  std::string(o.objectName).c_str(), low - lowBank * static_cast<double>(bank),
+                  high - lowBank * static_cast<double>(bank), (long long)bank),
            format("%.0f to %.0f", low, high), format("one bank of %lld bytes", (long long)bank));
 }
 

@@ -144,10 +144,14 @@ static void checkMatmul(Check &c) {
            num(N), num(K));
   const int64_t maxM = c.target.integer("limit.stationary_free");
   if (M > maxM)
-    c.fail("MATMUL-SHAPE", STATIONARY, format("stationary has %lld columns", (long long)M), num(M), num(maxM));
+    c.fail("MATMUL-SHAPE", STATIONARY,
+           format("stationary has %lld columns, and the array takes %lld", (long long)M, (long long)maxM), num(M),
+           num(maxM));
   const int64_t maxN = c.target.integer(d.dtype() == DType::BF16 ? "limit.moving_free_bf16" : "limit.moving_free_fp32");
   if (N > maxN)
-    c.fail("MATMUL-SHAPE", MOVING, format("moving has %lld columns", (long long)N), num(N), num(maxN));
+    c.fail("MATMUL-SHAPE", MOVING,
+           format("moving has %lld columns, and an instruction takes %lld", (long long)N, (long long)maxN), num(N),
+           num(maxN));
   checkTile(c, K, M);
   checkOneBank(c, DST);
 }

@@ -19,7 +19,7 @@ from .frameworks import from_numpy, update
 from .loops import close_all
 from .lower import Lowered, lower
 from .purity import Watch
-from .source import user_place
+from .source import _is_internal, user_place
 
 _IGNORED = {"mode", "debug_kernel", "show_compiler_tb", "experimental_flags", "platform_target", "kernel_return"}
 _IGNORED |= {"enable_out_of_bound_check", "grid", "version"}
@@ -82,7 +82,14 @@ class Kernel:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args, **kwargs):
-        if _t.current() is not None:  # in another kernel: an ordinary call
+        t = _t.current()
+        if t is not None:  # in another kernel: an ordinary call
+            if self.target is not None and self.target != t.target.name:
+                _t.error(
+                    "NKI-TARGET",
+                    f"`{self.__name__}`, a kernel for {self.target}, is called in a kernel for {t.target.name}",
+                    "A kernel has one target; leave it out of the inner one.",
+                )
             return self.func(*args, **kwargs)
         graph = getattr(_t._state, "graph", None)
         if graph is not None:  # in a function that glia.compile looks at
@@ -165,6 +172,8 @@ class Kernel:
                 if argument is None and not t.diagnostics(hard_only=True):
                     raise
                 raise _glia.error_of([*t.diagnostics(hard_only=True), *([argument] if argument else [])]) from e
+            except RecursionError as e:
+                raise _glia.error_of([*t.diagnostics(hard_only=True), _endless_recursion(e, at)]) from None
             except Exception as e:
                 known = t.diagnostics(hard_only=True)
                 if not known:
@@ -194,6 +203,16 @@ class _tracing:
     def __exit__(self, *_):
         _t._state.trace = self.before
         return False
+
+
+def _endless_recursion(e: RecursionError, place):
+    """A diagnostic at the innermost line of the user's."""
+    tb = e.__traceback__
+    while tb is not None:
+        if not _is_internal(tb.tb_frame.f_code.co_filename):
+            place = (tb.tb_frame.f_code.co_filename, tb.tb_lineno)
+        tb = tb.tb_next
+    return _t.diagnostic("NKI-ENDLESS", "a function of the kernel calls itself without end", place=place)
 
 
 def _argument_error(e: TypeError):

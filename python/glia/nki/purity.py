@@ -19,6 +19,8 @@ _LENGTH = 4096  # larger ones are looked at by their length
 
 def _summary(x, depth: int = _DEPTH):
     """Something equal for an unchanged object."""
+    if isinstance(x, type) and depth == _DEPTH and not issubclass(x, enum.Enum):
+        return (id(x), *[(k, _summary(v, 1)) for k, v in _attributes(x).items()])
     if isinstance(x, _PLAIN):
         return x if isinstance(x, (int, float, str, bytes)) else id(x)
     if isinstance(x, np.ndarray):
@@ -40,7 +42,16 @@ def _summary(x, depth: int = _DEPTH):
     return id(x)
 
 
+def _attributes(cls: type):
+    """The data of a class; methods and the like do not change by accident."""
+    return {
+        k: v for k, v in vars(cls).items() if not k.startswith("__") and not callable(v) and not hasattr(v, "__get__")
+    }
+
+
 def _mutable(x) -> bool:
+    if isinstance(x, type):
+        return not issubclass(x, enum.Enum) and bool(_attributes(x))
     return isinstance(x, (list, dict, set, bytearray, np.ndarray)) or (
         isinstance(x, NKIObject) and hasattr(x, "__dict__")
     )
@@ -101,6 +112,8 @@ class Watch:
                     self._add(f"the global `{name}`", lambda s=space, n=name: s.get(n), f, name)
             for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
                 self._add(f"`{name}` of an enclosing function", lambda c=cell: _contents(c), f, name)
+            for name, value in _defaults(f):
+                self._add(f"the default of `{name}`", lambda v=value: v, f, name)
         for name, value in arguments.items():
             if _mutable(value) and not isinstance(value, np.ndarray):
                 self._add(f"the argument `{name}`", lambda v=value: v, function, name)
@@ -117,6 +130,15 @@ class Watch:
                     "Return what the kernel computes. Keep Python state in objects that are made in the kernel.",
                     place=_place(function, name),
                 )
+
+
+def _defaults(f):
+    """(name, value) of the mutable defaults of a function's parameters: they are made once, not per call."""
+    code, defaults = f.__code__, f.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][code.co_argcount - len(defaults) :]
+    for name, value in (*zip(names, defaults), *(f.__kwdefaults__ or {}).items()):
+        if _mutable(value):
+            yield name, value
 
 
 def _contents(cell):

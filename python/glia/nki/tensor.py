@@ -75,6 +75,9 @@ class NkiTensor(NKIObject):
             "NKI-ITERATE", "a tensor is iterated over", "Loop over range(t.shape[0]) and index the tensor."
         )
 
+    def __array_ufunc__(self, ufunc, *_, **__):
+        raise _t.failure("NKI-OPERATOR", f"NumPy's {ufunc.__name__} is called on a tensor", "Use the functions of nl.")
+
     # ---- the operand of an instruction
 
     def operand(self, merge: bool = True) -> tuple:
@@ -111,6 +114,33 @@ class NkiTensor(NKIObject):
 
     def get_pattern(self) -> list[list[int]]:
         return [[stride, n] for stride, n in zip(self.strides, self.shape)]
+
+
+def _no_operator(sign: str, function: str):
+    def operator(self, *_):
+        raise _t.failure("NKI-OPERATOR", f"tensors have no operator {sign}", f"Use nl.{function}.")
+
+    return operator
+
+
+for _names, _sign, _function in (
+    (("__add__", "__radd__", "__iadd__"), "+", "add"),
+    (("__sub__", "__rsub__", "__isub__"), "-", "subtract"),
+    (("__mul__", "__rmul__", "__imul__"), "*", "multiply"),
+    (("__truediv__", "__rtruediv__", "__itruediv__"), "/", "divide"),
+    (("__mod__", "__rmod__"), "%", "mod"),
+    (("__pow__", "__rpow__"), "**", "power"),
+    (("__matmul__", "__rmatmul__"), "@", "matmul"),
+    (("__neg__",), "-", "negative"),
+    (("__abs__",), "abs", "abs"),
+    (("__invert__",), "~", "invert"),
+    (("__lt__",), "<", "less"),
+    (("__le__",), "<=", "less_equal"),
+    (("__gt__",), ">", "greater"),
+    (("__ge__",), ">=", "greater_equal"),
+):
+    for _name in _names:
+        setattr(NkiTensor, _name, _no_operator(_sign, _function))
 
 
 def make(base: NkiTensor, shape: tuple, strides: tuple, offset: int, dtype=None, terms=None) -> NkiTensor:

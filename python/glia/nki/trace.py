@@ -33,6 +33,7 @@ class Storage:
         "dtype",
         "given",
         "handle",
+        "moved",
         "name",
         "nest",
         "on_chip",
@@ -62,6 +63,7 @@ class Storage:
             row *= n
         self.row_bytes = row * dtype.itemsize  # of one partition, or of the whole tensor in HBM
         self.handle = -1
+        self.moved = False  # a copy that a reshape across partitions made: no view of anything
         self.ordinal = 0
         self.nest = trace.nest
         self.place = ("", 0)
@@ -216,8 +218,10 @@ _targets: dict[str, Target] = {}
 
 
 def find_target(name: str) -> Target:
-    t = _targets.get(name)
+    t = _targets.get(name) if isinstance(name, str) else None
     if t is None:
+        if not isinstance(name, str):
+            raise failure("NKI-TARGET", f"a target is a name or the path of a target file, not a {type(name).__name__}")
         t = _targets[name] = Target(name)
     return t
 

@@ -3,10 +3,12 @@ become methods in tensor.py."""
 
 from __future__ import annotations
 
+import sys
 from math import prod
 
 from . import trace as _t
 from .registers import VirtualRegister
+from .source import _is_internal
 
 METHODS = [
     "ap",
@@ -175,7 +177,9 @@ def reshape(self, shape):
         if shape[0] != self.shape[0] and self.storage.on_chip and shape[0] <= 128:
             from .language.memory import reshaped
 
-            return reshaped(self, shape)
+            out = reshaped(self, shape)
+            out.storage.moved = not _is_internal(sys._getframe(1).f_code.co_filename)
+            return out
         if shape[0] != self.shape[0]:
             what = "partitions" if self.storage.on_chip else "rows that vector_offset chooses"
             raise _t.failure(

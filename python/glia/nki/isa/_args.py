@@ -44,9 +44,20 @@ def tensor(t, what: str):
     if type(t) is NkiTensor:
         if t.index is not None:
             refuse(f"{what} has a vector_offset, which only DMA takes", "gather the rows with nisa.dma_copy first")
+        if t.storage.moved:
+            reshaped(what)
         return t.operand()
     wrong(t, what, "a tensor")
     return None
+
+
+def reshaped(what: str) -> None:
+    """Engines cannot change partitions on the way; nki.language may, by a copy, which would not be what was written to."""
+    _t.error(
+        "NKI-SHAPE",
+        f"{what} is a reshape that changes the number of partitions",
+        "Copy it with nl.copy, which may move data between partitions, or use nisa.dma_copy.",
+    )
 
 
 def optional(t, what: str):
@@ -59,6 +70,8 @@ def indexed(t, what: str):
     if type(t) is not NkiTensor:
         wrong(t, what, "a tensor")
         return (None, 0, 0, 0, 0, (), ()), None, None
+    if t.storage.moved and what == "dst":
+        reshaped(what)
     index = t.index
     if index is None:
         return t.operand(), None, None

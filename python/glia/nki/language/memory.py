@@ -99,6 +99,12 @@ def reshaped(x, shape):
 
 def assign(view, value) -> None:
     """`t[...] = value`: a copy, cast to the type of the tensor and broadcast to the shape of the view."""
+    if view.storage.moved:
+        raise _t.failure(
+            "NKI-SHAPE",
+            "a reshape that changes the number of partitions is assigned to: it is a copy of the tile",
+            "Assign to the tile itself.",
+        )
     if type(value) is not NkiTensor:
         try:
             float(value)
