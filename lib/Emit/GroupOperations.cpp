@@ -53,6 +53,40 @@ std::optional<DType> machineType(mlir::Type t) {
   }
 }
 
+std::optional<double> splatOf(mlir::Value v) {
+  mlir::Operation *op = v.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  const llvm::StringRef name = opName(op);
+  if (name == "broadcast_in_dim" || name == "broadcast" || name == "reshape" || name == "transpose")
+    return splatOf(op->getOperand(0));
+  auto value = name == "constant" ? llvm::dyn_cast_or_null<mlir::DenseElementsAttr>(op->getAttr("value")) : nullptr;
+  if (!value || value.getNumElements() == 0 || !(value.isSplat() || value.getNumElements() == 1))
+    return std::nullopt;
+  const mlir::Type t = value.getElementType();
+  if (llvm::isa<mlir::FloatType>(t)) {
+    llvm::APFloat f = *value.value_begin<llvm::APFloat>();
+    bool lost;
+    f.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+    return f.convertToDouble();
+  }
+  if (auto i = llvm::dyn_cast<mlir::IntegerType>(t)) {
+    const llvm::APInt n = *value.value_begin<llvm::APInt>();
+    return i.isUnsigned() || i.getWidth() == 1 ? static_cast<double>(n.getZExtValue())
+                                               : static_cast<double>(n.getSExtValue());
+  }
+  return std::nullopt;
+}
+
+bool isAlias(mlir::Operation *op) { return opName(op) == "reshape" || opName(op) == "optimization_barrier"; }
+
+mlir::Value aliasOf(mlir::Value v) {
+  mlir::Operation *op = v.getDefiningOp();
+  if (!op || !isAlias(op))
+    return v;
+  return op->getOperand(op->getNumOperands() == 1 ? 0 : llvm::cast<mlir::OpResult>(v).getResultNumber());
+}
+
 namespace {
 
 // Which groups a group reads from, directly or not.
@@ -130,15 +164,21 @@ private:
   }
 
   void place(mlir::Operation *op) {
+    if (opName(op) == "constant" || (op->getNumResults() == 1 && splatOf(op->getResult(0))))
+      return; // part of whoever reads it
     std::string why;
     const Family *family = familyOf(op, why);
+    if (!family && isAlias(op))
+      return;
     if (!family)
       return refuse(op, why);
     llvm::SmallSetVector<size_t, 4> producers;
-    for (mlir::Value v : op->getOperands())
-      if (mlir::Operation *p = v.getDefiningOp())
-        if (const auto it = groupOf.find(p); it != groupOf.end())
-          producers.insert(it->second);
+    for (mlir::Value v : op->getOperands()) {
+      while (v.getDefiningOp() && isAlias(v.getDefiningOp()) && !groupOf.count(v.getDefiningOp()))
+        v = aliasOf(v);
+      if (const auto it = groupOf.find(v.getDefiningOp()); it != groupOf.end())
+        producers.insert(it->second);
+    }
     // The latest group first: it is the one whose values are still at hand.
     std::vector<size_t> candidates(producers.begin(), producers.end());
     std::sort(candidates.begin(), candidates.end(), std::greater<>());
@@ -148,7 +188,7 @@ private:
       // Another producer that itself reads from g would have to run between the group's own operations.
       const bool cycle =
           std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p != g && reach.from(p, g); });
-      if (cycle || !family->joins(groups[g], op))
+      if (cycle || !takeAliases(op, g) || !family->joins(groups[g], op))
         continue;
       groups[g].ops.push_back(op);
       groupOf[op] = g;
@@ -156,12 +196,36 @@ private:
         reach.connect(g, p);
       return;
     }
+    if (isAlias(op))
+      return; // nobody needs it inside a kernel
     const size_t g = groups.size();
     groups.push_back({family, {op}, {}, {}});
     reach.add(g);
     groupOf[op] = g;
     for (size_t p : producers)
       reach.connect(g, p);
+  }
+
+  // Reshapes between the group and the operation become part of the group; false if the family does not want one of them.
+  bool takeAliases(mlir::Operation *op, size_t g) {
+    for (mlir::Value v : op->getOperands()) {
+      std::vector<mlir::Operation *> chain;
+      mlir::Value root = v;
+      while (root.getDefiningOp() && isAlias(root.getDefiningOp()) && !groupOf.count(root.getDefiningOp())) {
+        chain.push_back(root.getDefiningOp());
+        root = aliasOf(root);
+      }
+      const auto it = groupOf.find(root.getDefiningOp());
+      if (chain.empty() || it == groupOf.end() || it->second != g)
+        continue;
+      for (size_t i = chain.size(); i-- > 0;) {
+        if (!groups[g].family->joins(groups[g], chain[i]))
+          return false;
+        groups[g].ops.push_back(chain[i]);
+        groupOf[chain[i]] = g;
+      }
+    }
+    return true;
   }
 
   // A group may have grown after later ones were begun: order them by what they read.
@@ -184,17 +248,25 @@ private:
     return out;
   }
 
+  // Somebody outside the group needs the value, perhaps through reshapes.
+  static bool neededOutside(mlir::Value v, const llvm::DenseSet<mlir::Operation *> &mine, mlir::Block *block) {
+    return llvm::any_of(v.getUsers(), [&](mlir::Operation *user) {
+      mlir::Operation *u = block->findAncestorOpInBlock(*user);
+      if (!isAlias(u))
+        return !mine.contains(u);
+      return llvm::any_of(u->getResults(), [&](mlir::Value r) { return aliasOf(r) == v && neededOutside(r, mine, block); });
+    });
+  }
+
   static void findTensors(Group &g) {
     llvm::SetVector<mlir::Value> inputs;
     llvm::DenseSet<mlir::Operation *> mine(g.ops.begin(), g.ops.end());
     for (mlir::Operation *op : g.ops) {
       for (mlir::Value v : op->getOperands())
-        if (!v.getDefiningOp() || !mine.contains(v.getDefiningOp()))
+        if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats() && splatOf(v)))
           inputs.insert(v);
       for (mlir::Value v : op->getResults())
-        if (llvm::any_of(v.getUsers(), [&](mlir::Operation *u) {
-              return !mine.contains(u->getBlock() == op->getBlock() ? u : op->getBlock()->findAncestorOpInBlock(*u));
-            }))
+        if (!isAlias(op) && neededOutside(v, mine, op->getBlock()))
           g.outputs.push_back(v);
     }
     g.inputs.assign(inputs.begin(), inputs.end());

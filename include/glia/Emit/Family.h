@@ -33,6 +33,8 @@ public:
   // The operation may join the group: it is of this family, and group and operation together are still one kernel. The caller
   // makes sure that this closes no cycle of groups.
   virtual bool joins(const Group &, mlir::Operation *) const { return false; }
+  // Values that are one number everywhere (splatOf) are not read from HBM: the family writes them into its instructions.
+  virtual bool takesSplats() const { return false; }
   // Writes the kernel. inputs[i] and outputs[i] are the HBM tensors of the group's inputs and outputs, in their shapes.
   virtual void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const = 0;
 };
@@ -46,6 +48,12 @@ std::optional<DType> machineType(mlir::Type element);
 std::vector<int64_t> shapeOf(mlir::Value v);
 int64_t elementsOf(mlir::Value v);
 llvm::StringRef opName(mlir::Operation *op); // without the dialect: "dot_general"
+
+// The number that every element of a value holds, if it is known: a constant, or a broadcast, reshape or conversion of one.
+std::optional<double> splatOf(mlir::Value v);
+// Reshapes and optimization barriers hold the bytes of what they are made of: no group, no kernel.
+bool isAlias(mlir::Operation *op);
+mlir::Value aliasOf(mlir::Value v); // what an alias is made of; v itself if it is none
 
 // Groups in an order in which each comes after those it reads. Throws Error with everything that no family accepts.
 std::vector<Group> groupOperations(mlir::Block &body);
