@@ -80,20 +80,20 @@ private:
       const ObjectFacts &facts = c.objects[call.object].facts;
       const bool here = core < it->second.parts.size();
       const EngineFacts *s = here ? &facts.engines[core][static_cast<int>(Engine::Sync)] : nullptr;
-      uint32_t early = s ? s->early : 0, late = s ? s->late : 0;
-      if (!start.later.empty()) {
-        early = std::min(early, start.later.front().first);
-        late = start.later.back().first >= late ? s->size : late;
-      }
+      uint32_t late = s ? s->late : 0;
+      if (!start.later.empty() && start.later.back().first >= late)
+        late = s->size;
       // The first loads of this call go before the last stores of the one before, if they do not need its results.
-      const bool ahead = here && !start.barrier && early && start.level < ends[core].number;
+      const bool mayGoAhead = here && !start.barrier && start.level < ends[core].number;
+      const std::vector<bool> first = mayGoAhead ? goAhead(*s, start) : std::vector<bool>();
+      const bool ahead = !first.empty();
       if (!ahead && (here || start.barrier))
         finishSync(k);
       if (start.barrier)
         barrier(sync, start, n);
       if (!here)
         continue;
-      const bool carry = start.signals.empty() && s->firstCarries;
+      const bool carry = start.signals.empty() && s->firstCarries && (!ahead || first[0]);
       if (!carry && (!start.waits.empty() || !start.signals.empty()))
         put(sync, {nop, 0, 0, 0, 0, ownOrigin}, {}, start.waits, {}, start.signals);
       for (int e = 0; e < kNumEngines; ++e) {
@@ -106,14 +106,39 @@ private:
           continue;
         }
         if (ahead) {
-          part(work, 0, early);
+          for (uint32_t i = 0; i < first.size(); ++i)
+            if (first[i])
+              part(work, i, i + 1);
           finishSync(k);
+          for (uint32_t i = 0; i < first.size(); ++i)
+            if (!first[i])
+              part(work, i, i + 1);
         }
-        part(work, ahead ? early : 0, late);
+        part(work, static_cast<uint32_t>(first.size()), late);
         if (late < f.size)
           ends[core] = {static_cast<int>(n), work, late};
       }
     }
+  }
+
+  // Which of the opening transfers of Sync need nothing of the calls before; empty if none. One does not overtake another on its queue:
+  // that the earlier one is complete may have been concluded from the later one (D3).
+  static std::vector<bool> goAhead(const EngineFacts &sync, const CoreStart &start) {
+    std::vector<bool> out;
+    std::vector<uint32_t> held;
+    auto has = [](const std::vector<uint32_t> &list, uint32_t x) {
+      return std::find(list.begin(), list.end(), x) != list.end();
+    };
+    bool any = false;
+    for (const EngineFacts::Opening &o : sync.openings) {
+      const bool free = !has(held, o.queue) && std::none_of(o.tensors.begin(), o.tensors.end(),
+                                                            [&](uint32_t t) { return has(start.dependent, t); });
+      if (!free)
+        held.push_back(o.queue);
+      out.push_back(free);
+      any |= free;
+    }
+    return any ? out : std::vector<bool>();
   }
 
   struct Work { // one engine's part of a call
@@ -201,9 +226,10 @@ private:
     size_t completed = static_cast<size_t>(std::lower_bound(facts.completed.begin(), facts.completed.end(), from) -
                                            facts.completed.begin());
     size_t patch = 0;
-    if (from)
-      while (patch < part.patches.size() && part.patches[patch].word < part.instrs[from].words)
-        ++patch;
+    if (from && from < facts.size)
+      patch = static_cast<size_t>(std::partition_point(part.patches.begin(), part.patches.end(),
+                                                       [&](const Patch &x) { return x.word < part.instrs[from].words; }) -
+                                  part.patches.begin());
     std::vector<SyncOp> waits, updates;
     const uint32_t size = facts.size;
     index.resize(size), before.resize(size + 1);

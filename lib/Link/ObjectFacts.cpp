@@ -155,7 +155,7 @@ private:
         branchUntil = std::max(branchUntil, static_cast<uint32_t>(d.values[def.slot("target")].integer));
       }
     }
-    findEnds(s, facts);
+    findEnds(s, facts, core, engine);
     for (const auto &[q, last] : lastOnQueue) {
       if (!last.waited && !last.looped)
         facts.completed.push_back(last.index);
@@ -169,10 +169,16 @@ private:
   }
 
   // The next call may begin between the last time that this one waits and what came before it.
-  void findEnds(const Stream &s, EngineFacts &facts) const {
+  void findEnds(const Stream &s, EngineFacts &facts, int core, Engine engine) {
     auto unit = [&](uint32_t i) { return p.opcodes[s.instrs[i].opcode]->unit; };
-    while (facts.early < facts.size && unit(facts.early) == Unit::Dma && !s.instrs[facts.early].numWaits)
-      ++facts.early;
+    while (facts.early < facts.size && unit(facts.early) == Unit::Dma && !s.instrs[facts.early].numWaits) {
+      decode(p, core, engine, facts.early++, d);
+      EngineFacts::Opening o{static_cast<uint32_t>(d.values[d.def->slot("queue")].integer), {}};
+      for (const Value &v : d.values)
+        if (v.kind == Value::Tensor && v.access.object.kind == ObjectKind::Tensor)
+          o.tensors.push_back(v.access.object.index);
+      facts.openings.push_back(std::move(o));
+    }
     facts.late = facts.size;
     for (uint32_t i = facts.size; i-- > facts.early;) {
       if (facts.outermost[i] != i || (unit(i) != Unit::Dma && unit(i) != Unit::Register))

@@ -45,6 +45,11 @@ struct EngineFacts { // one engine's part of an object
   bool firstCarries = false; // its first instruction can wait
   // Of Sync: instructions before `early` are transfers that wait for nothing; those from `late` on only end the call.
   uint32_t early = 0, late = 0;
+  struct Opening {
+    uint32_t queue = 0;
+    std::vector<uint32_t> tensors; // of the object
+  };
+  std::vector<Opening> openings;   // the instructions before `early`
   bool sbuf = false, psum = false; // compute instructions that touch it (M1, M2)
   std::vector<uint32_t> completed; // transfers that nobody waits for and that are the last on their queue or pipe
   std::vector<uint32_t> fences;    // queues whose last transfer is in a loop and nobody waits for it

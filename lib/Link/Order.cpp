@@ -80,7 +80,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
 
   // What each engine needs because of tensors in HBM.
   std::vector<std::array<Need, kNumEngines>> need(mine);
-  std::vector<std::vector<std::pair<uint32_t, int>>> onSync(mine); // instruction, call
+  std::vector<std::vector<std::array<int64_t, 3>>> onSync(mine); // instruction, call, tensor of the object
   int cross = -1;
   for (int core = 0; core < mine; ++core)
     for (const TensorUse &u : o.facts.uses[core]) {
@@ -91,7 +91,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
           need[core][e].other = std::max(need[core][e].other, x.other);
         }
       if (x.here >= 0 && u.firstOnSync != UINT32_MAX)
-        onSync[core].emplace_back(u.firstOnSync, x.here);
+        onSync[core].push_back({u.firstOnSync, x.here, u.tensor});
       if (x.other > cores[core].cross)
         cross = std::max(cross, x.other);
     }
@@ -128,15 +128,20 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       k.toldCross[e] = k.cross;
     }
     std::sort(onSync[core].begin(), onSync[core].end());
-    for (const auto &[at, producer] : onSync[core])
+    const int atStart = k.known;
+    for (const auto &[where, producer, tensor] : onSync[core]) {
+      const uint32_t at = static_cast<uint32_t>(where);
+      if (producer > atStart)
+        start.dependent.push_back(static_cast<uint32_t>(tensor));
       if (producer > k.known) {
         std::vector<SyncOp> waits;
-        waitFor(core, producer, waits);
+        waitFor(core, static_cast<int>(producer), waits);
         if (!start.later.empty() && start.later.back().first == at)
           start.later.back().second.insert(start.later.back().second.end(), waits.begin(), waits.end());
         else if (!waits.empty())
           start.later.emplace_back(at, std::move(waits));
       }
+    }
 
     // What it leaves.
     if (std::all_of(engines.begin(), engines.end(), [](const EngineFacts &e) { return !e.size; }))

@@ -10,6 +10,7 @@ namespace glia::link {
 
 struct CoreStart {                              // what comes before a call on one core
   int level = -1;                               // the call that has to be over
+  std::vector<uint32_t> dependent;              // tensors of the object that Sync has to wait for
   std::vector<SyncOp> waits;                    // of the Sync engine
   std::vector<SyncOp> signals;                  // by it
   std::vector<SyncOp> engineWaits[kNumEngines]; // by the first instruction of an engine

@@ -57,7 +57,7 @@ TEST(Link, IndependentCallsOverlap) {
   EXPECT_GE(p.findTensor("x"), 0);
   EXPECT_GE(p.findTensor("y_7"), 0);
   // The loads of the next call start while the stores of the one before are under way.
-  EXPECT_LT(simulateTime(p, {}).total, 7.2 * simulateTime(one, {}).total);
+  EXPECT_LT(simulateTime(p, {}).total, 6.2 * simulateTime(one, {}).total);
 }
 
 TEST(Link, DiamondWithTablesAndScratch) {
