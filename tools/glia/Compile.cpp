@@ -27,6 +27,8 @@ void addCompile(CLI::App &app, Tool &tool) {
         loadTarget(o->target); // a wrong name is found before any work
         k.op().setTarget(o->target);
       }
+      if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
+        throw Error(std::move(bad));
       save(compileKernel(k, o->compile), o->output);
       return 0;
     };
