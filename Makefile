@@ -2,6 +2,7 @@
 # make test     the whole suite: C++, command line, Python, then once more under ASan and UBSan, then the fuzzers
 # make bench    speed and memory against their targets; build/bench.json
 # make build | venv | packages | lint | format | clean
+# make venv-torch   an optional environment, .venv-torch, with torch and torch_xla (large)
 #
 # Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test/tool   .venv/bin/python -m pytest test
 
@@ -17,7 +18,7 @@ CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 # On a terminal ninja shows its progress; in a log one line is enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: demo test bench build build-asan venv packages lint format clean
+.PHONY: demo test bench build build-asan venv venv-torch packages lint format clean
 
 demo: build
 	@$(PY) examples/demo.py
@@ -53,6 +54,18 @@ $(VENV)/.stamp: requirements.txt | packages
 	@echo "$(CURDIR)/build/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/glia-dev.pth"
 	@touch $@
 
+# PyPI's torch brings gigabytes for GPUs. `make venv-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu` takes the small one.
+TORCH_INDEX ?=
+
+venv-torch: .venv-torch/.stamp
+
+.venv-torch/.stamp: requirements-torch.txt requirements.txt
+	@echo "venv-torch: installing requirements-torch.txt into .venv-torch (several minutes)"
+	@test -x .venv-torch/bin/python || $(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/python -m pip install -q --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -r requirements-torch.txt
+	@echo "$(CURDIR)/build/python" > "$$(.venv-torch/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/glia-dev.pth"
+	@touch $@
+
 packages:
 	@.ci/install-packages
 
@@ -67,4 +80,4 @@ format:
 	@$(PY) -m ruff format -q .
 
 clean:
-	rm -rf build build-asan build-debug $(VENV)
+	rm -rf build build-asan build-debug $(VENV) .venv-torch

@@ -6,6 +6,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 
 namespace nb = nanobind;
@@ -160,6 +161,7 @@ void bindTrace(nb::module_ &m) {
       .def("core", &nisa::Trace::core)
       .def("tensor", &tensor, "kind"_a, "name"_a, "dtype"_a, "shape"_a, "shared"_a = true, "data"_a = nb::none(),
            "loc"_a = 0)
+      .def("promise", &nisa::Trace::promise, "input"_a, "range"_a.none(), "unique"_a)
       .def("alloc", &alloc, "space"_a, "name"_a, "dtype"_a, "shape"_a, "partition"_a = -1, "byte"_a = -1, "loc"_a = 0)
       .def("register", &nisa::Trace::makeRegister)
       .def("location", &nisa::Trace::location)

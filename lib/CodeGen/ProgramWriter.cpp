@@ -38,6 +38,12 @@ void ProgramWriter::declare(nisa::TensorOp op) {
   t.shape.assign(type.getShape().begin(), type.getShape().end());
   t.kind = kindOf(op.getKind());
   t.shared = !op.getIsPrivate();
+  t.uniqueRows = op.getUnique();
+  t.hasRange = op.getRange().has_value();
+  if (op.getRange()) {
+    t.rangeLo = (*op.getRange())[0];
+    t.rangeHi = (*op.getRange())[1];
+  }
   if (op.getData()) {
     const auto *bytes = reinterpret_cast<const std::byte *>(op.getData()->data());
     t.data.assign(bytes, bytes + op.getData()->size());

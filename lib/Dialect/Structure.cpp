@@ -100,6 +100,10 @@ LogicalResult TensorOp::verify() {
     return emitOpError() << "constants, and only constants, have data";
   if (getData() && static_cast<int64_t>(getData()->size()) != bytes)
     return emitOpError() << "has " << getData()->size() << " bytes of data and needs " << bytes;
+  if ((getRange() || getUnique()) && getKind() != "input")
+    return emitOpError() << "only inputs have a range or are unique";
+  if (getRange() && (getRange()->size() != 2 || (*getRange())[0] > (*getRange())[1] || isFloat(t.getDtype())))
+    return emitOpError() << "a range is the lowest and the highest of integers";
   return success();
 }
 

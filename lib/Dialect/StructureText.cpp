@@ -145,7 +145,7 @@ void CoreOp::print(OpAsmPrinter &p) {
 
 // ---- tensors and registers --------------------------------------------------------------------------------------------------
 
-static constexpr StringRef kTensorOwn[] = {"label", "kind", "isPrivate", "data", "alias"};
+static constexpr StringRef kTensorOwn[] = {"label", "kind", "isPrivate", "data", "alias", "range", "unique"};
 
 ParseResult TensorOp::parse(OpAsmParser &p, OperationState &state) {
   const SMLoc at = p.getCurrentLocation();
@@ -164,6 +164,14 @@ ParseResult TensorOp::parse(OpAsmParser &p, OperationState &state) {
       return failure();
     state.addAttribute("alias", p.getBuilder().getStringAttr(alias));
   }
+  if (succeeded(p.parseOptionalKeyword("range"))) {
+    int64_t range[2];
+    if (p.parseInteger(range[0]) || p.parseInteger(range[1]))
+      return failure();
+    state.addAttribute("range", p.getBuilder().getDenseI64ArrayAttr(range));
+  }
+  if (succeeded(p.parseOptionalKeyword("unique")))
+    state.addAttribute("unique", p.getBuilder().getUnitAttr());
   if (succeeded(p.parseOptionalEqual())) {
     SmallVector<int8_t> data;
     if (parseConstant(p, type, data))
@@ -185,6 +193,10 @@ void TensorOp::print(OpAsmPrinter &p) {
     p << " alias ";
     p.printString(*getAlias());
   }
+  if (getRange())
+    p << " range " << (*getRange())[0] << " " << (*getRange())[1];
+  if (getUnique())
+    p << " unique";
   if (getData()) {
     p << " = ";
     printConstant(p, getTensor().getType(), *getData());

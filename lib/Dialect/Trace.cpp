@@ -110,6 +110,20 @@ int Trace::tensor(std::string_view kind, std::string_view name, DType dtype, std
   return static_cast<int>(objects.size() - 1);
 }
 
+void Trace::promise(int input, std::optional<std::pair<int64_t, int64_t>> range, bool unique) {
+  auto op = tensorValue(input).getDefiningOp<TensorOp>();
+  if (!op || op.getKind() != "input" || !isInteger(op.getTensor().getType().getDtype()))
+    throw Error("TRACE-PROMISE", "only of an input of integers can a range be promised, or that its values are distinct");
+  if (range && range->first > range->second)
+    throw Error("TRACE-PROMISE",
+                format("the range from %lld to %lld is empty", (long long)range->first, (long long)range->second));
+  if (range)
+    op.setRange(ArrayRef<int64_t>{range->first, range->second});
+  op.setUnique(unique);
+  mix(static_cast<uint64_t>(input) * 4 + (range ? 2 : 0) + unique);
+  mix(static_cast<uint64_t>(range ? range->first : 0)), mix(static_cast<uint64_t>(range ? range->second : 0));
+}
+
 int Trace::alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition,
                  int64_t byte, int loc) {
   const auto type = TensorType::get(builder.getContext(), space, dtype, shape);

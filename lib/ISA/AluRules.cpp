@@ -88,7 +88,7 @@ bool checkAluOp(Check &c, int slot, unsigned places, bool exactIntegers) {
   return true;
 }
 
-void checkAluScalar(Check &c, int opSlot, int operandSlot, int like) {
+void checkAluScalar(Check &c, int opSlot, int operandSlot, int like, bool anyType) {
   const AluOp op = static_cast<AluOp>(c.integer(opSlot));
   const OperandInfo &o = c.operand(operandSlot);
   const std::string opName = str(aluOpNames().names[static_cast<size_t>(op)]), slotName = str(c.def.slots[operandSlot].name);
@@ -103,7 +103,7 @@ void checkAluScalar(Check &c, int opSlot, int operandSlot, int like) {
     return;
   }
   if (!isBitOp(op)) {
-    c.perPartition(operandSlot, like);
+    c.perPartition(operandSlot, like, anyType);
     return;
   }
   if (!o.immediate) {

@@ -86,7 +86,8 @@ def _recurrent(folder) -> list[Case]:
 
     def batched():
         outs = [
-            recurrence(x.qn[i : i + 1], x.kn[i : i + 1], x.v[i : i + 1], x.g[i], x.beta[i], states[i]) for i in range(heads)
+            recurrence(x.qn[i : i + 1], x.kn[i : i + 1], x.v[i : i + 1], x.g[i], x.beta[i], states[i])
+            for i in range(heads)
         ]
         return np.concatenate([o for o, _ in outs]), np.concatenate([s for _, s in outs])
 
@@ -102,7 +103,9 @@ def _recurrent(folder) -> list[Case]:
 def _legacy(folder) -> list[Case]:
     m, x = load(folder / "nki_deltanet_fused_legacy.py"), Data(384, 13)
     arguments = (x.qn, x.kn, x.v, x.g, x.beta, x.state, STRICT, EYE, LOWER)
-    return [_case("legacy deltanet_fused_chunked_fwd", m.deltanet_fused_chunked_fwd, arguments, lambda: x.exact(ready=True))]
+    return [
+        _case("legacy deltanet_fused_chunked_fwd", m.deltanet_fused_chunked_fwd, arguments, lambda: x.exact(ready=True))
+    ]
 
 
 def _fused(m, words: str) -> list[Case]:

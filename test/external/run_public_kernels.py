@@ -17,10 +17,11 @@ from harness import CHECKOUTS, TARGETS, checkout, run
 
 def all_cases() -> list:
     import deltanet
+    import nki_library
     import sdk_examples
     import trntensor_kernels
 
-    return [case for m in (sdk_examples, deltanet, trntensor_kernels) for case in m.cases()]
+    return [case for m in (sdk_examples, deltanet, trntensor_kernels, nki_library) for case in m.cases()]
 
 
 def _cell(outcome) -> str:
@@ -58,7 +59,9 @@ def main() -> int:
         print(row.format(case.name, *cells, case.compared), flush=True)
     for o in bad:
         print(f"\n{o.case.name} on {o.target}: {o.failure or f'error {o.error}'}")
-    print(f"\n{len(cases)} kernels, {len(bad)} bad results. A number is the largest difference over the largest magnitude.")
+    print(
+        f"\n{len(cases)} kernels, {len(bad)} bad results. A number is the largest difference over the largest magnitude."
+    )
     return 1 if bad else 0
 
 

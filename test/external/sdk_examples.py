@@ -105,11 +105,30 @@ def _small(folder) -> list[Case]:
             lambda: (pool.max((2, 4)),),
             tolerance=0.0,
         ),
-        _case("simulate example", at("simulate/nki_simulate_example.py", "add_kernel"), (x[:128], y[:128]), lambda: (x[:128] + y[:128],), tolerance=0.0),
+        _case(
+            "simulate example",
+            at("simulate/nki_simulate_example.py", "add_kernel"),
+            (x[:128], y[:128]),
+            lambda: (x[:128] + y[:128],),
+            tolerance=0.0,
+        ),
         *(
-            _case(f"getting_started_{kind}", at(f"getting_started_{kind}.py", "nki_tensor_add_kernel"), (half, half), lambda: (half + half,), tolerance=0.0)
+            _case(
+                f"getting_started_{kind}",
+                at(f"getting_started_{kind}.py", "nki_tensor_add_kernel"),
+                (half, half),
+                lambda: (half + half,),
+                tolerance=0.0,
+            )
             for kind in ("baremetal", "torch", "jax")
         ),
-        _case("layout-pass", at("layout-pass.py", "tensor_exp_kernel_"), (tile,), lambda: (np.exp(tile.astype(np.float64)),)),
-        _case("layout-violation (256 partitions)", violation, (x[:, :512],), tuple, "must be refused", refused="NKI-SHAPE"),
+        _case(
+            "layout-pass",
+            at("layout-pass.py", "tensor_exp_kernel_"),
+            (tile,),
+            lambda: (np.exp(tile.astype(np.float64)),),
+        ),
+        _case(
+            "layout-violation (256 partitions)", violation, (x[:, :512],), tuple, "must be refused", refused="NKI-SHAPE"
+        ),
     ]

@@ -9,8 +9,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 glia.install()
 
-from harness import run  # noqa: E402
-from run_public_kernels import all_cases  # noqa: E402
+from harness import run
+from run_public_kernels import all_cases
 
 PAIRS = [(case, target) for case in all_cases() for target in case.targets]
 

@@ -15,7 +15,11 @@ def cases() -> list[Case]:
     m, normal = load(root / "trntensor/nki/_kernels.py"), random(30)
     a, b = normal(256, 384), normal(384, 512)
     stack, other = normal(2, 128, 128), normal(2, 128, 64)
-    amplitudes, occupied, virtual = normal(5, 19, 72, scale=0.1), -np.abs(normal(5, 1)) - 0.5, np.abs(normal(19, 1)) + 0.1
+    amplitudes, occupied, virtual = (
+        normal(5, 19, 72, scale=0.1),
+        -np.abs(normal(5, 1)) - 0.5,
+        np.abs(normal(19, 1)) + 0.1,
+    )
     integrals, left, right = normal(256, 256, 4, scale=0.1), normal(256, 8), normal(256, 16)
 
     def energy():

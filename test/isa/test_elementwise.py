@@ -335,10 +335,10 @@ def test_scalar_tensor_tensor(target):
     for k, (a_type, b_type, to) in enumerate(PAIRS):
         for op0, op1 in [("subtract", "multiply"), ("multiply", "add"), ("max", "subtract"), ("less", "logical_and")]:
             rng = rng_for(op0, op1, a_type)
-            a, b, s = values(rng, a_type, (128, 29)), values(rng, b_type, (128, 29)), values(rng, "f32", (128, 1))
+            a, b, s = values(rng, a_type, (128, 29)), values(rng, b_type, (128, 29)), values(rng, b_type, (128, 1))
             r0, r1 = k % 2, k // 2 % 2
             code = f"vector scalar_tensor_tensor dst=y data=a op0={op0} operand0=s op1={op1} operand1=b reverse0={r0} reverse1={r1}"
-            first = BINARY[op0](*((s, widen(a)) if r0 else (widen(a), s)))
+            first = BINARY[op0](*((widen(s), widen(a)) if r0 else (widen(a), widen(s))))
             second = BINARY[op1](*((widen(b), first) if r1 else (first, widen(b))))
             same_bits(run(code, {"a": a, "b": b, "s": s}, {"y": (to, a.shape)}, target)["y"], narrow(second, to))
 

@@ -86,7 +86,9 @@ def Nisa_TensorOp : Nisa_Op<"tensor", [HasParent<"KernelOp">,
                                        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A tensor in HBM: input, output, constant or scratch.";
   let arguments = (ins StrAttr:$label, StrAttr:$kind, UnitAttr:$isPrivate, OptionalAttr<DenseI8ArrayAttr>:$data,
-                       OptionalAttr<StrAttr>:$alias); // an output that begins as this input
+                       OptionalAttr<StrAttr>:$alias,               // an output that begins as this input
+                       OptionalAttr<DenseI64ArrayAttr>:$range,     // inputs: lowest and highest value, checked when it runs
+                       UnitAttr:$unique);                          // inputs: no value occurs twice, checked likewise
   let results = (outs Nisa_Tensor:$tensor);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$label, "::llvm::StringRef":$kind, "::glia::nisa::TensorType":$type,

@@ -3,6 +3,7 @@
 #include "glia/Dialect/Instruction.h"
 #include "glia/Dialect/Kernel.h"
 
+#include <optional>
 #include <vector>
 
 namespace glia::nisa {
@@ -16,6 +17,8 @@ public:
   void core(int number); // following calls belong to this core; HBM tensors are common to the cores
   int tensor(std::string_view kind, std::string_view name, DType dtype, std::vector<int64_t> shape, bool shared,
              std::span<const std::byte> data, int loc = 0);
+  // What the author promises of the values of an input; checked when the program runs. Throws Error TRACE-PROMISE.
+  void promise(int input, std::optional<std::pair<int64_t, int64_t>> range, bool unique);
   int alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition, int64_t byte,
             int loc = 0);
   int makeRegister();

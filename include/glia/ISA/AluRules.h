@@ -21,7 +21,7 @@ bool checkAluOp(Check &c, int slot, unsigned places, bool exactIntegers = false)
 // rule ALU-OPERAND: a two-operand operation has its scalar operand; a one-operand operation has none (or an immediate 0).
 // A tensor has one element per partition of `like`: fp32 for arithmetic, an integer for bits. A bit operation's immediate is an
 // integer.
-void checkAluScalar(Check &c, int opSlot, int operandSlot, int like);
+void checkAluScalar(Check &c, int opSlot, int operandSlot, int like, bool anyType = false);
 
 // rule BIT-OP-TYPE: operands of a bit operation are integers of one size.
 void checkBitTypes(Check &c, std::initializer_list<int> slots);

@@ -14,7 +14,7 @@ static void check(Check &c) {
   c.onePsumInput(DATA, OPERAND1);
   checkAluOp(c, OP0, kBinary | kUnary | kBypass);
   checkAluOp(c, OP1, kBinary);
-  checkAluScalar(c, OP0, OPERAND0, DATA);
+  checkAluScalar(c, OP0, OPERAND0, DATA, /*anyType=*/true); // all of its inputs are cast to fp32, unlike tensor_scalar's
   checkComputeTypes(c, {DST, DATA, OPERAND0, OPERAND1});
 }
 
@@ -59,7 +59,7 @@ INSTRUCTION(scalar_tensor_tensor, "dst = (data op0 operand0) op1 operand1, opera
       .slot("dst", SlotKind::Out, "result")
       .slot("data", SlotKind::In, "first tensor")
       .choice("op0", aluOpNames(), "first operation")
-      .slot("operand0", SlotKind::OptScalar, "a number, or one fp32 element per partition; none for one-operand operations")
+      .slot("operand0", SlotKind::OptScalar, "a number, or one element per partition; none for one-operand operations")
       .choice("op1", aluOpNames(), "second operation")
       .slot("operand1", SlotKind::In, "second tensor")
       .slot("reverse0", SlotKind::Flag, "1: operand0 op0 data")

@@ -8,6 +8,7 @@ from . import dtypes
 from .dtypes import DType as dtype
 from .jit import Kernel, jit, simulate, simulate_kernel
 from .objects import MemoryRegion, NKIObject
+from .promises import assume
 from .tensor import NkiTensor
 
 cpu_simulate = simulate
@@ -19,6 +20,7 @@ __all__ = [
     "MemoryRegion",
     "NKIObject",
     "NkiTensor",
+    "assume",
     "cpu_simulate",
     "dtype",
     "dtypes",

@@ -19,7 +19,7 @@ def kind_of(x) -> str | None:
         return "numpy"
     if isinstance(x, GraphTensor):
         return "graph"
-    module = type(x).__module__.split(".")[0]
+    module = type(x).__module__.split(".", 1)[0]
     if module == "torch" and "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
         return "torch"
     if module in ("jax", "jaxlib") and "jax" in sys.modules and isinstance(x, sys.modules["jax"].Array):
@@ -27,9 +27,18 @@ def kind_of(x) -> str | None:
     return None
 
 
+def is_symbol(x) -> bool:
+    """Whether this stands for an array inside of jax.jit and the like: it has a shape and a type, no numbers."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.core.Tracer)
+
+
 def to_numpy(x) -> np.ndarray:
+    """The array, or one of its shape and type where there are no numbers."""
     if isinstance(x, (np.ndarray, GraphTensor)):
         return x
+    if is_symbol(x):
+        return np.zeros(x.shape, x.dtype)
     if kind_of(x) == "torch":
         torch = sys.modules["torch"]
         bits = _TORCH_BITS.get(str(x.dtype).removeprefix("torch."))
@@ -51,6 +60,15 @@ def from_numpy(array: np.ndarray, kind: str, like=None):
     if kind == "jax":
         return sys.modules["jax"].numpy.asarray(array)
     return array
+
+
+def in_jax(function, shapes: list[tuple], symbols: list) -> list:
+    """What `function` makes of the arrays that the symbols will be, as JAX symbols of these (shape, type)."""
+    jax = sys.modules["jax"]
+    results = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+    return jax.pure_callback(
+        lambda *arrays: function([np.asarray(a) for a in arrays]), results, *symbols, vmap_method="sequential"
+    )
 
 
 def update(x, array: np.ndarray) -> bool:

@@ -34,6 +34,7 @@ class Traced:
     lowered: Lowered
     arrays: Arrays
     structure: Any  # what the function returned
+    cores: int = 1
 
     @property
     def kernel(self):
@@ -152,7 +153,7 @@ class Kernel:
                 lowered = lower(traces, returned, self.schedule)
         if lowered is None:
             raise _glia.error_of(traces[-1].diagnostics())
-        return Traced(self.func.__name__, target.name, lowered, arrays, structure)
+        return Traced(self.func.__name__, target.name, lowered, arrays, structure, self.lnc)
 
     def _run(self, t: _t.Trace, bound, arrays: Arrays, place, watch: Watch):
         """Runs the function as Python; returns what it returned, and the tensors in it."""
@@ -276,23 +277,34 @@ def unpack(traced: Traced, outputs: dict[str, np.ndarray]):
     """What the caller of a kernel gets, from the outputs of its program; updates the arguments that the kernel wrote to."""
     arrays, lowered = traced.arrays, traced.lowered
     for n, o in lowered.updates.items():
-        if not update(arrays.originals[n], outputs[o.name]) and n not in [r for r in lowered.results if type(r) is int]:
-            raise _t.failure(
-                "NKI-UPDATE",
-                f"the kernel writes to its argument `{arrays.names[n]}`, which cannot be changed",
-                "Pass a copy.",
-            )
+        if not update(arrays.originals[n], outputs[o.name]):
+            require_returned(traced, n)
     results = []
     for tensor, r in zip(traced.tensors, lowered.results):
         if type(r) is int and (r not in lowered.updates or arrays.kind != "jax"):
             results.append(arrays.originals[r])  # the caller's own array, updated
-            continue
-        o = lowered.updates[r] if type(r) is int else r
-        array = outputs[o.name]
-        if tensor.dtype != o.dtype:
-            array = array.view(tensor.dtype.numpy)
-        results.append(from_numpy(array.reshape(tensor.shape), arrays.kind, arrays.like))
+        else:
+            results.append(from_numpy(result_of(traced, tensor, r, outputs), arrays.kind, arrays.like))
     return traced.rebuild(results)
+
+
+def require_returned(traced: Traced, n: int) -> None:
+    """An argument that cannot be changed can be written to only if the kernel returns it."""
+    if n not in [r for r in traced.lowered.results if type(r) is int]:
+        raise _t.failure(
+            "NKI-UPDATE",
+            f"the kernel writes to its argument `{traced.arrays.names[n]}`, which cannot be changed",
+            "Pass a copy, or return the argument from the kernel.",
+        )
+
+
+def result_of(traced: Traced, tensor, r, outputs: dict[str, np.ndarray]) -> np.ndarray:
+    """One tensor that the kernel returned, from the outputs of its program."""
+    o = traced.lowered.updates[r] if type(r) is int else r
+    array = outputs[o.name]
+    if tensor.dtype != o.dtype:
+        array = array.view(tensor.dtype.numpy)
+    return array.reshape(tensor.shape)
 
 
 def _collect(value, out: list) -> None:

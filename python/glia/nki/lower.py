@@ -10,6 +10,7 @@ from .. import _glia
 from . import trace as _t
 from .forward import forward_loads
 from .objects import MemoryRegion
+from .promises import declare
 
 _WRITES = {
     i["name"]: tuple(n for n, s in enumerate(i["slots"]) if s["kind"] in ("out", "inout", "opt_out"))
@@ -115,6 +116,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
         handles[key] = out.tensor(kind, name, s.dtype.machine, list(s.shape), shared, **data, loc=locate(s.place))
         if kind == "input":
             inputs.append(name)
+            declare(out, handles[key], [x for x, k in tensors.keys.items() if k == key])
             if key in tensors.written:
                 new = made[key] = Output(_unused(used, name + "_out"), s.dtype, s.shape, s.place)
                 handle = out.tensor("output", new.name, s.dtype.machine, list(s.shape), True)

@@ -12,7 +12,9 @@ from .. import _glia
 from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
 from . import trace as _t
-from .jit import Kernel, Traced, unpack
+from .advice import for_author
+from .frameworks import in_jax, is_symbol
+from .jit import Kernel, Traced, require_returned, result_of, unpack
 
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
@@ -50,6 +52,7 @@ def _verified(traced: Traced) -> Program:
 
 def _placed(d, traced: Traced):
     """What is said about an output as a whole points to where the output is made."""
+    d = for_author(d, traced.cores)
     about = [o for o in traced.lowered.outputs if f"`{o.name}`" in d.message]
     if d.file or not about:
         return d
@@ -69,10 +72,10 @@ def _kept(cache: OrderedDict, key: str, make):
     return found
 
 
-def inputs_of(traced: Traced) -> dict[str, np.ndarray]:
-    """The inputs of the program by name, as the machine stores them."""
+def inputs_of(traced: Traced, arrays: list[np.ndarray] | None = None) -> dict[str, np.ndarray]:
+    """The inputs of the program by name, as the machine stores them: of the traced call, or these."""
     out = {}
-    for name, array in zip(traced.lowered.inputs, traced.arrays.arrays):
+    for name, array in zip(traced.lowered.inputs, traced.arrays.arrays if arrays is None else arrays):
         array = array.reshape(array.shape or (1,))
         out[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
     return out
@@ -90,17 +93,45 @@ def sequential(traced: Traced, inputs: dict[str, np.ndarray]) -> dict[str, np.nd
 
 def finish(traced: Traced, outputs: dict[str, np.ndarray]):
     """What the caller gets."""
+    _booleans(traced, outputs)
+    return unpack(traced, outputs)
+
+
+def _booleans(traced: Traced, outputs: dict[str, np.ndarray]) -> None:
     for o in traced.lowered.outputs:
         if o.dtype == "bool":
             outputs[o.name] = outputs[o.name].view(np.bool_)
-    return unpack(traced, outputs)
 
 
 def call(kernel: Kernel, args: tuple, kwargs: dict):
     """A call of a kernel with arrays."""
     traced = kernel.trace(*args, **kwargs)
     program = program_of(traced)
+    if any(is_symbol(x) for x in traced.arrays.originals):
+        return _staged(traced, program)
     inputs = inputs_of(traced)
     for look in observers:
         look(traced, program, inputs)
     return finish(traced, program.run(inputs, verify=False))
+
+
+def _staged(traced: Traced, program: Program):
+    """A call inside of jax.jit: the program is compiled and verified now, and runs when the numbers are there."""
+    lowered = traced.lowered
+    for n in lowered.updates:
+        require_returned(traced, n)
+
+    def run(arrays: list[np.ndarray]) -> list[np.ndarray]:
+        inputs = inputs_of(traced, arrays)
+        for look in observers:
+            look(traced, program, inputs)
+        outputs = program.run(inputs, verify=False)
+        _booleans(traced, outputs)
+        pairs = zip(traced.tensors, lowered.results)
+        return [
+            arrays[r] if type(r) is int and r not in lowered.updates else result_of(traced, t, r, outputs)
+            for t, r in pairs
+        ]
+
+    shapes = [(t.shape, t.dtype.numpy) for t in traced.tensors]
+    return traced.rebuild(in_jax(run, shapes, traced.arrays.originals))

@@ -39,6 +39,7 @@ class Storage:
         "on_chip",
         "ordinal",
         "place",
+        "promise",
         "region",
         "role",
         "row_bytes",
@@ -67,6 +68,7 @@ class Storage:
         self.ordinal = 0
         self.nest = trace.nest
         self.place = ("", 0)
+        self.promise = None  # of an input: lowest, highest, distinct (promises.py)
 
 
 class Register:

@@ -339,7 +339,7 @@ def test_core_barrier(cores):
     np.testing.assert_array_equal(launch(kernel, x, cores=2), 2 * x[::-1])
 
 
-@pytest.mark.parametrize("cores", [0, (0,)])
+@pytest.mark.parametrize("cores", [0, (0,), (0, 1)])
 def test_core_barrier_of_one_core_waits_for_nobody(cores):
     def kernel(a):
         out = hbm(a.shape, a.dtype)

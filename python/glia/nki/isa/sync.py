@@ -26,8 +26,8 @@ def core_barrier(data, cores, engine=engine.gpsimd, name=None):
     both = list(cores) if isinstance(cores, (tuple, list)) else [cores]
     if any(c not in (0, 1) for c in both) or len(set(both)) != len(both) or not both:
         return refuse(f"cores of core_barrier are {cores!r}", "give (0, 1)")
+    if _t.required("core_barrier").cores == 1:
+        return None  # one core has nobody to wait for, whatever the author wrote for two
     if len(both) == 1:
-        if _t.required("core_barrier").cores > 1:
-            refuse(f"cores of core_barrier are {cores!r} in a kernel of two cores", "give (0, 1)")
-        return None  # one core has nobody to wait for
+        return refuse(f"cores of core_barrier are {cores!r} in a kernel of two cores", "give (0, 1)")
     return emit("core_barrier", (data.storage.name,), engine_code(engine), name)

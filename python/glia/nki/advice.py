@@ -1,0 +1,46 @@
+"""What the verifier says of a program, in the terms of the kernel's author: the verifier speaks of semaphores and declarations, a
+kernel has cores, barriers and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import _glia
+
+_DISTINCT = (
+    "Compute the indices with nisa.iota; or, where they are an argument of the kernel (here called idx), promise that no value "
+    "occurs twice with glia.nki.assume(idx, unique=True): it is checked on each call."
+)
+_INSIDE = (
+    "Where the indices are an argument of the kernel (here called idx), promise their range with "
+    "glia.nki.assume(idx, range=(lowest, highest)): it is checked on each call."
+)
+_CORES = (
+    "Each core of kernel[n] runs the whole kernel. Let each one write its own part, chosen with nl.program_id(0), or let one of "
+    "them do it; nisa.core_barrier orders what one core writes before what the other reads."
+)
+
+
+def _race(d, cores: int):
+    """The compiler orders the instructions of one core, so a race is between two."""
+    other = next((n for n in d.notes if n.startswith("the other: core ")), "")
+    if cores < 2 or not other or f"core {other.split()[3]} " in d.context:
+        return None
+    notes = [other, "nothing orders the two: they can happen in either order"]
+    return d.message.replace("another instruction", "the other core", 1), _CORES, notes
+
+
+_ADVICE: dict[str, Callable] = {
+    "RACE": _race,
+    "SCATTER-UNIQUE": lambda d, cores: (d.message, _DISTINCT, d.notes),
+    "DYNAMIC-UNPROVED": lambda d, cores: (d.message, _INSIDE, d.notes),
+}
+
+
+def for_author(d, cores: int):
+    """The diagnostic, or a better one about a kernel launched on this many cores."""
+    better = _ADVICE[d.code](d, cores) if d.code in _ADVICE else None
+    if better is None:
+        return d
+    message, advice, notes = better
+    return _glia.Diagnostic(d.code, message, advice, d.file, d.line, d.context, d.value, d.limit, list(notes))
