@@ -161,6 +161,34 @@ def test_activation_with_a_number_as_bias():
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_results_thrown_away(target):
+    """A destination with a step of 0 beside a reduction: only the reduction is wanted."""
+
+    def both(a):
+        small, total, lowest, out = tile((128, 1)), tile((128, 1)), tile((128, 1)), tile((128, 2))
+        away = small.ap([[1, 128], [0, 40]])
+        nisa.activation_reduce(away, nl.square, a, nl.add, total)
+        nisa.tensor_scalar_reduce(away, a, nl.multiply, 2.0, nl.minimum, lowest)
+        nisa.tensor_copy(out[:, 0:1], total)
+        nisa.tensor_copy(out[:, 1:2], lowest)
+        return out
+
+    actual = run(both, X, target=target)
+    close(actual[:, 0], (X.astype(np.float64) ** 2).sum(1))
+    np.testing.assert_array_equal(actual[:, 1], (2 * X).min(1))
+
+
+def test_what_is_thrown_away_is_not_there():
+    def reads(a):
+        small, total = tile((128, 1)), tile((128, 1))
+        nisa.activation_reduce(small.ap([[1, 128], [0, 40]]), nl.square, a, nl.add, total)
+        return small
+
+    with pytest.raises(glia.Error, match="UNDEFINED"):
+        run(reads, X)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_activation_reduce(target):
     def body(a):
         d, total = tile(X.shape), tile((128, 1))

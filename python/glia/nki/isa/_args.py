@@ -51,6 +51,15 @@ def tensor(t, what: str):
     return None
 
 
+def discarded(dst, what: str = "dst"):
+    """The slot of a destination that is written for the sake of a reduction. A step of 0 in it puts all results into one element:
+    which of them stays there is not documented, so they go into a tile that nothing reads, and the element stays as it was."""
+    if type(dst) is NkiTensor and dst.storage.on_chip and 0 in dst.strides[1:]:
+        if any(step == 0 and count > 1 for step, count in zip(dst.strides[1:], dst.shape[1:])):
+            dst = _t.ndarray(dst.shape, dst.dtype, dst.buffer)
+    return tensor(dst, what)
+
+
 def reshaped(what: str) -> None:
     """Engines cannot change partitions on the way; nki.language may, by a copy, which would not be what was written to."""
     _t.error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ops import ACT, ALU, BIT_OPS, OPS, PARTITION
 from ._args import (
     choice,
+    discarded,
     emit,
     engine_code,
     flag,
@@ -118,7 +119,7 @@ def tensor_scalar_reduce(
     if reverse0:
         refuse("reverse0 is not supported by tensor_scalar_reduce", "leave reverse0 out and choose op0 accordingly")
     slots = (
-        tensor(dst, "dst"),
+        tensor(dst, "dst") if reduce_res is None else discarded(dst),
         tensor(data, "data"),
         a0,
         scalar(operand0, "operand0", False),
@@ -136,7 +137,7 @@ def activation(
 ):
     """dst = op(data * scale + bias), and optionally the sum of every partition in the registers of Scalar."""
     fn = ACT.get(op) or operation(ACT, op, "op", "activation")
-    d, x = tensor(dst, "dst"), tensor(data, "data")
+    d, x = tensor(dst, "dst") if reduce_res is None else discarded(dst), tensor(data, "data")
     if reduce_op is None and reduce_res is None and reduce_cmd is _idle:
         if bias is None:
             return emit("activation", (d, x, fn, scalar(scale, "scale", False)), 2, name)
