@@ -14,7 +14,7 @@ from ..program import Profile, Program, Verified
 from . import dtypes, environment
 from . import trace as _t
 from .frameworks import from_numpy, kind_of, to_numpy, update
-from .runtime import object_of
+from .runtime import merged, object_of, program_of
 from .source import user_place
 from .symbolic import GraphTensor
 
@@ -41,6 +41,7 @@ class Graph:
         self.places: list[tuple[str, int]] = []  # where the calls are made
         self.calls: list[tuple] = []  # (object, label, [(name of the object, name of the program, reshape)])
         self.constants: dict[int, tuple] = {}
+        self.traced: dict[int, object] = {}  # by its object: the first call of each
 
     def add(self, kind: str, name: str, dtype, shape, data=None) -> str:
         stem, n = name, 0
@@ -74,7 +75,9 @@ class Graph:
         for o in lowered.outputs:
             made[o.name] = self.add("scratch", f"{traced.name}_{o.name}", o.dtype, o.shape)
             bindings.append((o.name, made[o.name], False))
-        self.calls.append((object_of(traced), traced.name, bindings))
+        compiled = object_of(traced)
+        self.traced.setdefault(id(compiled), traced)
+        self.calls.append((compiled, traced.name, bindings))
         self.places.append(user_place())
         for n, o in lowered.updates.items():
             x = arrays.originals[n]
@@ -234,7 +237,12 @@ def compile(function, *args, target: str | None = None, **kwargs) -> Executable:
         if graph.tensors[tensor][0] == "scratch":
             graph.tensors[tensor][0] = "output"
     program = graph.link()
-    program._handle.require_verified()
+    try:
+        program._handle.require_verified()
+    except _glia.Error as e:
+        for traced in graph.traced.values():
+            program_of(traced)  # a kernel that is wrong by itself says so with its lines
+        raise _glia.error_of(merged(e.diagnostics)) from None
     objects = list({id(o): o for o, *_ in graph.calls}.values())
     return Executable(function, program, inputs, structure, updates, objects)
 

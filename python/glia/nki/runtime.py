@@ -3,6 +3,8 @@ second call with the same kernel only traces and runs. Commands such as `python 
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -32,8 +34,34 @@ def _compiled(traced: Traced):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
     problems = traced.kernel.check()
     if problems:
-        raise _glia.error_of(problems)
-    return traced.kernel.compile()
+        raise _glia.error_of(merged(problems))
+    compiled = traced.kernel.compile()
+    spilled = dict(compiled.contract).get("spill")
+    if spilled:
+        print(
+            f"glia: kernel {traced.name} does not fit into SBUF at once; kept in HBM for a while: {spilled}",
+            file=sys.stderr,
+        )
+    return compiled
+
+
+def merged(diagnostics) -> list:
+    """One for each line and problem: an unrolled loop finds the same one in every iteration."""
+    first: dict[tuple, object] = {}
+    count: dict[tuple, int] = {}
+    for d in diagnostics:
+        key = (d.code, d.file, d.line, re.sub(r"`[^`]*`|\d+", "", d.message)) if d.line else (id(d),)
+        first.setdefault(key, d)
+        count[key] = count.get(key, 0) + 1
+    out = []
+    for key, d in first.items():
+        if count[key] > 1:
+            more = f"the same {count[key] - 1} more times at this line"
+            d = _glia.Diagnostic(
+                d.code, d.message, d.advice, d.file, d.line, d.context, d.value, d.limit, [*d.notes, more]
+            )
+        out.append(d)
+    return out
 
 
 def program_of(traced: Traced) -> Program:
@@ -46,7 +74,7 @@ def _verified(traced: Traced) -> Program:
     try:
         program._handle.require_verified()
     except _glia.Error as e:
-        raise _glia.error_of([_placed(d, traced) for d in e.diagnostics]) from None
+        raise _glia.error_of(merged([_placed(d, traced) for d in e.diagnostics])) from None
     return program
 
 

@@ -379,3 +379,40 @@ def test_many_errors_come_at_once_and_no_more_than_can_be_read(fails):
 
     found = fails(nki.jit(many), X)
     assert 10 <= len(found) <= _t.MAX_ERRORS + 1 and {d.code for d in found} <= {"NKI-SLICE", "NKI-ERRORS"}
+
+
+def test_an_unrolled_loop_says_it_once(fails):
+    def unrolled(x):
+        out = nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm)
+        t, u = nl.load(x), nl.ndarray((128, 64), nl.float32)
+        for n in range(4):
+            nisa.tensor_copy(dst=u[0:32], src=t[n * 16 + 1 : n * 16 + 33])
+        nisa.dma_copy(dst=out, src=t)
+        return out
+
+    (d,) = fails(nki.jit(unrolled), X)
+    assert d.code == "PARTITION-START" and any("3 more times" in note for note in d.notes)
+
+
+def test_a_kernel_that_is_spilled_says_so(capfd):
+    def spilled(x):
+        first = nl.full((128, 30000), 1.0, nl.float32)
+        second = nl.full((128, 30000), 2.0, nl.float32)
+        return stored(second[:, 0:8]), stored(first[:, 0:8])
+
+    def ordered(x):
+        with nl.no_reorder():
+            return spilled(x)
+
+    second, first = nki.jit(ordered)(X)
+    assert (first == 1).all() and (second == 2).all()
+    said = capfd.readouterr().err
+    assert "kernel ordered does not fit" in said and "120000 bytes" in said and __file__ in said
+
+
+@pytest.mark.parametrize("kernel", [half_written, undefined], ids=lambda f: f.__name__)
+def test_a_bad_kernel_in_a_program_points_to_its_line(fails, kernel):
+    good, bad = nki.jit(copied), nki.jit(kernel)
+    alone = fails(bad, X)
+    (d,) = fails(glia.compile, lambda x: good(bad(good(x))), X)
+    assert (d.code, d.file, d.line) == (alone[0].code, __file__, alone[0].line)

@@ -1,0 +1,90 @@
+"""What docs/getting-started-nki.md shows is true: its programs run, its error is given."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import glia
+import numpy as np
+import pytest
+
+if not hasattr(glia._glia.Kernel, "compile"):
+    pytest.skip("this build of glia has no compiler", allow_module_level=True)
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "getting-started-nki.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+RESIDUAL = """
+@nki.jit
+def residual(x, y):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(x.shape[0] // 128):
+        rows = slice(i * 128, (i + 1) * 128)
+        nl.store(out[rows, :], nl.add(nl.load(x[rows, :]), nl.load(y[rows, :])))
+    return out
+"""
+
+
+def glia_run(*arguments):
+    done = subprocess.run([sys.executable, "-m", "glia", *arguments], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(BLOCKS[0])
+    return path
+
+
+@pytest.mark.parametrize("command", [[], ["--target", "trn1"], ["profile"], ["check"]], ids=" ".join)
+def test_the_kernel_runs(kernel, command):
+    status, said = glia_run(*command, str(kernel))
+    assert status == 0, said
+    assert float(re.search(r"largest error: (\S+)", said)[1]) < 1e-5
+    if command == ["profile"]:
+        assert "longest stalls" in said and "kernel.py:" in said
+    if command == ["check"]:
+        assert "kernel rms_norm: the compiled program agrees with its sequential meaning, bit for bit" in said
+
+
+@pytest.mark.parametrize(
+    "old,new,code,text",
+    [
+        (
+            "t = nl.load(x[i * 128 : (i + 1) * 128, :])",
+            "t = nl.load(x[i * 128 : (i + 1) * 128 + 1, :])",
+            "NKI-SLICE",
+            "nl.load(x[",
+        ),
+        ("operand0=total, op1", "operand0=total[0:64], op1", "PER-PARTITION-SCALAR", "scalar_tensor_tensor"),
+    ],
+)
+def test_the_errors_are_given(kernel, old, new, code, text):
+    assert old in BLOCKS[0]
+    kernel.write_text(BLOCKS[0].replace(old, new))
+    status, said = glia_run(str(kernel))
+    line = 1 + next(n for n, t in enumerate(BLOCKS[0].splitlines()) if text in t)
+    shown = re.search(rf"error\[{code}\]: (.*)\n      --> kernel.py:(\d+)", PAGE)
+    assert status == 1 and f"error[{code}]: {shown[1]}\n" in said and int(shown[2]) == line
+    assert re.search(rf"{code}\]: .*\n  --> .*kernel.py:{line}\n", said), said
+
+
+def test_the_programs_of_several_kernels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space = {"__name__": "page"}
+    x, weight = np.ones((512, 1024), np.float32), np.ones((1, 1024), np.float32)
+    path = tmp_path / "page.py"  # source lines are looked up there
+    path.write_text(BLOCKS[0] + RESIDUAL)
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    space.update(x=x, weight=weight)
+    exec(BLOCKS[1], space)
+    np.testing.assert_allclose(space["y"], 4.0, rtol=1e-5)
+    assert (tmp_path / "block.html").exists() and (tmp_path / "block.glia").exists()
+
+
+def test_the_tuning_loop(capsys):
+    space = {"__name__": "page"}
+    exec("import numpy as np, glia, nki, nki.language as nl\n" + BLOCKS[2], space)
+    times = [float(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
+    assert len(times) == 3 and times == sorted(times)
