@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import weakref
 from enum import Enum
 
 
@@ -46,12 +47,15 @@ def _written_by_hand(cls) -> bool:
     return code is None or code.co_filename != "<string>"
 
 
+# How each class is built. Kept here and not in the class: a kernel that is the first to build one does not change the class.
+_plans: weakref.WeakKeyDictionary[type, tuple] = weakref.WeakKeyDictionary()
+
+
 class NKIObjectMeta(type):
     def __call__(cls, *args, **kwargs):
-        plan = cls.__dict__.get("_nki_plan")
+        plan = _plans.get(cls)
         if plan is None:
-            plan = () if _written_by_hand(cls) else (tuple(_fields(cls)),)
-            type.__setattr__(cls, "_nki_plan", plan)
+            plan = _plans[cls] = () if _written_by_hand(cls) else (tuple(_fields(cls)),)
         if not plan:
             return type.__call__(cls, *args, **kwargs)
         (names,) = plan

@@ -4,6 +4,9 @@ import dataclasses
 from dataclasses import dataclass
 from enum import Enum
 
+import nki
+import nki.language as nl
+import numpy as np
 import pytest
 from glia.nki import NKIObject
 
@@ -101,3 +104,20 @@ def test_other_members_are_no_fields():
     assert Config().doubled == 2 and Config().mode is Mode.on and Config.helper() == 1
     with pytest.raises(TypeError):
         Config(helper=3)
+
+
+class Settings(nl.NKIObject):
+    rows: int = 4
+    scale = 2.0
+
+
+def test_a_kernel_may_be_the_first_to_build_one():
+    @nki.jit
+    def kernel(x):
+        settings = Settings(scale=3.0)
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(x), settings.scale))
+        return out
+
+    x = np.ones((4, 5), np.float32)
+    np.testing.assert_array_equal(kernel(x), 3 * x)
