@@ -43,7 +43,7 @@ std::byte *Memory::fresh(int64_t bytes) {
 
 Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs) : kernel(kernel) {
   ProgramWriter writer(kernel, target);
-  sim::checkInputs(writer.builder().program(), inputs);
+  sim::checkInputs(writer.builder().program(), viewsOf(inputs));
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
     placeTensor(t, writer.object(t.getTensor()), inputs);
   for (auto core : kernel.getBody().getOps<nisa::CoreOp>())

@@ -11,7 +11,7 @@ namespace {
 
 class Fast : public Machine {
 public:
-  Fast(const Program &p, const TensorData &inputs, const RunOptions &options) : Machine(p, inputs, options) {
+  Fast(const Program &p, const TensorViews &inputs, const RunOptions &options) : Machine(p, inputs, options) {
     for (const Semaphore &s : p.semaphores)
       semaphores.push_back(s.initial);
   }
@@ -138,7 +138,7 @@ private:
 
 } // namespace
 
-RunResult runFast(const Program &p, const TensorData &inputs, const RunOptions &options) {
+RunResult runFast(const Program &p, const TensorViews &inputs, const RunOptions &options) {
   Fast machine(p, inputs, options);
   return machine.run();
 }

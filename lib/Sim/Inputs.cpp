@@ -18,14 +18,14 @@ std::string inputNames(const Program &p) {
   return names.empty() ? "The program has no inputs." : "The program's inputs are " + names + ".";
 }
 
-template <class T> T at(const std::vector<std::byte> &data, int64_t i) {
+template <class T> T at(std::span<const std::byte> data, int64_t i) {
   T v;
   std::memcpy(&v, data.data() + i * sizeof(T), sizeof(T));
   return v;
 }
 
 // Calls f(value) for each element; unsigned 64-bit values above the largest signed one saturate (no range reaches them).
-template <class F> void forEachInteger(const Tensor &t, const std::vector<std::byte> &data, F &&f) {
+template <class F> void forEachInteger(const Tensor &t, std::span<const std::byte> data, F &&f) {
   for (int64_t i = 0, n = t.elements(); i < n; ++i)
     switch (t.dtype) {
     case DType::I8: f(i, int64_t{at<int8_t>(data, i)}); break;
@@ -40,7 +40,7 @@ template <class F> void forEachInteger(const Tensor &t, const std::vector<std::b
     }
 }
 
-void checkRange(const Tensor &t, const std::vector<std::byte> &data) {
+void checkRange(const Tensor &t, std::span<const std::byte> data) {
   forEachInteger(t, data, [&](int64_t i, int64_t v) {
     if (v < t.rangeLo || v > t.rangeHi)
       bad(format("element %lld of input `%s` is %lld and the program declares %lld to %lld", (long long)i, t.name.c_str(),
@@ -49,7 +49,7 @@ void checkRange(const Tensor &t, const std::vector<std::byte> &data) {
   });
 }
 
-void checkUnique(const Tensor &t, const std::vector<std::byte> &data) {
+void checkUnique(const Tensor &t, std::span<const std::byte> data) {
   const int size = sizeOf(t.dtype);
   std::vector<std::pair<uint64_t, int64_t>> values(t.elements());
   for (int64_t i = 0; i < t.elements(); ++i) {
@@ -66,7 +66,7 @@ void checkUnique(const Tensor &t, const std::vector<std::byte> &data) {
 
 } // namespace
 
-void checkInputs(const Program &p, const TensorData &inputs) {
+void checkInputs(const Program &p, const TensorViews &inputs) {
   for (const auto &[name, data] : inputs) {
     const int i = p.findTensor(name);
     if (i < 0 || p.tensors[i].kind != TensorKind::Input)
@@ -86,6 +86,18 @@ void checkInputs(const Program &p, const TensorData &inputs) {
       checkRange(t, it->second);
     if (t.uniqueRows)
       checkUnique(t, it->second);
+  }
+}
+
+void checkOutputs(const Program &p, const TensorBuffers &outputs) {
+  for (const Tensor &t : p.tensors) {
+    if (t.kind != TensorKind::Output)
+      continue;
+    const auto it = outputs.find(t.name);
+    if (it == outputs.end() || static_cast<int64_t>(it->second.size()) != t.bytes())
+      throw Error("RUN-OUTPUT",
+                  format("there is no room of %lld bytes for output `%s`", (long long)t.bytes(), t.name.c_str()),
+                  "Give memory of its size for every output.");
   }
 }
 

@@ -6,8 +6,9 @@ namespace glia::sim {
 // Memory for resolved loop bodies stays bounded whatever the program's size.
 static constexpr size_t kMaxCached = 1 << 15;
 
-Machine::Machine(const Program &p, const TensorData &inputs, const RunOptions &options)
-    : program(p), options(options), memory(p, inputs), resolver(p, memory), exec(*p.target), parts(p.target->dmaEngines) {
+Machine::Machine(const Program &p, const TensorViews &inputs, const RunOptions &options)
+    : program(p), options(options), memory(p, inputs, options.outputs), resolver(p, memory), exec(*p.target),
+      parts(p.target->dmaEngines) {
   exec.printed = &result.printed;
   streams.resize(p.cores * kNumEngines);
   for (uint32_t c = 0; c < p.cores; ++c)

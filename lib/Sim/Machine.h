@@ -29,7 +29,7 @@ struct StreamState {
 
 class Machine {
 public:
-  Machine(const Program &p, const TensorData &inputs, const RunOptions &options);
+  Machine(const Program &p, const TensorViews &inputs, const RunOptions &options);
   virtual ~Machine() = default;
 
 protected:
@@ -105,7 +105,8 @@ template <class Value> Fault Machine::deadlock(Value &&semaphoreNow, std::vector
 template <class Body> RunResult Machine::finish(Body &&body) {
   try {
     body();
-    result.outputs = memory.outputs();
+    if (!options.outputs)
+      result.outputs = memory.outputs();
   } catch (Fault &f) {
     result.fault = std::move(f.diagnostic);
   } catch (Trap &t) {
@@ -115,7 +116,7 @@ template <class Body> RunResult Machine::finish(Body &&body) {
 }
 
 // The two modes. Bad programs end in RunResult::fault.
-RunResult runFast(const Program &p, const TensorData &inputs, const RunOptions &options);
-RunResult runStrict(const Program &p, const TensorData &inputs, const RunOptions &options);
+RunResult runFast(const Program &p, const TensorViews &inputs, const RunOptions &options);
+RunResult runStrict(const Program &p, const TensorViews &inputs, const RunOptions &options);
 
 } // namespace glia::sim

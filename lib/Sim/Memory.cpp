@@ -6,12 +6,16 @@
 
 namespace glia::sim {
 
-Pages::Pages(size_t bytes) : size(bytes) {
+Pages::Pages(size_t bytes, bool large) : size(bytes) {
   void *p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     throw Error("RUN-MEMORY", format("the host has no room for %lld bytes of simulated memory", (long long)bytes),
                 "Make the program's tensors smaller, or run it on a larger machine.");
   start = static_cast<std::byte *>(p);
+#ifdef MADV_HUGEPAGE
+  if (large)
+    ::madvise(p, size, MADV_HUGEPAGE); // a wish: refused, it costs only time
+#endif
 }
 
 Pages::~Pages() {
@@ -22,7 +26,18 @@ Pages::~Pages() {
 // A pitch of a power of two (or near one) puts all partitions into the same cache sets: one more line avoids that.
 static int64_t paddedPitch(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
 
-Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p.cores) {
+// Bytes of a partition between the first and the last that an allocation has.
+static int64_t usedBytes(const Program &p, int core, Space s) {
+  int64_t lo = INT64_MAX, hi = 0;
+  for (const Allocation &a : p.allocations)
+    if (a.core == core && a.space == s && a.byteOffset >= 0) {
+      lo = std::min<int64_t>(lo, a.byteOffset);
+      hi = std::max<int64_t>(hi, a.byteOffset + a.bytesPerPartition());
+    }
+  return std::max<int64_t>(hi - lo, 0);
+}
+
+Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers *outputs) : program(p), cores(p.cores) {
   const Target &t = *p.target;
   struct Chip {
     std::byte *base;
@@ -30,12 +45,13 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
     int memory;
   };
   std::vector<std::array<Chip, 2>> chips(cores);
-  for (auto &chip : chips)
+  for (size_t core = 0; core < cores; ++core)
     for (Space s : {Space::Sbuf, Space::Psum}) {
       const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
       const int64_t pitch = paddedPitch(bytes);
-      chip[static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions).data(), pitch, bytes,
-                                   static_cast<int>(memories.size())};
+      const bool large = usedBytes(p, static_cast<int>(core), s) > bytes / 3;
+      chips[core][static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions, large).data(), pitch, bytes,
+                                          static_cast<int>(memories.size())};
       memories.push_back({s, t.partitions, bytes, false});
     }
   for (const Allocation &a : p.allocations) {
@@ -64,6 +80,8 @@ Memory::Memory(const Program &p, const TensorData &inputs) : program(p), cores(p
       } else if (x.kind == TensorKind::Constant) {
         place.base = const_cast<std::byte *>(x.data.data());
         place.readOnly = true;
+      } else if (x.kind == TensorKind::Output && outputs && core == 0) {
+        place.base = outputs->find(x.name)->second.data();
       } else if (core == 0 || !x.shared) {
         place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
       }

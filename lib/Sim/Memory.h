@@ -12,7 +12,7 @@ namespace glia::sim {
 class Pages {
 public:
   Pages() = default;
-  explicit Pages(size_t bytes);
+  explicit Pages(size_t bytes, bool large = false); // large: most of it will be touched
   Pages(Pages &&o) noexcept : start(o.start), size(o.size) { o.start = nullptr; }
   Pages(const Pages &) = delete;
   ~Pages();
@@ -44,7 +44,7 @@ struct MemoryInfo {
 
 class Memory {
 public:
-  Memory(const Program &p, const TensorData &inputs);
+  Memory(const Program &p, const TensorViews &inputs, const TensorBuffers *outputs);
   const Place &place(ObjectRef o, int core) const {
     return o.kind == ObjectKind::Allocation ? allocations[o.index] : tensors[o.index * cores + core];
   }
@@ -59,6 +59,8 @@ private:
 };
 
 // Throws Error RUN-INPUT unless `inputs` are exactly the program's inputs, with the sizes and values they promise.
-void checkInputs(const Program &p, const TensorData &inputs);
+void checkInputs(const Program &p, const TensorViews &inputs);
+// Throws Error RUN-OUTPUT unless there is a buffer of the right size for every output.
+void checkOutputs(const Program &p, const TensorBuffers &outputs);
 
 } // namespace glia::sim

@@ -3,7 +3,13 @@
 namespace glia {
 
 RunResult run(const Program &p, const TensorData &inputs, const RunOptions &options) {
+  return runInPlace(p, viewsOf(inputs), options);
+}
+
+RunResult runInPlace(const Program &p, const TensorViews &inputs, const RunOptions &options) {
   sim::checkInputs(p, inputs);
+  if (options.outputs)
+    sim::checkOutputs(p, *options.outputs);
   return options.strict ? sim::runStrict(p, inputs, options) : sim::runFast(p, inputs, options);
 }
 

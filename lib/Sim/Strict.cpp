@@ -42,7 +42,7 @@ std::vector<int> pipesOf(const Program &p) {
 
 } // namespace
 
-Strict::Strict(const Program &p, const TensorData &inputs, const RunOptions &options)
+Strict::Strict(const Program &p, const TensorViews &inputs, const RunOptions &options)
     : Machine(p, inputs, options), random(options.seed), held(parseHold(p, options.hold)), definedness(memory) {
   const std::vector<int> pipes = pipesOf(p);
   const size_t engineCount = streams.size(), components = engineCount + p.queues.size() + pipes.size();
@@ -374,7 +374,7 @@ void Strict::stepPart(size_t at) {
   }
 }
 
-RunResult runStrict(const Program &p, const TensorData &inputs, const RunOptions &options) {
+RunResult runStrict(const Program &p, const TensorViews &inputs, const RunOptions &options) {
   Strict machine(p, inputs, options);
   return machine.run();
 }

@@ -14,7 +14,7 @@ namespace glia::sim {
 
 class Strict final : public Machine, private AccessRecorder {
 public:
-  Strict(const Program &p, const TensorData &inputs, const RunOptions &options);
+  Strict(const Program &p, const TensorViews &inputs, const RunOptions &options);
   RunResult run();
 
 private:

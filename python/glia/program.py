@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -130,19 +131,23 @@ class Program:
         """
         if verify:
             self._handle.require_verified()
-        outputs, *_ = self._handle.run(self._bytes_of(inputs or {}), strict, seed, max_steps or step_limit())
-        result = {}
-        for t in self.tensors:
-            if t.kind == "output":
-                result[t.name] = np.frombuffer(bytearray(outputs[t.name]), numpy_dtype(t.dtype)).reshape(t.shape)
-        return result
+        arrays = self._bytes_of(inputs or {})
+        outputs, steps = [t for t in self.tensors if t.kind == "output"], max_steps or step_limit()
+        if strict:
+            made, *_ = self._handle.run(arrays, strict, seed, steps)
+            made = {name: np.frombuffer(bytearray(data), np.uint8) for name, data in made.items()}
+        else:
+            made = {t.name: np.zeros(math.prod(t.shape) * numpy_dtype(t.dtype).itemsize, np.uint8) for t in outputs}
+            self._handle.run_into(arrays, made, steps)
+        return {t.name: made[t.name].view(numpy_dtype(t.dtype)).reshape(t.shape) for t in outputs}
 
     def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:
         """Predicts the time. Inputs are needed only where the control flow depends on data."""
         arrays = self._bytes_of(inputs or {})
         return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline, step_limit()))
 
-    def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, bytes]:
+    def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The inputs as plain bytes, in the caller's own memory where it is in order."""
         tensors = {t.name: t for t in self.tensors if t.kind == "input"}
         out = {}
         for name, array in inputs.items():
@@ -161,7 +166,7 @@ class Program:
                 raise _glia.make_error(
                     "RUN-INPUT", f"input `{name}` has shape {array.shape} and must have {t.shape}", ""
                 )
-            out[name] = np.ascontiguousarray(array).tobytes()
+            out[name] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return out
 
     def __repr__(self) -> str:

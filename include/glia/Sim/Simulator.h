@@ -9,12 +9,16 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace glia {
 
-using TensorData = std::map<std::string, std::vector<std::byte>, std::less<>>; // by tensor name
+using TensorData = std::map<std::string, std::vector<std::byte>, std::less<>>;      // by tensor name
+using TensorViews = std::map<std::string, std::span<const std::byte>, std::less<>>; // the same, in the caller's memory
+inline TensorViews viewsOf(const TensorData &data) { return {data.begin(), data.end()}; }
+using TensorBuffers = std::map<std::string, std::span<std::byte>, std::less<>>;
 
 struct RunOptions {
   bool strict = false;
@@ -22,6 +26,8 @@ struct RunOptions {
   // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
   std::string hold;
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
+  // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data.
+  const TensorBuffers *outputs = nullptr;
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.
   std::vector<std::vector<int32_t>> *registerLoads = nullptr;
   // Strict: called for every run of bytes that an instruction really touches, in absolute coordinates (partition and byte of
@@ -41,5 +47,7 @@ struct RunResult {
 
 // Throws Error RUN-INPUT for missing, extra or wrongly sized inputs and for inputs that break their declared range.
 RunResult run(const Program &p, const TensorData &inputs, const RunOptions &options = {});
+// The same on memory that the caller keeps as it is during the run.
+RunResult runInPlace(const Program &p, const TensorViews &inputs, const RunOptions &options = {});
 
 } // namespace glia
