@@ -28,7 +28,7 @@ public:
 
   bool fits() {
     // A kernel that keeps to one half can overlap with its neighbours in a program.
-    if (!inOrder(halfCapacity()) && !inOrder(capacity) && !largestFirst())
+    if (!(space == Space::Sbuf && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst())
       return false;
     for (size_t i = 0; i < all.size(); ++i)
       write(all[i], at[i]);

@@ -1,6 +1,7 @@
 #include "KernelCost.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace glia::codegen {
 
@@ -31,20 +32,46 @@ private:
 
 } // namespace
 
+// Bytes of the longest run of adjacent elements.
+static double runBytes(nisa::AccessAttr a) {
+  int64_t run = 1;
+  for (size_t k = a.getDims().size(); k >= 2; k -= 2) {
+    if (a.getDims()[k - 1] == 1)
+      continue;
+    if (a.getDims()[k - 2] != run)
+      break;
+    run *= a.getDims()[k - 1];
+  }
+  return static_cast<double>(run * sizeOf(a.getDtype()));
+}
+
+static void addTransfer(nisa::Instr i, const Target &target, Duration &d) {
+  const nisa::AccessAttr dst = i.access(0), src = i.access(1);
+  const double bytes = static_cast<double>(dst.elements() * sizeOf(dst.getDtype()));
+  const bool store = llvm::cast<nisa::TensorType>(i.tensor(0).getType()).getSpace() == Space::Hbm;
+  const int rows = std::max(dst.getPartitions(), src ? src.getPartitions() : 0);
+  const double most = std::max(target.dmaEngines, 1);
+  const double engines = rows ? std::clamp(std::ceil(rows / target.number("dma.rows_per_engine")), 1.0, most)
+                              : std::clamp(bytes / 512, 1.0, most);
+  const double rate = target.number(store ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns");
+  const double run = src ? std::min(runBytes(dst), runBytes(src)) : runBytes(dst);
+  d.transfer = std::max(1.0, bytes / run / engines) * std::max(target.number("dma.descriptor_floor"), run / rate);
+  d.share = engines / most;
+  d.latency = target.number("dma.fixed_latency") + d.transfer;
+}
+
 Duration durationOf(nisa::Instr i, const Target &target, Engine e) {
   const KernelCostQuery query(i, target, e);
   const Cost c = i.def().cost(query);
-  Duration d{c.busy, std::max(c.latency, c.busy), 0};
-  if (i.def().unit == Unit::Compute && c.setup > 0)
-    d.latency += c.setup;
-  if (i.def().unit == Unit::Dma || i.def().unit == Unit::Exchange) {
-    const nisa::AccessAttr dst = i.access(0), src = i.access(1);
-    const int64_t bytes = dst.elements() * sizeOf(dst.getDtype());
-    const int rows = dst.getPartitions() ? dst.getPartitions() : src && src.getPartitions() ? src.getPartitions() : 128;
-    const double engines = std::clamp(rows / target.number("dma.rows_per_engine"), 1.0, target.number("dma.engines"));
-    d.transfer = static_cast<double>(bytes) / (engines * target.number("dma.bytes_per_ns"));
-    d.latency = target.number("dma.fixed_latency") + d.transfer + target.number("dma.completion_latency");
-  }
+  const Flow flow = i.def().flow;
+  Duration d;
+  d.busy = c.busy;
+  d.latency = std::max(c.latency, c.busy);
+  if (flow == Flow::Elementwise || flow == Flow::Copy || flow == Flow::Scan)
+    d.lead = c.lead;
+  d.setup = c.setup;
+  if (i.def().unit == Unit::Dma || i.def().unit == Unit::Exchange)
+    addTransfer(i, target, d);
   return d;
 }
 

@@ -8,7 +8,10 @@ namespace glia::codegen {
 struct Duration {
   double busy = 0;     // the engine can issue its next instruction after this
   double latency = 0;  // results can be used after this
-  double transfer = 0; // DMA: time all DMA engines together are occupied
+  double lead = 0;     // an instruction on the same engine that walks the same elements can use them after this; 0: no
+  double setup = 0;    // before the start, after the operands are there; hidden behind the instruction before
+  double transfer = 0; // DMA: how long the data move, alone
+  double share = 0;    // DMA: the part of all DMA engines that is taken meanwhile
 };
 
 Duration durationOf(nisa::Instr i, const Target &target, Engine e);

@@ -15,16 +15,36 @@ using namespace codegen;
 
 namespace {
 
+// What the later of two instructions waits for.
+enum class Wait : uint8_t {
+  Issue, // that the earlier one is issued
+  Order, // that it is complete; on one engine that is the same
+  Data,  // its result
+};
+
+struct Edge {
+  uint32_t to;
+  Wait wait;
+};
+
+// Memories that two engines must not touch at the same time: a bit for each of the two, of SBUF (Vector, GpSimd) and of PSUM (Vector,
+// Scalar).
+enum : uint8_t { kSbufVector = 1, kSbufGpSimd = 2, kPsumVector = 4, kPsumScalar = 8 };
+constexpr int kPorts = 4;
+
 struct Node {
   mlir::Operation *op = nullptr;
   nisa::Instr instr;   // false: a loop
   uint8_t engines = 0; // bits; an instruction has one
   Duration time;
-  int table = -1;                              // activation set it needs
-  std::vector<std::pair<uint32_t, bool>> next; // successors; true: only issued after, not completed
+  int table = -1;    // activation set it needs
+  uint8_t ports = 0; // bits, see above
+  std::vector<Edge> next;
   uint32_t waiting = 0;
   double ready = 0, priority = 0;
 };
+
+constexpr size_t kMostTried = 20000; // blocks above this are ordered in one way only
 
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
@@ -34,7 +54,8 @@ struct Queues {
 
 class BlockScheduler {
 public:
-  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues) : block(block), target(target), queues(queues) {}
+  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues)
+      : block(block), target(target), queues(queues), sync(target.number("cost.semaphore_latency")) {}
 
   Duration run() {
     collect();
@@ -46,15 +67,18 @@ private:
   mlir::Block &block;
   const Target &target;
   Queues &queues;
+  const double sync;
   std::vector<Node> nodes;
-  std::vector<uint32_t> last; // visited marks, to keep edges unique
 
-  void edge(uint32_t from, uint32_t to, bool weak) {
-    if (from == to || (last[from] == to + 1 && !weak))
+  void edge(uint32_t from, uint32_t to, Wait wait) {
+    if (from == to)
       return;
-    if (!weak)
-      last[from] = to + 1;
-    nodes[from].next.push_back({to, weak});
+    std::vector<Edge> &next = nodes[from].next;
+    if (!next.empty() && next.back().to == to) { // one edge, the longest wait
+      next.back().wait = std::max(next.back().wait, wait);
+      return;
+    }
+    next.push_back({to, wait});
     ++nodes[to].waiting;
   }
 
@@ -87,7 +111,6 @@ private:
       }
       nodes.push_back(std::move(n));
     }
-    last.assign(nodes.size(), 0);
   }
 
   // The order that must be kept.
@@ -100,8 +123,6 @@ private:
     int accumulating[kNumEngines];
     std::vector<uint32_t> idle[kNumEngines];
     std::fill(std::begin(accumulating), std::end(accumulating), -1);
-    // Engines that must not touch a memory at the same time: the last one on each side.
-    int onSbuf[2] = {-1, -1}, onPsum[2] = {-1, -1};
     std::vector<Touch> touches;
     for (uint32_t n = 0; n < nodes.size(); ++n) {
       touches.clear();
@@ -113,22 +134,22 @@ private:
             for (size_t k = before; k < touches.size(); ++k)
               touches[k].dense = touches[k].dense && !touches[k].write;
           const int e = static_cast<int>(i.engine().value_or(Engine::Sync));
-          serialise(i, e, n, touches, before, onSbuf, onPsum);
+          nodes[n].ports |= portsOf(i, e, llvm::ArrayRef<Touch>(touches).drop_front(before));
           if (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange) {
             if (rendezvous >= 0)
-              edge(static_cast<uint32_t>(rendezvous), n, true);
+              edge(static_cast<uint32_t>(rendezvous), n, Wait::Issue);
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
           if (i.def().accumulator) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
-              edge(static_cast<uint32_t>(accumulating[e]), n, true);
+              edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
             if (idles) {
               idle[e].push_back(n);
             } else {
               for (uint32_t m : idle[e])
-                edge(m, n, true);
+                edge(m, n, Wait::Issue);
               idle[e].clear();
               accumulating[e] = static_cast<int>(n);
             }
@@ -136,12 +157,12 @@ private:
           if (auto after = o->getAttrOfType<mlir::DenseI32ArrayAttr>("after"))
             for (int32_t id : after.asArrayRef())
               if (const auto it = ids.find(id); it != ids.end())
-                edge(it->second, n, false);
+                edge(it->second, n, Wait::Order);
           if (const auto id = i.attribute("id"))
             ids[*id] = n;
           if (const auto chain = i.attribute("chain")) {
             if (const auto it = chains.find(*chain); it != chains.end())
-              edge(it->second, n, false);
+              edge(it->second, n, Wait::Order);
             chains[*chain] = n;
           }
         } else if (auto loop = llvm::dyn_cast<nisa::LoopOp>(o)) {
@@ -156,32 +177,24 @@ private:
         }
       });
       for (const Touch &t : touches)
-        memory.conflicts(t, [&](uint32_t m) { edge(m, n, false); });
+        memory.conflicts(t, [&](uint32_t m) { edge(m, n, t.write ? Wait::Order : Wait::Data); });
       for (const Touch &t : touches)
         memory.record(t, n);
     }
   }
 
-  void serialise(nisa::Instr i, int e, uint32_t n, const std::vector<Touch> &touches, size_t from, int *onSbuf,
-                 int *onPsum) {
+  uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {
     if (i.def().unit != Unit::Compute)
-      return;
-    auto apply = [&](Space space, Engine a, Engine b, int *lastOn) {
-      const int side = e == static_cast<int>(a) ? 0 : e == static_cast<int>(b) ? 1 : -1;
-      if (side < 0 ||
-          std::none_of(
-              touches.begin() + static_cast<long>(from), touches.end(), [&](const Touch &t) { return t.space == space; }))
-        return;
-      // Program order on both engines, so that the last one of the other side stands for all before it.
-      for (int k : {0, 1})
-        if (lastOn[k] >= 0)
-          edge(static_cast<uint32_t>(lastOn[k]), n, k == side);
-      lastOn[side] = static_cast<int>(n);
-    };
-    if (!target.has("vector_gpsimd_concurrent"))
-      apply(Space::Sbuf, Engine::Vector, Engine::GpSimd, onSbuf);
-    if (!target.has("vector_scalar_psum_concurrent"))
-      apply(Space::Psum, Engine::Vector, Engine::Scalar, onPsum);
+      return 0;
+    auto uses = [&](Space s) { return llvm::any_of(touches, [&](const Touch &t) { return t.space == s; }); };
+    const bool vector = e == static_cast<int>(Engine::Vector);
+    uint8_t out = 0;
+    if (!target.has("vector_gpsimd_concurrent") && (vector || e == static_cast<int>(Engine::GpSimd)) && uses(Space::Sbuf))
+      out |= vector ? kSbufVector : kSbufGpSimd;
+    if (!target.has("vector_scalar_psum_concurrent") && (vector || e == static_cast<int>(Engine::Scalar)) &&
+        uses(Space::Psum))
+      out |= vector ? kPsumVector : kPsumScalar;
+    return out;
   }
 
   using RegisterMap = std::map<std::pair<void *, int>, std::pair<int, std::vector<uint32_t>>>;
@@ -189,16 +202,16 @@ private:
     auto &[writer, readers] =
         registers.try_emplace({r.getAsOpaquePointer(), e}, std::pair(-1, std::vector<uint32_t>())).first->second;
     if (writer >= 0)
-      edge(static_cast<uint32_t>(writer), n, true);
+      edge(static_cast<uint32_t>(writer), n, Wait::Issue);
     readers.push_back(n);
   }
   void writeRegister(mlir::Value r, int e, uint32_t n, RegisterMap &registers) {
     auto &[writer, readers] =
         registers.try_emplace({r.getAsOpaquePointer(), e}, std::pair(-1, std::vector<uint32_t>())).first->second;
     if (writer >= 0)
-      edge(static_cast<uint32_t>(writer), n, true);
+      edge(static_cast<uint32_t>(writer), n, Wait::Issue);
     for (uint32_t m : readers)
-      edge(m, n, true);
+      edge(m, n, Wait::Issue);
     readers.clear();
     writer = static_cast<int>(n);
   }
@@ -217,9 +230,15 @@ private:
   }
 
   int queueFor(Engine e, double at) {
+    // Transfers that move at the same time delay each other: one behind the other in a queue, the first is there sooner. So the
+    // queue that was used last of those that will be free; else the one that is free first.
     int best = -1;
+    auto better = [&](size_t q) {
+      const double a = queues.free[q], b = queues.free[static_cast<size_t>(best)];
+      return (a <= at) != (b <= at) ? a <= at : a <= at ? a > b : a < b;
+    };
     for (size_t q = 0; q < queues.free.size(); ++q)
-      if (queues.owner[q] == static_cast<int>(e) && (best < 0 || queues.free[q] < queues.free[best]))
+      if (queues.owner[q] == static_cast<int>(e) && (best < 0 || better(q)))
         best = static_cast<int>(q);
     // Another queue while there are some: half of them for the engine that asks first, so that others find one too.
     const int mine = static_cast<int>(std::count(queues.owner.begin(), queues.owner.end(), static_cast<int>(e)));
@@ -232,14 +251,102 @@ private:
     return best;
   }
 
-  Duration order() {
-    for (size_t n = nodes.size(); n-- > 0;) {
-      double longest = 0;
-      for (const auto &[m, weak] : nodes[n].next)
-        longest = std::max(longest, nodes[m].priority - (weak ? nodes[n].time.latency - nodes[n].time.busy : 0));
-      nodes[n].priority = longest + nodes[n].time.latency;
+  // From the start of an instruction to the earliest one of another that waits for it.
+  double distance(const Node &from, const Node &to, Wait wait) const {
+    const bool moves = from.instr && from.instr.def().unit == Unit::Dma; // it completes beside its engine
+    const bool same = from.instr && to.instr && from.engines == to.engines;
+    if (wait == Wait::Issue)
+      return same ? from.time.busy : 0;
+    if (moves)
+      return from.time.latency;
+    if (same && to.instr.def().unit == Unit::Compute) {
+      if (wait == Wait::Order || from.engines == 1u << static_cast<int>(Engine::Tensor)) // results accumulate in order
+        return from.time.busy;
+      if (from.time.lead > 0 && to.time.lead > 0)
+        return from.time.lead + sync;
     }
-    const double sync = target.number("cost.semaphore_latency");
+    return from.time.latency + sync;
+  }
+
+  // ---- the order ----------------------------------------------------------------------------------------------------------------
+
+  // How urgent each node is: a time from its start to the end of the block.
+  // By the longest path: right if the block waits for results.
+  void preferPath() {
+    for (size_t n = nodes.size(); n-- > 0;) {
+      double longest = nodes[n].time.latency;
+      for (const auto &[m, wait] : nodes[n].next)
+        longest = std::max(longest, nodes[m].priority + distance(nodes[n], nodes[m], wait));
+      nodes[n].priority = longest;
+    }
+  }
+
+  // By a schedule that runs backwards in the written order: right if an engine or the DMA is what all wait for.
+  void preferWork() {
+    double free[kNumEngines] = {}, dma = 0;
+    for (size_t n = nodes.size(); n-- > 0;) {
+      Node &x = nodes[n];
+      double at = x.time.latency;
+      for (const auto &[m, wait] : x.next)
+        at = std::max(at, nodes[m].priority + distance(x, nodes[m], wait));
+      for (int e = 0; e < kNumEngines; ++e)
+        if (x.engines >> e & 1)
+          at = std::max(at, free[e] + x.time.busy);
+      if (x.time.share > 0) {
+        at = std::max(at, dma + x.time.transfer * x.time.share);
+        dma = at;
+      }
+      for (int e = 0; e < kNumEngines; ++e)
+        if (x.engines >> e & 1)
+          free[e] = at;
+      x.priority = at;
+    }
+  }
+
+  // By the written order.
+  void preferWritten() {
+    for (size_t n = 0; n < nodes.size(); ++n)
+      nodes[n].priority = -static_cast<double>(n);
+  }
+
+  struct Result {
+    double end = 0;
+    std::vector<uint32_t> sequence;
+    std::vector<int> queue; // by node, transfers
+    Queues queues;
+  };
+
+  // The best of the three.
+  Duration order() {
+    Result best;
+    bool any = false;
+    for (auto prefer : {&BlockScheduler::preferPath, &BlockScheduler::preferWork, &BlockScheduler::preferWritten}) {
+      if (any && nodes.size() > kMostTried)
+        break;
+      (this->*prefer)();
+      Result r = simulate();
+      if (!any || r.end < best.end)
+        best = std::move(r);
+      any = true;
+    }
+    mlir::Builder b(block.getParentOp()->getContext());
+    for (uint32_t n : best.sequence) {
+      nodes[n].op->moveBefore(&block, block.end());
+      if (best.queue[n] >= 0)
+        nodes[n].instr.setSlot(nodes[n].instr.def().slot("queue"), b.getI32IntegerAttr(best.queue[n]));
+    }
+    queues = std::move(best.queues);
+    return {.busy = best.end, .latency = best.end};
+  }
+
+  // Engines take the most urgent instruction that is ready, in the order of time.
+  Result simulate() {
+    std::vector<uint32_t> waiting(nodes.size());
+    for (size_t n = 0; n < nodes.size(); ++n)
+      waiting[n] = nodes[n].waiting, nodes[n].ready = 0;
+    const Queues before = queues;
+    Result out;
+    out.queue.assign(nodes.size(), -1);
     const double tableLoad = target.number("cost.activation_table_load");
     struct Later {
       const std::vector<Node> *nodes;
@@ -254,14 +361,14 @@ private:
       return nodes[a].priority != nodes[b].priority ? nodes[a].priority < nodes[b].priority : a > b;
     };
     std::vector<std::vector<uint32_t>> available(kNumEngines); // heaps by urgency
-    double free[kNumEngines] = {}, end = 0, dma = 0;
+    double free[kNumEngines] = {}, issued[kNumEngines] = {}, port[kPorts] = {}, end = 0, dma = 0;
     int resident = -1;
     const double spacing = target.number("dma.queue_spacing");
     auto engineOf = [&](uint32_t n) { return std::countr_zero(nodes[n].engines); };
     for (uint32_t n = 0; n < nodes.size(); ++n)
-      if (nodes[n].waiting == 0)
+      if (waiting[n] == 0)
         pending[engineOf(n)].push(n);
-    std::vector<uint32_t> sequence;
+    std::vector<uint32_t> &sequence = out.sequence;
     sequence.reserve(nodes.size());
     while (sequence.size() < nodes.size()) {
       int chosen = -1;
@@ -302,37 +409,44 @@ private:
         }
       }
       Node &node = nodes[n];
-      double start = std::max(at, node.ready);
+      double start = std::max(at, node.ready + node.time.setup);
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
-          start = std::max(start, free[e]);
+          start = std::max({start, free[e], issued[e] + node.time.setup});
+      for (int k = 0; k < kPorts; ++k) // the other engine of the memory must be done
+        if (node.ports >> k & 1)
+          start = std::max(start, port[k ^ 1]);
       if (node.table >= 0 && node.table != resident) {
         start += tableLoad;
         resident = node.table;
       }
       double finish = start + node.time.latency;
       if (node.instr && node.instr.def().unit == Unit::Dma) {
-        const int q = queueFor(static_cast<Engine>(chosen), start);
+        const int q = queueFor(static_cast<Engine>(chosen), std::max(start, dma));
         const double begin = std::max({start, queues.free[q], dma});
-        dma = begin + node.time.transfer;
+        dma = begin + node.time.transfer * node.time.share;
         queues.free[q] = begin + std::max(spacing, node.time.transfer);
         finish = begin + node.time.latency;
-        node.instr.setSlot(node.instr.def().slot("queue"), mlir::Builder(node.op->getContext()).getI32IntegerAttr(q));
+        out.queue[n] = q;
       }
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
-          free[e] = std::max(free[e], start + node.time.busy);
+          free[e] = std::max(free[e], start + node.time.busy), issued[e] = start;
+      for (int k = 0; k < kPorts; ++k)
+        if (node.ports >> k & 1)
+          port[k] = std::max(port[k], finish + sync);
       end = std::max(end, finish);
-      for (const auto &[m, weak] : node.next) {
-        nodes[m].ready = std::max(nodes[m].ready, weak ? start : finish + sync);
-        if (--nodes[m].waiting == 0)
+      for (const auto &[m, wait] : node.next) {
+        nodes[m].ready = std::max(nodes[m].ready, finish - node.time.latency + distance(node, nodes[m], wait));
+        if (--waiting[m] == 0)
           pending[engineOf(m)].push(m);
       }
       sequence.push_back(n);
     }
-    for (uint32_t n : sequence)
-      nodes[n].op->moveBefore(&block, block.end());
-    return {end, end, 0};
+    out.end = end;
+    out.queues = std::move(queues);
+    queues = before;
+    return out;
   }
 };
 

@@ -10,6 +10,7 @@
 #include "Numerics/Vector-inl.h"
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace glia::HWY_NAMESPACE {
@@ -84,10 +85,15 @@ HWY_INLINE float widened(uint16_t x) { // bf16 is the upper half of fp32
 }
 
 // `Width` elements from `first` on, of every k, without gaps.
+// Rows lie pages apart, where hardware does not look ahead: what the next panel takes of a row is asked for here.
 template <int64_t Width, class T> HWY_INLINE void gather(const T *row, int64_t stride, int64_t K, float *to) {
-  for (int64_t k = 0; k < K; ++k, row += stride, to += Width)
+  constexpr int64_t line = 64 / sizeof(T);
+  for (int64_t k = 0; k < K; ++k, row += stride, to += Width) {
+    for (int64_t i = 0; i < Width; i += line)
+      hwy::Prefetch(row + Width + i);
     for (int64_t i = 0; i < Width; ++i)
       to[i] = widened(row[i]);
+  }
 }
 template <int64_t Width> void gather(GemmOperand from, int64_t first, int64_t K, float *HWY_RESTRICT to) {
   if (from.bf16)
