@@ -38,6 +38,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 from catalogue import EXAMPLES
 
 rows = []
+STEPS = 2**63
 
 
 def report(measure, value, target, ok, unit="x", details=None):
@@ -68,7 +69,7 @@ class Repeated:
         def run(n):
             p = self.program(n)
             start = time.thread_time()
-            p.run({}, False, 0)
+            p.run({}, False, 0, STEPS)
             return time.thread_time() - start
 
         return run(times) - run(0)
@@ -169,7 +170,7 @@ def strict():
 
         def run(is_strict, p=p, arrays=arrays):
             start = time.thread_time()
-            result = p._handle.run(arrays, is_strict, 1)
+            result = p._handle.run(arrays, is_strict, 1, STEPS)
             return time.thread_time() - start, result
 
         _, (_, _, touched, shadow) = run(True)

@@ -50,11 +50,15 @@ private:
   }
 
   void place(mlir::Block &block, int &resident) {
+    mlir::Operation *first =
+        nullptr; // on Scalar, while no table is resident: the load does not have to wait for what it waits for
     for (mlir::Operation &op : block) {
       if (nisa::Instr i{&op}) {
         const int set = setOf(i);
+        if (!first && i.engine() == Engine::Scalar)
+          first = &op;
         if (set >= 0 && set != resident) {
-          loadBefore(&op, set);
+          loadBefore(resident == kNone && first ? first : &op, set);
           resident = set;
         }
       } else if (llvm::isa<nisa::LoopOp, nisa::WhileOp>(op)) {
@@ -67,7 +71,8 @@ private:
           continue;
         if (inside.size() == 1) {
           if (*inside.begin() != resident)
-            loadBefore(&op, resident = *inside.begin());
+            loadBefore(resident == kNone && first ? first : &op, *inside.begin());
+          resident = *inside.begin();
           continue;
         }
         int within = kUnknown; // each iteration finds what the one before has left

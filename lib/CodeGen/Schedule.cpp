@@ -46,6 +46,31 @@ struct Node {
 
 constexpr size_t kMostTried = 20000; // blocks above this are ordered in one way only
 
+// The Tensor engine starts slowly, and again after a stretch in which it had little to do (docs/timing.md).
+class Ramp {
+public:
+  Ramp(const Target &t)
+      : time(t.number("cost.tensor_ramp_time")), rate(std::clamp(t.number("cost.tensor_ramp_rate"), 0.01, 1.0)), cold(time) {
+  }
+  // By how much an instruction takes longer.
+  double slower(double start, double busy) {
+    if (start - from >= time) {
+      if (2 * worked < start - from)
+        cold = time;
+      from = start;
+      worked = 0;
+    }
+    const double slow = std::min(cold, busy / rate), more = slow * (1 - rate);
+    cold -= slow;
+    worked += busy + more;
+    return more;
+  }
+
+private:
+  const double time, rate;
+  double cold, from = 0, worked = 0;
+};
+
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
   std::vector<double> free;
@@ -363,6 +388,7 @@ private:
     std::vector<std::vector<uint32_t>> available(kNumEngines); // heaps by urgency
     double free[kNumEngines] = {}, issued[kNumEngines] = {}, port[kPorts] = {}, end = 0, dma = 0;
     int resident = -1;
+    Ramp ramp(target);
     const double spacing = target.number("dma.queue_spacing");
     auto engineOf = [&](uint32_t n) { return std::countr_zero(nodes[n].engines); };
     for (uint32_t n = 0; n < nodes.size(); ++n)
@@ -417,10 +443,13 @@ private:
         if (node.ports >> k & 1)
           start = std::max(start, port[k ^ 1]);
       if (node.table >= 0 && node.table != resident) {
-        start += tableLoad;
+        start = resident < 0 ? std::max(start, tableLoad)
+                             : start + tableLoad; // the first one is loaded while nothing else is done
         resident = node.table;
       }
-      double finish = start + node.time.latency;
+      const double slower =
+          node.instr && chosen == static_cast<int>(Engine::Tensor) ? ramp.slower(start, node.time.busy) : 0;
+      double finish = start + node.time.latency + slower;
       if (node.instr && node.instr.def().unit == Unit::Dma) {
         const int q = queueFor(static_cast<Engine>(chosen), std::max(start, dma));
         const double begin = std::max({start, queues.free[q], dma});
@@ -431,7 +460,7 @@ private:
       }
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
-          free[e] = std::max(free[e], start + node.time.busy), issued[e] = start;
+          free[e] = std::max(free[e], start + node.time.busy + slower), issued[e] = start;
       for (int k = 0; k < kPorts; ++k)
         if (node.ports >> k & 1)
           port[k] = std::max(port[k], finish + sync);
