@@ -47,6 +47,14 @@ bool isIndexed(const Decoded &d, int slot) {
   return false;
 }
 
+// The same bytes of partitions from the same one on. A shuffle reads a quadrant before it writes it, so its source may be the
+// first partitions of its destination: that is how one partition is spread over a tile.
+bool sameRows(const OperandInfo &a, const OperandInfo &b) {
+  const Pattern &x = *a.pattern, &y = *b.pattern;
+  return a.partition == b.partition && a.byteOffset == b.byteOffset && x.dtype == y.dtype && x.rank == y.rank &&
+         std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
+}
+
 // A result may lie exactly on a source only where each partition (shuffles: each quadrant) is read before it is written.
 bool worksInPlace(const InstrDef &d) {
   if (d.unit == Unit::Exchange)
@@ -277,7 +285,8 @@ void OperandRules::checkPair(const Decoded &d, int written, int other) {
     return;
   const Access &ax = d.values[written].access, &by = d.values[other].access;
   const bool same = a.partition == b.partition && a.byteOffset == b.byteOffset && (ax.pattern == by.pattern || x == y);
-  if (same && worksInPlace(*d.def) && !isWritten(d.def->slots[other].kind))
+  if ((same || (d.def->flow == Flow::Shuffle && sameRows(a, b))) && worksInPlace(*d.def) &&
+      !isWritten(d.def->slots[other].kind))
     return;
   if (!same && !mayOverlap(x, patterns[ax.pattern], a.byteOffset, y, patterns[by.pattern], b.byteOffset))
     return;

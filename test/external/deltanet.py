@@ -91,12 +91,22 @@ def _recurrent(folder) -> list[Case]:
         ]
         return np.concatenate([o for o, _ in outs]), np.concatenate([s for _, s in outs])
 
+    kernel = m._deltanet_recurrent_step_batched_kernel
     rows = (x.qn[:heads], x.kn[:heads], x.v[:heads], x.g[:heads], x.beta[:heads], states.reshape(heads * D, D))
     return [
         _case("deltanet_recurrent_fwd", m.deltanet_recurrent_fwd, forward, lambda: x.exact(n, zero, True)[:1]),
         _case("deltanet_recurrent_fwd_state", m.deltanet_recurrent_fwd_state, forward, lambda: x.exact(n, zero, True)),
         _case("deltanet_recurrent_step", m.deltanet_recurrent_step, (*one, x.state), lambda: x.exact(1, ready=True)),
-        _case("deltanet_recurrent_step_batched", m._deltanet_recurrent_step_batched_kernel, rows, batched),
+        _case("deltanet_recurrent_step_batched", kernel, rows, batched, targets=("trn2", "trn3")),
+        _case(
+            "deltanet_recurrent_step_batched on trn1",
+            kernel,
+            rows,
+            tuple,
+            "must be refused: it asks for hardware descriptors",
+            targets=("trn1",),
+            refused="DGE-MODE",
+        ),
     ]
 
 

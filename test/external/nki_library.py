@@ -23,7 +23,7 @@ def cases() -> list[Case]:
     path = str(root / "src/nkilib_src")
     if path not in sys.path:
         sys.path.insert(0, path)
-    groups = (_simple, _rope, _attention, _projections, _loss, _convolutions, _indices, _moe, _refused)
+    groups = (_simple, _rope, _attention, _projections, _quantized, _loss, _convolutions, _indices, _moe, _refused)
     return [case for group in groups for case in group()]
 
 
@@ -184,8 +184,45 @@ def _projections() -> list[Case]:
                 cores=cores,
                 keywords={"fused_norm_type": norm.RMS_NORM, "gamma_norm_weights": gain},
             ),
-            _case(f"qkv, 4 tokens{on}", qkv, (x[:, :4], fused), lambda: (_wide(x[:, :4]) @ fused,), cores=cores),
         ]
+    few_tokens = x[:, :4]
+    return [
+        *out,
+        _case("qkv, 4 tokens", qkv, (few_tokens, fused), lambda: (_wide(few_tokens) @ fused,)),
+        _case(
+            "qkv, 4 tokens, 2 cores (each writes all)",
+            qkv,
+            (few_tokens, fused),
+            tuple,
+            "must be refused",
+            cores=2,
+            refused="RACE",
+        ),
+    ]
+
+
+def _quantized() -> list[Case]:
+    """RMS norm, then fp8 with one scale per row, which is stored in the last four bytes of the row."""
+    normal, hidden = random(50), 512
+    x, gain = normal(1, 256, hidden).astype(BF16), normal(1, hidden).astype(BF16)
+    kernel, settings = (
+        _at("core.rmsnorm.rmsnorm_quant", n) for n in ("rmsnorm_quant_kernel", "RmsNormQuantKernelArgs")
+    )
+    split = lambda y: np.ascontiguousarray(y[..., :hidden]), lambda y: np.ascontiguousarray(y[..., hidden:])
+    out = []
+    for cores, on in ((1, ""), (2, ", 2 cores")):
+        out.append(
+            _case(
+                f"rmsnorm_quant{on}",
+                kernel,
+                (x, gain, settings()),
+                lambda: (_wide(x) / np.sqrt((_wide(x) ** 2).mean(-1, keepdims=True) + 1e-6) * _wide(gain),),
+                "NumPy, to within fp8",
+                tolerance=1 / 32,  # three bits of mantissa, and scales that are not powers of two
+                cores=cores,
+                post=lambda y: (_wide(split[0](y)) * split[1](y).view(np.float32),),
+            )
+        )
     return out
 
 
@@ -267,19 +304,50 @@ def _indices() -> list[Case]:
     find = _at("core.subkernels.find_nonzero_indices", "find_nonzero_indices")
     count = _at("experimental.benchmark.find_nonzero_indices_with_count", "find_nonzero_indices_with_count")
 
-    def columns():
-        out, counts = np.full((16, 512), -1), (x != 0).sum(0)
-        for c in range(16):
-            out[c, : counts[c]] = np.flatnonzero(x[:, c])
-        return out, counts
-
-    def row():
-        found = np.flatnonzero(x[:, 0])
-        return (np.concatenate([found, np.full(512 - len(found), -1), [len(found)]])[None],)
-
+    whole = "refused: what is defined is known per instruction, and this one works on every 16th partition"
     return [
-        _case("find_nonzero_indices, 2 cores", find, (x,), columns, tolerance=0.0, cores=2),
-        _case("find_nonzero_indices_with_count", count, (np.ascontiguousarray(x[:, :1].T),), row, tolerance=0.0),
+        _case("find_nonzero_indices, 2 cores", find, (x,), tuple, whole, cores=2, refused="UNDEFINED-OUTPUT"),
+        _case(
+            "find_nonzero_indices_with_count",
+            count,
+            (np.ascontiguousarray(x[:, :1].T),),
+            tuple,
+            whole,
+            refused="UNDEFINED-OUTPUT",
+        ),
+        *_top(),
+    ]
+
+
+def _top() -> list[Case]:
+    import nki.language as nl
+
+    normal, k = random(51), 16
+    x = normal(4, 8192)
+    make, plan = (
+        _at("core.topk.rotational_topk_utils", n) for n in ("create_rotational_topk_config", "create_topk_config")
+    )
+    kernel, prepare = (_at("core.topk.rotational_topk", n) for n in ("rotational_topk", "prepare_rotational_constants"))
+    config = prepare(make(x.shape, plan(x.shape, nl.float32, k, True, 1)))
+    order = lambda: np.argsort(-x, -1, kind="stable")[:, :k]  # noqa: E731
+
+    tokens, experts, hidden = 32, 4, 256
+    token = np.random.default_rng(52).permutation(np.repeat(np.arange(tokens, dtype=np.int32), experts))
+    rows = normal(tokens * experts, hidden).astype(BF16)
+    packed = np.concatenate([rows, token[:, None].view(BF16)], 1)
+    summed = np.zeros((tokens, hidden))
+    np.add.at(summed, token, _wide(rows))
+    return [
+        _case(
+            "rotational_topk", kernel, (x, config), lambda: (np.take_along_axis(x, order(), -1), order()), tolerance=0.0
+        ),
+        _case(
+            "topk_reduce",
+            _at("experimental.collectives.topk_reduce", "topk_reduce"),
+            (packed, tokens, experts),
+            lambda: (summed,),
+            tolerance=ROUGH,
+        ),
     ]
 
 
@@ -317,13 +385,10 @@ def _refused() -> list[Case]:
     """What needs instructions that glia refuses by name."""
     x = random(49)(128, 512).astype(BF16)
     gather = _at("experimental.collectives.fg_allgather", "fine_grained_allgather")
+    load = _at("experimental.mxfp_subkernels.mxfp_load_utils", "mxfp_load_performance_wrapper")
     return [
+        _case("fine_grained_allgather", gather, (x, 2, 1), tuple, "refused: collectives", refused="NKI-UNSUPPORTED"),
         _case(
-            "fine_grained_allgather",
-            gather,
-            (x, 2, 1),
-            tuple,
-            "collectives: refused by name",
-            refused="NKI-UNSUPPORTED",
-        )
+            "mxfp_load_performance_wrapper", load, (x,), tuple, "refused: MX", refused="NKI-DTYPE", targets=("trn3",)
+        ),
     ]

@@ -289,6 +289,17 @@ def test_nc_stream_shuffle():
     np.testing.assert_array_equal(run(body, X), expected)
 
 
+def test_nc_stream_shuffle_spreads_a_partition_of_its_own_tile():
+    def body(a):
+        d = tile((48, 40))
+        nisa.tensor_copy(d[0:1], a[0:1])
+        for first, count in ((32, 16), (0, 32)):
+            nisa.nc_stream_shuffle(d[first : first + count], d[0:1], [0] * 32)
+        return d
+
+    np.testing.assert_array_equal(run(body, X), np.broadcast_to(X[0], (48, 40)))
+
+
 def test_local_gather():
     index = np.random.default_rng(0).integers(0, 10, (32, 3)).astype(U16) * 4
     call = into((32, 48 * 4), lambda d, a, i: nisa.local_gather(d, a[0:32], i, num_elem_per_idx=4))
