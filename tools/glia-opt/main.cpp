@@ -1,6 +1,7 @@
-// glia-opt: parses kernel IR, runs passes, prints the result. For tests of single passes.
+// glia-opt: parses kernel or graph IR, runs passes, prints the result. For tests of single passes.
 #include "glia/CodeGen/Passes.h"
 #include "glia/Dialect/Nisa.h"
+#include "glia/Graph/Graph.h"
 #include "glia/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -10,6 +11,7 @@ int main(int argc, char **argv) {
   glia::registerTransforms();
   glia::registerPasses();
   mlir::DialectRegistry registry;
-  registry.insert<glia::nisa::NisaDialect>();
+  registry
+      .insert<glia::nisa::NisaDialect, glia::graph::GraphDialect, glia::graph::chlo::ChloDialect, mlir::func::FuncDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "glia kernel passes\n", registry));
 }

@@ -1,0 +1,186 @@
+// Reading graphs: from text to a module that every later step can trust.
+#include "glia/Graph/Parse.h"
+#include "Checks.h"
+#include "Refused.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace mlir;
+
+namespace glia::graph {
+
+std::unique_ptr<MLIRContext> makeContext() {
+  DialectRegistry registry;
+  registry.insert<GraphDialect, chlo::ChloDialect, func::FuncDialect, QuantDialect, SparseDialect>();
+  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false); // messages say what is wrong and where; the whole op is no help
+  return context;
+}
+
+func::FuncOp Graph::main() {
+  if (auto f = module->lookupSymbol<func::FuncOp>("main"))
+    return f;
+  func::FuncOp found;
+  for (auto f : module->getOps<func::FuncOp>()) {
+    if (!f.isPublic() || f.isExternal())
+      continue;
+    if (found)
+      throw Error("GRAPH-MAIN", "the graph has several public functions and none of them is @main",
+                  "Name the one to be compiled @main, or make the others private.");
+    found = f;
+  }
+  if (!found)
+    throw Error("GRAPH-MAIN", "the graph has no public function", "Name the one to be compiled @main.");
+  return found;
+}
+
+std::string Graph::text() {
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  module->print(stream);
+  return out;
+}
+
+// MLIR's parser descends into brackets by recursion, as deep as the text asks for. No graph needs more than this.
+static constexpr size_t kDeepest = 400;
+
+static bool nestedTooDeeply(std::string_view text) {
+  size_t depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '/' && i + 1 < text.size() && text[i + 1] == '/') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        i += text[i] == '\\';
+    } else if (c == '(' || c == '[' || c == '{' || c == '<') {
+      if (++depth > kDeepest)
+        return true;
+    } else if (c == ')' || c == ']' || c == '}') {
+      depth -= depth > 0;
+    } else if (c == '>') {
+      depth -= depth > 0 && i && text[i - 1] != '-'; // not the head of an arrow
+    }
+  }
+  return false;
+}
+
+namespace {
+// What MLIR says, in glia's form.
+class Messages {
+public:
+  Messages(std::string_view t, std::string_view f) : text(t.data(), t.size()), file(f.data(), f.size()) {
+    lines.push_back(0);
+    for (size_t i = 0; i < text.size(); ++i)
+      if (text[i] == '\n')
+        lines.push_back(i + 1);
+  }
+  void add(mlir::Diagnostic &d);
+  void add(StringRef code, Location at, const Twine &message);
+  std::vector<glia::Diagnostic> found;
+
+private:
+  StringRef text, file;
+  std::vector<size_t> lines; // where each begins
+};
+} // namespace
+
+static std::string codeOf(StringRef message) {
+  if (message.contains(kQuantised) || message.contains("quantised constants"))
+    return "GRAPH-QUANTISED";
+  return message.contains(kSparse) ? "GRAPH-SPARSE" : "GRAPH-SYNTAX";
+}
+
+// MLIR's own words speak of its own flags.
+static std::string plain(StringRef m) {
+  if (m.consume_front("custom op '")) {
+    auto [name, rest] = m.split("' ");
+    if (rest.starts_with("is unknown"))
+      return ("unknown operation '" + name + "'").str();
+    m = rest;
+  }
+  if (m.contains("unregistered dialect")) {
+    const StringRef name = m.split('\'').second.split('\'').first;
+    return name.empty() ? std::string("an operation, attribute or type of an unknown dialect")
+                        : "unknown operation '" + name.str() + "'";
+  }
+  if (m.starts_with("unregistered operation '"))
+    return "unknown operation '" + m.split('\'').second.split('\'').first.str() + "'";
+  return m.str();
+}
+
+void Messages::add(mlir::Diagnostic &d) {
+  if (d.getSeverity() != DiagnosticSeverity::Error)
+    return;
+  const std::string message = d.str();
+  add(codeOf(message), d.getLocation(), plain(message));
+  for (auto &note : d.getNotes()) {
+    const std::string text = note.str(); // MLIR also lists what it would have accepted
+    if (!StringRef(text).starts_with("Registered dialects"))
+      found.back().notes.push_back(text);
+  }
+}
+
+// With the line of the text and a caret below its column; an op may also carry the line of the program that made it.
+void Messages::add(StringRef code, Location location, const Twine &message) {
+  glia::Diagnostic out;
+  out.code = code;
+  out.message = message.str();
+  if (auto at = location->findInstanceOf<FileLineColLoc>()) {
+    out.place = {at.getFilename().str(), at.getLine(), at.getColumn()};
+    if (at.getFilename() == file && at.getLine() >= 1 && at.getLine() <= lines.size()) {
+      const StringRef line = text.substr(lines[at.getLine() - 1]).take_until([](char c) { return c == '\n'; });
+      const size_t column = at.getColumn() ? at.getColumn() - 1 : 0;
+      const size_t from = column > 100 ? column - 100 : 0; // constants make long lines
+      out.notes.push_back(line.substr(from, 160).str());
+      if (at.getColumn())
+        out.notes.push_back(std::string(column - from, ' ') + "^");
+    }
+  } else {
+    out.place.file = file;
+  }
+  found.push_back(std::move(out));
+}
+
+Graph parseGraph(std::string_view text, std::string_view file) {
+  const std::string name(file);
+  if (text.starts_with("ML\xefR"))
+    throw Error("GRAPH-SYNTAX", "the file is MLIR bytecode, and a graph is read from its text form",
+                "In JAX, jax.jit(f).lower(...).as_text() gives the text.", {name});
+  if (nestedTooDeeply(text))
+    throw Error("GRAPH-SYNTAX", format("brackets are nested more than %zu deep", kDeepest), "", {name});
+  Graph g;
+  g.context = makeContext();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(StringRef(text.data(), text.size()), name), SMLoc());
+  Messages messages(text, file);
+  bool sound = false;
+  {
+    ScopedDiagnosticHandler handler(g.context.get(), [&](mlir::Diagnostic &d) {
+      messages.add(d);
+      return success();
+    });
+    // Verified later: what is refused by name must not be reported as a wrong type.
+    g.module = parseSourceFile<ModuleOp>(sources, ParserConfig(g.context.get(), /*verifyAfterParse=*/false));
+    if (g.module) {
+      auto report = [&](StringRef code, Location at, const Twine &message) { messages.add(code, at, message); };
+      refuseByType(*g.module, report);
+      if (messages.found.empty() && succeeded(verify(*g.module))) {
+        checkCalls(*g.module, report);
+        sound = true;
+      }
+    }
+  }
+  if (!sound || !messages.found.empty())
+    throw Error(messages.found.empty() ? std::vector<glia::Diagnostic>{{"GRAPH-SYNTAX", "the file cannot be parsed", {name}}}
+                                       : std::move(messages.found));
+  return g;
+}
+
+} // namespace glia::graph
