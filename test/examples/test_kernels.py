@@ -17,7 +17,6 @@ if not hasattr(glia._glia, "link"):
 MODULES = {p.stem: (p, kernels.module_of(p)) for p in kernels.examples()}
 RUNS = [(name, t) for name, (_, m) in MODULES.items() for t in kernels.targets(m)]
 REFUSALS = [(name, t) for name, (_, m) in MODULES.items() for t in kernels.EVERY if t not in kernels.targets(m)]
-GUARDED = {"block_sum"}  # addresses follow from data: each is checked when it is used, and traps
 
 
 def test_they_are_found():
@@ -28,7 +27,7 @@ def test_they_are_found():
 def test_matches_numpy(name, target):
     path, module = MODULES[name]
     exe, arrays, want = kernels.compiled(path, module, target)
-    verdict = exe.program.verify(require_proved=name not in GUARDED)
+    verdict = exe.program.verify(require_proved=True)
     assert verdict.ok, str(verdict)
     got = exe.run(*arrays)
     assert kernels.error_of(got, want) <= getattr(module, "TOLERANCE", kernels.TOLERANCE)
@@ -57,16 +56,9 @@ def test_refused_where_the_target_lacks_something(name, target):
         kernels.compiled(path, module, target)
 
 
-@pytest.mark.parametrize("n", range(9))
+@pytest.mark.parametrize("n", [-3, 0, 1, 2, 7, 8, 9, 2**31 - 1])
 def test_one_program_for_every_count(n):
     path, module = MODULES["block_sum"]
     exe, (x, _), _ = kernels.compiled(path, module, "trn2")
     count = np.array([[n]], np.int32)
     np.testing.assert_array_equal(exe.run(x, count), module.reference(x, count))
-
-
-def test_a_count_that_is_too_large_traps():
-    path, module = MODULES["block_sum"]
-    exe, (x, _), _ = kernels.compiled(path, module, "trn2")
-    with pytest.raises(glia.Trap):
-        exe.run(x, np.array([[9]], np.int32))
