@@ -26,15 +26,41 @@ Pages::~Pages() {
 // A pitch of a power of two (or near one) puts all partitions into the same cache sets: one more line avoids that.
 static int64_t paddedPitch(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
 
-// Bytes of a partition between the first and the last that an allocation has.
-static int64_t usedBytes(const Program &p, int core, Space s) {
-  int64_t lo = INT64_MAX, hi = 0;
+// Fresh pages cost more than zeroing what a run has used: a thread keeps the memories of a pair of cores for its next run.
+static thread_local std::vector<Pages> idle;
+static constexpr size_t kMostIdle = 4;
+
+static Pages zeroedPages(size_t bytes, bool large) {
+  if (large)
+    for (Pages &p : idle)
+      if (p.bytes() == bytes) {
+        std::swap(p, idle.back());
+        Pages out = std::move(idle.back());
+        idle.pop_back();
+        return out;
+      }
+  return Pages(bytes, large);
+}
+
+Memory::~Memory() {
+  for (const Used &u : used) {
+    if (idle.size() == kMostIdle)
+      return;
+    for (int p = 0; p < u.partitions; ++p)
+      std::memset(pages[u.page].data() + p * u.pitch + u.lo, 0, static_cast<size_t>(u.hi - u.lo));
+    idle.push_back(std::move(pages[u.page]));
+  }
+}
+
+// The bytes of a partition from the first to the last that an allocation has.
+static std::pair<int64_t, int64_t> usedBytes(const Program &p, int core, Space s, int64_t capacity) {
+  int64_t lo = capacity, hi = 0;
   for (const Allocation &a : p.allocations)
     if (a.core == core && a.space == s && a.byteOffset >= 0) {
       lo = std::min<int64_t>(lo, a.byteOffset);
       hi = std::max<int64_t>(hi, a.byteOffset + a.bytesPerPartition());
     }
-  return std::max<int64_t>(hi - lo, 0);
+  return {std::min(lo, capacity), std::clamp(hi, std::min(lo, capacity), capacity)};
 }
 
 Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers *outputs) : program(p), cores(p.cores) {
@@ -49,8 +75,11 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
     for (Space s : {Space::Sbuf, Space::Psum}) {
       const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
       const int64_t pitch = paddedPitch(bytes);
-      const bool large = usedBytes(p, static_cast<int>(core), s) > bytes / 3;
-      chips[core][static_cast<int>(s)] = {pages.emplace_back(pitch * t.partitions, large).data(), pitch, bytes,
+      const auto [lo, hi] = usedBytes(p, static_cast<int>(core), s, bytes);
+      const bool large = hi - lo > bytes / 3;
+      if (large)
+        used.push_back({pages.size(), pitch, lo, hi, t.partitions});
+      chips[core][static_cast<int>(s)] = {pages.emplace_back(zeroedPages(pitch * t.partitions, large)).data(), pitch, bytes,
                                           static_cast<int>(memories.size())};
       memories.push_back({s, t.partitions, bytes, false});
     }

@@ -4,6 +4,7 @@
 #include "glia/Sim/Simulator.h"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace glia::sim {
@@ -14,9 +15,15 @@ public:
   Pages() = default;
   explicit Pages(size_t bytes, bool large = false); // large: most of it will be touched
   Pages(Pages &&o) noexcept : start(o.start), size(o.size) { o.start = nullptr; }
+  Pages &operator=(Pages &&o) noexcept {
+    std::swap(start, o.start);
+    std::swap(size, o.size);
+    return *this;
+  }
   Pages(const Pages &) = delete;
   ~Pages();
   std::byte *data() const { return start; }
+  size_t bytes() const { return size; }
 
 private:
   std::byte *start = nullptr;
@@ -48,6 +55,8 @@ public:
   const Place &place(ObjectRef o, int core) const {
     return o.kind == ObjectKind::Allocation ? allocations[o.index] : tensors[o.index * cores + core];
   }
+  Memory(const Memory &) = delete;
+  ~Memory();
   TensorData outputs() const;
   std::vector<MemoryInfo> memories;
 
@@ -55,6 +64,12 @@ private:
   const Program &program;
   size_t cores;
   std::vector<Pages> pages;
+  struct Used { // a memory of which much was used: its bytes [lo, hi) of every partition
+    size_t page;
+    int64_t pitch, lo, hi;
+    int partitions;
+  };
+  std::vector<Used> used;
   std::vector<Place> allocations, tensors; // tensors: [tensor][core]
 };
 
