@@ -1,0 +1,35 @@
+// The reference: evaluates functions of a graph on the host, one operation after another, every typed value rounded to its type.
+// What it computes and where it chooses is in docs/interpreter.md.
+#pragma once
+#include "glia/Interpret/Element.h"
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace mlir {
+class ModuleOp;
+class Operation;
+} // namespace mlir
+
+namespace glia {
+
+struct HostTensor {
+  Element element = Element::F32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes; // row-major, little-endian; i1 and integers narrower than a byte take one byte each
+};
+
+struct InterpretOptions {
+  bool inDouble = false;                    // every float type is evaluated, and returned, as f64
+  int64_t maxIterations = int64_t{1} << 32; // of all `while` loops together
+  // Called for each result of each operation outside the bodies of reductions, sorts and the like. Tuples and tokens are not shown.
+  std::function<void(mlir::Operation *, unsigned result, const HostTensor &)> onValue;
+};
+
+// Tuples are flattened in arguments and results. Throws Error: GRAPH-FUNCTION (no such function), GRAPH-ARGUMENT (wrong number, type
+// or shape), GRAPH-INTERPRET (not implemented, or an endless loop or recursion), GRAPH-CHECK (a check in the graph failed).
+std::vector<HostTensor> interpret(mlir::ModuleOp module, std::string_view function, std::vector<HostTensor> inputs,
+                                  const InterpretOptions &options = {});
+
+} // namespace glia

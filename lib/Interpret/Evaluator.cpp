@@ -1,0 +1,187 @@
+// Evaluation of blocks. A value is dropped after its last use, so a rule that writes in place finds its operand unshared.
+#include "Interpret/Evaluator.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <algorithm>
+
+namespace glia::interp {
+
+using namespace mlir;
+
+namespace {
+
+// Calls and nested regions deeper than this are taken for endless recursion; the C++ stack bears far more.
+constexpr int kMaxDepth = 500;
+
+class OpCall final : public ViewOf<Call> {
+public:
+  OpCall(Operation *op, Evaluator &evaluator, Evaluator::Frame &frame, bool show)
+      : ViewOf(op, evaluator.caches, evaluator.options.inDouble), evaluator(evaluator), frame(frame), show(show) {}
+
+  std::unique_ptr<Body> body(size_t region) override { return evaluator.makeBody(op->getRegion(region), frame); }
+  std::vector<Datum> region(size_t region, std::vector<Datum> arguments) override {
+    if (op->getRegion(region).empty())
+      fail("a region without a block");
+    return evaluator.runBlock(op->getRegion(region).front(), std::move(arguments), frame, show);
+  }
+  std::vector<Datum> function(const std::string &name, std::vector<Datum> arguments) override {
+    return evaluator.callFunction(op, name, std::move(arguments));
+  }
+  size_t regionCount() const override { return op->getNumRegions(); }
+  void countIteration() override { evaluator.countIteration(op); }
+
+private:
+  Evaluator &evaluator;
+  Evaluator::Frame &frame;
+  bool show;
+};
+
+struct Depth {
+  explicit Depth(int &depth) : depth(depth) { ++depth; }
+  ~Depth() { --depth; }
+  int &depth;
+};
+
+} // namespace
+
+HostTensor hostTensor(const Tensor &t, bool inDouble) {
+  HostTensor h;
+  h.element = inDouble && isFloat(t.element) ? Element::F64 : t.element;
+  h.shape = t.shape;
+  h.bytes.resize(static_cast<size_t>(t.count()) * info(h.element).bytes);
+  encode(h.element, t.words(), h.bytes.data(), t.count());
+  return h;
+}
+
+void Evaluator::countIteration(Operation *op) {
+  if (++iterations > options.maxIterations)
+    failAt(op, "GRAPH-INTERPRET", "more than " + std::to_string(options.maxIterations) + " iterations",
+           "The loop seems to have no end; raise the limit if it has.");
+}
+
+const Evaluator::Plan &Evaluator::planOf(Operation *op) {
+  const auto [at, isNew] = plans.try_emplace(op);
+  if (isNew) {
+    const PlainView view(op, caches, options.inDouble);
+    Plan plan;
+    plan.rule = findRule(view.name());
+    const StringRef dialect = op->getName().getDialectNamespace();
+    if (!plan.rule && (dialect == "stablehlo" || dialect == "chlo"))
+      plan.pointwise = pointwise(view);
+    if (!plan.rule && !plan.pointwise)
+      failAt(op, "GRAPH-INTERPRET", "this operation is not implemented by the interpreter",
+             "docs/interpreter.md lists what is.");
+    plans[op] = plan;
+    return plans[op];
+  }
+  return at->second;
+}
+
+// A value dies at the operation of its own block that uses it last, itself or in its regions.
+void Evaluator::findLastUses(Block &block) {
+  if (!prepared.try_emplace(&block, true).second)
+    return;
+  const auto find = [&](Value v) {
+    Operation *last = nullptr;
+    for (Operation *user : v.getUsers())
+      if (Operation *here = block.findAncestorOpInBlock(*user); here && (!last || last->isBeforeInBlock(here)))
+        last = here;
+    if (last)
+      lastUses[last].push_back(v);
+  };
+  for (BlockArgument a : block.getArguments())
+    find(a);
+  for (Operation &op : block)
+    for (Value v : op.getResults())
+      find(v);
+}
+
+const std::vector<Value> &Evaluator::dyingAt(Operation *op) {
+  static const std::vector<Value> none;
+  const auto at = lastUses.find(op);
+  return at == lastUses.end() ? none : at->second;
+}
+
+// Operands as a vector; those that die here are moved out of the frame unless a region of the operation may read them.
+static std::vector<Datum> takeOperands(Operation &op, Evaluator::Frame &frame, const std::vector<Value> &dying) {
+  std::vector<Datum> list;
+  list.reserve(op.getNumOperands());
+  for (unsigned i = 0; i < op.getNumOperands(); ++i) {
+    const Value v = op.getOperand(i);
+    const bool again = std::find(op.operand_begin() + i + 1, op.operand_end(), v) != op.operand_end();
+    const auto at = frame.find(v);
+    if (at == frame.end())
+      failAt(&op, "GRAPH-INTERPRET", "an operand has no value", "");
+    const bool last = !again && op.getNumRegions() == 0 && std::find(dying.begin(), dying.end(), v) != dying.end();
+    list.push_back(last ? std::move(at->second) : at->second);
+  }
+  return list;
+}
+
+void Evaluator::run(Operation &op, Frame &frame, bool show) {
+  const Plan plan = planOf(&op);
+  OpCall call(&op, *this, frame, show);
+  const std::vector<Value> &dying = dyingAt(&op);
+  call.operands = takeOperands(op, frame, dying);
+  call.results.resize(op.getNumResults());
+  const bool insideOnly =
+      op.getNumRegions() > 0; // operands of loops are dropped before the loop, unless its regions read them
+  if (insideOnly)
+    for (const Value v : dying)
+      if (std::none_of(v.user_begin(), v.user_end(), [&](Operation *u) { return op.isProperAncestor(u); }))
+        frame.erase(v);
+  if (plan.rule)
+    plan.rule->run(call);
+  else
+    call.set(0, evaluate(*plan.pointwise, call.operands, call.resultType(0)));
+  for (const Value v : dying)
+    frame.erase(v);
+  if (call.results.size() != op.getNumResults())
+    failAt(&op, "GRAPH-INTERPRET", "another number of results than the operation has", "");
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    if (show && options.onValue && !isa<TupleType>(op.getResult(i).getType()) &&
+        call.results[i].tensor.element != Element::Token)
+      options.onValue(&op, i, hostTensor(call.results[i].tensor, options.inDouble));
+    if (!op.getResult(i).use_empty())
+      frame[op.getResult(i)] = std::move(call.results[i]);
+  }
+}
+
+std::vector<Datum> Evaluator::runBlock(Block &block, std::vector<Datum> arguments, Frame &frame, bool show) {
+  const Depth here(depth);
+  findLastUses(block);
+  if (arguments.size() != block.getNumArguments())
+    failAt(block.getParentOp(), "GRAPH-INTERPRET", "a region with another number of arguments than it is given", "");
+  if (depth > kMaxDepth)
+    failAt(block.getParentOp(), "GRAPH-INTERPRET", "calls nest more than " + std::to_string(kMaxDepth) + " deep",
+           "Recursive functions are not part of a graph.");
+  for (unsigned i = 0; i < arguments.size(); ++i)
+    if (!block.getArgument(i).use_empty())
+      frame[block.getArgument(i)] = std::move(arguments[i]);
+  arguments.clear();
+  for (Operation &op : block) {
+    const StringRef name = op.getName().getStringRef();
+    if (name == "func.return" || name == "stablehlo.return") {
+      std::vector<Datum> results = takeOperands(op, frame, dyingAt(&op));
+      for (const Value v : dyingAt(&op))
+        frame.erase(v);
+      return results;
+    }
+    run(op, frame, show);
+  }
+  failAt(block.getParentOp(), "GRAPH-INTERPRET", "a block without a return", "");
+}
+
+std::vector<Datum> Evaluator::callFunction(Operation *from, const std::string &name, std::vector<Datum> arguments) {
+  auto f = dyn_cast_or_null<FunctionOpInterface>(SymbolTable::lookupSymbolIn(module, name));
+  if (!f || f.isExternal())
+    failAt(from, "GRAPH-FUNCTION", "there is no function @" + name + " with a body", "");
+  if (!f.getFunctionBody().hasOneBlock())
+    failAt(from, "GRAPH-INTERPRET", "@" + name + " has more than one block", "Graphs use stablehlo.if, case and while.");
+  Frame frame;
+  return runBlock(f.getFunctionBody().front(), std::move(arguments), frame, true);
+}
+
+} // namespace glia::interp

@@ -1,0 +1,50 @@
+// Walks functions and regions, binds values, and runs the rule of each operation.
+#pragma once
+#include "Interpret/Pointwise.h"
+#include "Interpret/Rules.h"
+#include "Interpret/View.h"
+#include "glia/Interpret/Interpret.h"
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+
+#include <unordered_map>
+
+namespace glia::interp {
+
+HostTensor hostTensor(const Tensor &t, bool inDouble);
+
+class Evaluator {
+public:
+  Evaluator(mlir::Operation *module, const InterpretOptions &options) : module(module), options(options) {}
+
+  using Frame = llvm::DenseMap<mlir::Value, Datum>; // the values of one call of a function
+  std::vector<Datum> callFunction(mlir::Operation *from, const std::string &name, std::vector<Datum> arguments);
+  std::vector<Datum> runBlock(mlir::Block &block, std::vector<Datum> arguments, Frame &frame, bool show);
+  std::unique_ptr<Body> makeBody(mlir::Region &region, Frame &frame);
+  void countIteration(mlir::Operation *op);
+
+  Caches caches;
+  mlir::Operation *module;
+  const InterpretOptions &options;
+
+private:
+  // How an operation is evaluated; one of the two.
+  struct Plan {
+    const Rule *rule = nullptr;
+    std::optional<Pointwise> pointwise;
+  };
+  const Plan &planOf(mlir::Operation *op);
+  void run(mlir::Operation &op, Frame &frame, bool show);
+  const std::vector<mlir::Value> &dyingAt(mlir::Operation *op); // values whose last use in their block is here
+  void findLastUses(mlir::Block &block);
+
+  llvm::DenseMap<mlir::Operation *, Plan> plans;
+  std::unordered_map<mlir::Operation *, std::vector<mlir::Value>>
+      lastUses; // entries stay in place while regions are prepared
+  llvm::DenseMap<mlir::Block *, bool> prepared;
+  int64_t iterations = 0;
+  int depth = 0;
+};
+
+} // namespace glia::interp

@@ -1,0 +1,95 @@
+// The door: host tensors in, host tensors out.
+#include "glia/Interpret/Interpret.h"
+
+#include "Interpret/Evaluator.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace glia {
+
+using namespace interp;
+
+namespace {
+
+std::string describe(Element e, const Shape &shape) {
+  std::string s = "tensor<";
+  for (int64_t n : shape)
+    s += std::to_string(n) + "x";
+  return s + std::string(info(e).name) + ">";
+}
+
+class Arguments {
+public:
+  Arguments(mlir::Operation *function, Evaluator &evaluator, std::vector<HostTensor> inputs)
+      : function(function), evaluator(evaluator), inputs(std::move(inputs)) {}
+
+  Datum bind(mlir::Type type) {
+    Datum d;
+    if (auto tuple = mlir::dyn_cast<mlir::TupleType>(type)) {
+      d.tensor.element = Element::Tuple;
+      for (const mlir::Type t : tuple.getTypes())
+        d.parts.push_back(bind(t));
+      return d;
+    }
+    const TensorType want = typeOf(type, function, evaluator.caches);
+    if (want.element == Element::Token)
+      return d;
+    if (next >= inputs.size())
+      wrong("there are fewer inputs than arguments");
+    const HostTensor &h = inputs[next++];
+    // In double an input may also be given in double.
+    const bool fits =
+        h.element == want.element || (evaluator.options.inDouble && h.element == Element::F64 && isFloat(want.element));
+    if (!fits || h.shape != want.shape)
+      wrong("argument " + std::to_string(next - 1) + " is " + describe(want.element, want.shape) + ", but the input is " +
+            describe(h.element, h.shape));
+    d.tensor = Tensor(want.element, want.shape);
+    if (h.bytes.size() != static_cast<size_t>(d.tensor.count()) * info(h.element).bytes)
+      wrong("input " + std::to_string(next - 1) + " has another number of bytes than its shape");
+    decode(h.element, h.bytes.data(), d.tensor.own(), d.tensor.count());
+    return d;
+  }
+  void finish() {
+    if (next != inputs.size())
+      wrong("there are more inputs than arguments");
+  }
+
+private:
+  [[noreturn]] void wrong(const std::string &message) { failAt(function, "GRAPH-ARGUMENT", message, ""); }
+  mlir::Operation *function;
+  Evaluator &evaluator;
+  std::vector<HostTensor> inputs;
+  size_t next = 0;
+};
+
+void flatten(const Datum &d, bool inDouble, std::vector<HostTensor> &to) {
+  for (const Datum &p : d.parts)
+    flatten(p, inDouble, to);
+  if (d.tensor.element != Element::Token && d.tensor.element != Element::Tuple)
+    to.push_back(hostTensor(d.tensor, inDouble));
+}
+
+} // namespace
+
+std::vector<HostTensor> interpret(mlir::ModuleOp module, std::string_view function, std::vector<HostTensor> inputs,
+                                  const InterpretOptions &options) {
+  auto f = mlir::dyn_cast_or_null<mlir::FunctionOpInterface>(
+      mlir::SymbolTable::lookupSymbolIn(module, llvm::StringRef(function.data(), function.size())));
+  if (!f)
+    throw Error("GRAPH-FUNCTION", "there is no function @" + std::string(function) + " in the module");
+  Evaluator evaluator(module, options);
+  Arguments arguments(f, evaluator, std::move(inputs));
+  std::vector<Datum> values;
+  for (const mlir::Type t : f.getArgumentTypes())
+    values.push_back(arguments.bind(t));
+  arguments.finish();
+  std::vector<HostTensor> results;
+  for (const Datum &d : evaluator.callFunction(f, std::string(function), std::move(values)))
+    flatten(d, options.inDouble, results);
+  return results;
+}
+
+} // namespace glia
