@@ -223,7 +223,7 @@ void allocateMemory(nisa::KernelOp k, const Target &target) {
         break;
       int64_t most = 0;
       const uint32_t worst = sbuf.peak(most);
-      if (spills == kMostSpills || !spillTensor(core, sbuf.all, worst))
+      if (spills == kMostSpills || !spillTensor(core, sbuf.all, worst, target))
         sbuf.refuse();
     }
   }

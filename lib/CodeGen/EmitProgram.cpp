@@ -3,6 +3,9 @@
 #include "glia/CodeGen/ProgramWriter.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <map>
+#include <set>
+
 namespace glia::codegen {
 
 namespace {
@@ -28,6 +31,7 @@ private:
   int number;
   RegisterNumbers registers;
   std::vector<int> semaphores, queues;
+  std::map<std::string, int> meetings; // loops so far, by where they meet
 
   int registerOf(mlir::Value v, int engine) const { return registers.at({v.getAsOpaquePointer(), engine}); }
 
@@ -66,14 +70,23 @@ private:
     if (!engines)
       return; // nothing in it
     std::string group = loop->getAttrOfType<mlir::StringAttr>("group").str();
-    // Loops in which the cores meet are one group; others are each core's own affair.
-    bool meets = false;
+    // Loops in which the cores meet are one group, named by where they meet: how many other loops a core has is its own affair.
+    std::set<std::string> meets;
     loop->walk([&](mlir::Operation *op) {
-      if (nisa::Instr i{op}; i && (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange))
-        meets = true;
+      nisa::Instr i{op};
+      if (i && i.def().unit == Unit::Barrier)
+        meets.insert("barrier " + llvm::cast<mlir::StringAttr>(i.slot("name")).str());
+      else if (i && i.def().unit == Unit::Exchange)
+        meets.insert("pipe " + std::to_string(i.integer("pipe")));
     });
-    if (!meets)
+    if (meets.empty()) {
       group = "core" + std::to_string(number) + "." + group;
+    } else {
+      group = "meet";
+      for (const std::string &m : meets)
+        group += " " + m;
+      group += " " + std::to_string(meetings[group]++);
+    }
     w.origin(loop->getLoc());
     std::vector<uint32_t> begins;
     for (int32_t n : engines.asArrayRef()) {

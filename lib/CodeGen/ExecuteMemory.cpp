@@ -37,11 +37,12 @@ static int64_t bytesOf(nisa::TensorType t, size_t firstDim) {
 
 std::byte *Memory::fresh(int64_t bytes) {
   std::byte *p = pages.emplace_back(static_cast<size_t>(std::max<int64_t>(bytes, 1))).data();
-  std::memset(p, 0xFF, static_cast<size_t>(bytes));
+  std::memset(p, static_cast<int>(unwritten), static_cast<size_t>(bytes));
   return p;
 }
 
-Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs) : kernel(kernel) {
+Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs, std::byte unwritten)
+    : kernel(kernel), unwritten(unwritten) {
   ProgramWriter writer(kernel, target);
   sim::checkInputs(writer.builder().program(), viewsOf(inputs));
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
@@ -74,7 +75,19 @@ void Memory::placeTensor(nisa::TensorOp op, ObjectRef object, const TensorData &
 
 void Memory::placeAllocations(nisa::CoreOp core, const Target &t, const ProgramWriter &writer) {
   auto padded = [](int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; };
-  std::byte *chip[2] = {};
+  struct Chip { // the part of a memory that its author has placed tensors in
+    int64_t from = INT64_MAX, to = 0;
+    std::byte *base = nullptr;
+  } chips[2];
+  core.walk([&](nisa::AllocOp op) {
+    const nisa::TensorType type = op.getTensor().getType();
+    if (!op.getAt())
+      return;
+    Chip &c = chips[type.getSpace() == Space::Psum];
+    const int64_t byte = nisa::addressOf(op.getTensor()).byte;
+    c.from = std::min(c.from, byte / 64 * 64);
+    c.to = std::max(c.to, byte + bytesOf(type, 1));
+  });
   core.walk([&](nisa::AllocOp op) {
     const nisa::TensorType type = op.getTensor().getType();
     const nisa::Address at = nisa::addressOf(op.getTensor());
@@ -85,11 +98,11 @@ void Memory::placeAllocations(nisa::CoreOp core, const Target &t, const ProgramW
     place.partitions = static_cast<int32_t>(type.getShape()[0]);
     place.bytes = bytesOf(type, 1);
     if (op.getAt()) { // real storage: what its author put at one address shares it
-      const int64_t bytes = psum ? t.psumBytes : t.sbufBytes;
-      place.pitch = padded(bytes);
-      if (!chip[psum])
-        chip[psum] = fresh(place.pitch * t.partitions);
-      place.base = chip[psum] + at.partition * place.pitch + at.byte;
+      Chip &c = chips[psum];
+      place.pitch = padded(c.to - c.from);
+      if (!c.base)
+        c.base = fresh(place.pitch * t.partitions);
+      place.base = c.base + at.partition * place.pitch + at.byte - c.from;
       place.firstPartition = at.partition;
       place.start = at.byte;
     } else {

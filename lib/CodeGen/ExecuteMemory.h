@@ -26,12 +26,13 @@ struct Place { // of a tensor, in one core's view
 class Memory {
 public:
   // Throws Error RUN-INPUT.
-  Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs);
+  Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs, std::byte unwritten);
   const Place &place(mlir::Value tensor, int core) const { return places.find({tensor, core})->second; }
   TensorData outputs() const;
 
 private:
   nisa::KernelOp kernel;
+  std::byte unwritten;
   std::vector<sim::Pages> pages;
   llvm::DenseMap<std::pair<mlir::Value, int>, Place> places;
   std::byte *fresh(int64_t bytes);

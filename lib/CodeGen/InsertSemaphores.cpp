@@ -51,6 +51,11 @@ public:
     block(core.getBody().front(), memory);
     assignTransfers();
     assignEngines();
+    if (names.size() > static_cast<size_t>(target.semaphores))
+      throw Error("KERNEL-SEMAPHORES",
+                  format("core %u needs %zu semaphores, and %s has %d", core.getNumber(), names.size(), target.name.c_str(),
+                         target.semaphores),
+                  "Let fewer transfers be in flight at once, or use fewer loops with counts that are not constant.");
     write();
   }
 
@@ -188,6 +193,11 @@ private:
     }
   }
 
+  static bool runs(mlir::Operation *op) { // at least once
+    auto counted = llvm::dyn_cast<nisa::LoopOp>(op);
+    return counted && counted.getCount() && static_cast<int32_t>(*counted.getCount()) > 0;
+  }
+
   void loop(mlir::Operation *op, AccessTracker &memory) {
     // Who takes part, and what each of them touches (also through the transfers it issues).
     std::map<int, std::vector<Touch>> touched;
@@ -209,8 +219,7 @@ private:
     });
     if (needed.empty())
       return;
-    auto counted = llvm::dyn_cast<nisa::LoopOp>(op);
-    const bool certain = counted && counted.getCount() && *counted.getCount() > 0;
+    const bool certain = runs(op);
     std::vector<int> parts;
     for (const auto &[e, unused] : needed)
       parts.push_back(e);
@@ -219,21 +228,22 @@ private:
     op->setAttr("group", attrs.getStringAttr(format("loop%d", scopes)));
 
     mlir::OpBuilder before(op);
-    std::map<int, uint32_t> entered;
-    for (int e : parts)
-      entered[e] = makeNop(before, op->getLoc(), e, needed[e]);
-    if (!certain) {
-      // The loop may not run. What its engines know of each other must not depend on that: they meet before it.
-      std::vector<uint32_t> everything;
-      for (const auto &[e, n] : entered)
-        everything.push_back(n);
-      // The last transfer on each queue that the loop uses. One in another loop is done: its engine has waited for it there.
+    bool unsure = false; // this loop, or one inside, may not run
+    op->walk([&](mlir::Operation *o) { unsure |= llvm::isa<nisa::LoopOp, nisa::WhileOp>(o) && !runs(o); });
+    if (unsure) {
+      // What its engines know of each other must not depend on whether it does: they meet before it. For one inside, what happened
+      // outside is settled here, and not in every iteration.
+      // Each waits for its last transfer on every queue that the loop uses. One in another loop is done: it was waited for there.
       for (uint32_t n = begin(); n-- > 0;)
         if (events[n].transfer() && lanes.erase(events[n].lane) && events[n].scope == scope)
-          everything.push_back(n);
-      for (int e : parts)
-        makeNop(before, op->getLoc(), e, everything);
+          needed[events[n].engine].push_back(n);
     }
+    std::vector<uint32_t> entered;
+    for (int e : parts)
+      entered.push_back(makeNop(before, op->getLoc(), e, needed[e]));
+    if (unsure)
+      for (int e : parts)
+        makeNop(before, op->getLoc(), e, entered);
 
     const int outer = scope;
     scope = scopes++;
@@ -251,7 +261,7 @@ private:
     auto own = [&](int e) {
       std::vector<uint32_t> out;
       for (uint32_t n = firstEvent; n < begin(); ++n)
-        if (events[n].engine == e && events[n].transfer())
+        if (events[n].engine == e && events[n].transfer() && events[n].scope == scope) // those of loops inside are done
           out.push_back(n);
       return out;
     };
@@ -268,13 +278,14 @@ private:
     // Afterwards: one instruction per engine stands for all the loop did there.
     mlir::OpBuilder after(op->getContext());
     after.setInsertionPointAfter(op);
+    std::map<int, uint32_t> left;
     for (int e : parts) {
       if (!certain) {
         const uint32_t own = know[e][e];
         know[e] = atEntry[e];
         know[e][e] = own;
       }
-      const uint32_t n = makeNop(after, op->getLoc(), e, {});
+      const uint32_t n = left[e] = makeNop(after, op->getLoc(), e, {});
       for (const Touch &t : touched[e])
         memory.record(t, n);
       if (e == static_cast<int>(Engine::Vector))
@@ -285,6 +296,15 @@ private:
         serial[3] = static_cast<int>(n);
     }
     onSbuf[0] = serial[0], onSbuf[1] = serial[1], onPsum[0] = serial[2], onPsum[1] = serial[3];
+    // So it does for the author's edges: nobody outside waits for what happens inside.
+    auto outside = [&](uint32_t &n) {
+      if (n >= firstEvent && events[n].scope != scope)
+        n = left.at(events[n].engine);
+    };
+    for (auto &[id, n] : ids)
+      outside(n);
+    for (auto &[chain, n] : chains)
+      outside(n);
   }
 
   // ---- semaphores ---------------------------------------------------------------------------------------------------------------
@@ -348,9 +368,12 @@ private:
           for (Use &x : pool)
             if (x.wait < u && !events[x.wait].transfer() && (!use || x.wait < use->wait))
               use = &x;
-          if (!use)
-            throw Error("INTERNAL", "the semaphores of the core do not suffice for the transfers in flight");
-          extra.push_back({u, use->wait});
+          if (use) {
+            extra.push_back({u, use->wait});
+          } else { // then more than half of them
+            pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}});
+            use = &pool.back();
+          }
         }
         use->wait = v;
         use->producers = {u};

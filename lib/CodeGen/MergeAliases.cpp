@@ -39,8 +39,44 @@ void rebase(nisa::AllocOp from, nisa::AllocOp to) {
   }
 }
 
+// Its first use writes all of it, so that what lay there before is never seen.
+bool startsAnew(const Lifetime &l) {
+  nisa::AllocOp op = l.op;
+  mlir::Operation *first = nullptr;
+  for (mlir::Operation *user : op.getTensor().getUsers())
+    if (mlir::Operation *at = op->getBlock()->findAncestorOpInBlock(*user); !first || at->isBeforeInBlock(first))
+      first = at;
+  if (!first)
+    return true;
+  const nisa::Instr i{first};
+  if (!i) // a loop, which may not run
+    return false;
+  if (const int oob = i.def().slot("oob"); oob >= 0 && i.integer(oob) != 0)
+    return false; // rows may be left alone
+  bool writes = false;
+  for (size_t k = 0; k < i.def().slots.size(); ++k) {
+    const int slot = static_cast<int>(k);
+    if (i.tensor(slot) != op.getTensor())
+      continue;
+    if (i.reads(slot))
+      return false;
+    const nisa::AccessAttr a = i.access(slot);
+    const bool all = a.getPartition() == 0 && a.getPartitions() == l.partitions && a.getByteOffset() == 0 &&
+                     a.getTerms().empty() && a.pattern().contiguous() &&
+                     a.elementsPerPartition() * sizeOf(a.getDtype()) == l.bytes;
+    writes |= i.writes(slot) && all;
+  }
+  return writes;
+}
+
+bool inLoop(const Lifetime &l) {
+  nisa::AllocOp op = l.op;
+  return !llvm::isa<nisa::CoreOp>(op->getParentOp());
+}
+
 void mergeSpace(std::vector<Lifetime> pinned) {
-  // Groups that share memory while both live, closed under what the enclosing box of a group then covers.
+  // Groups that share memory while both live, or of which one may see what the other has left; closed under what the enclosing
+  // box of a group then covers.
   std::vector<size_t> group(pinned.size());
   std::iota(group.begin(), group.end(), 0);
   std::vector<Box> box;
@@ -49,13 +85,22 @@ void mergeSpace(std::vector<Lifetime> pinned) {
     box.push_back(boxOf(l));
     live.push_back({l.from, std::max(l.to, l.from + 1)});
   }
+  std::vector<bool> anew;
+  for (const Lifetime &l : pinned)
+    anew.push_back(startsAnew(l));
+  auto sees = [&](size_t i, size_t j) { // pinned is in the order of first uses
+    if (!boxOf(pinned[i]).meets(boxOf(pinned[j])))
+      return false;
+    return !anew[j] || (!anew[i] && inLoop(pinned[i]) && inLoop(pinned[j])); // an iteration comes after the one before
+  };
   bool changed = true;
   while (changed) {
     changed = false;
     for (size_t i = 0; i < pinned.size(); ++i)
       for (size_t j = i + 1; j < pinned.size(); ++j) {
         const size_t a = group[i], b = group[j];
-        if (a == b || !box[a].meets(box[b]) || live[a].second <= live[b].first || live[b].second <= live[a].first)
+        const bool together = live[a].second > live[b].first && live[b].second > live[a].first;
+        if (a == b || !((together && box[a].meets(box[b])) || sees(i, j)))
           continue;
         box[a] = {std::min(box[a].p0, box[b].p0), std::max(box[a].p1, box[b].p1), std::min(box[a].b0, box[b].b0),
                   std::max(box[a].b1, box[b].b1)};

@@ -271,3 +271,114 @@ TEST(Compiled, Random) {
     compare(Generator(seed).make(), static_cast<int32_t>(seed % 4));
   }
 }
+
+// ---- what random kernels have found -------------------------------------------------------------------------------------------
+
+TEST(Compiled, AnAliasSeesWhatAnotherLeft) { // one is used up before the other begins, which never writes
+  compare(R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[64, 8]
+  %y = tensor output : f32[32, 8]
+  core 0 {
+    %a = alloc sbuf : f32[64, 16] at 0:256
+    %b = alloc sbuf : f32[32, 8] at 32:288
+    %c = alloc sbuf : f32[32, 8]
+    memset dst=%a value=2.0
+    dma_copy dst=%a[:, 8:16] src=%x
+    tensor_scalar dst=%c data=%b op0=multiply operand0=3.0
+    dma_copy dst=%y src=%c
+  }
+})");
+}
+
+TEST(Compiled, OnlyWhatWasWrittenIsSpilled) { // the rest is undefined, and would make all of it undefined
+  std::string text = R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[2, 9]
+  %y = tensor output : f32[2, 9]
+  %z = tensor output : f32[8, 2, 4]
+  core 0 {
+    %a = alloc sbuf : f32[2, 300]
+    dma_copy dst=%a[:, 0:9] src=%x
+    memset dst=%a{0+2 | 400 | 2x5} value=7.0
+)";
+  for (int i = 0; i < 8; ++i)
+    text += format("    %%b%d = alloc sbuf : f32[2, 6100]\n    memset dst=%%b%d value=%d.0\n", i, i, i);
+  for (int i = 0; i < 8; ++i)
+    text += format("    dma_copy dst=%%z[%d] src=%%b%d[:, 100:104]\n", i, i);
+  compare(text + "    tensor_tensor dst=%a[:, 0:5] a=%a[:, 0:5] b=%a{0+2 | 400 | 2x5} op=add\n"
+                 "    dma_copy dst=%y src=%a[:, 0:9]\n  }\n}");
+}
+
+TEST(Compiled, AfterAnInstructionOfALoop) { // which may not run, or several times
+  for (const char *count : {"0", "3", "%r"})
+    for (int32_t n : {0, 2})
+      compare(std::string(R"(nisa.kernel @k target "trn2" {
+  %n = tensor input : i32[1]
+  %x = tensor input : f32[32, 8]
+  %y = tensor output : f32[32, 8]
+  core 0 {
+    %a = alloc sbuf : f32[32, 8]
+    %b = alloc sbuf : f32[32, 8]
+    %r = register
+    reg_load dst=%r src=%n
+    memset dst=%a value=1.0
+    loop %i < )") +
+                  count + R"( {
+      dma_copy dst=%b src=%x on sync chain 1 id 5
+      tensor_tensor dst=%a a=%a b=%b op=add on vector id 6
+    }
+    tensor_scalar dst=%a data=%a op0=multiply operand0=2.0 on scalar chain 1 after 5, 6
+    dma_copy dst=%y src=%a on gpsimd after 5
+  }
+})",
+              n);
+}
+
+TEST(Compiled, TransfersInALoopThatMayNotRunInsideOneThatDoes) {
+  for (int32_t n : {0, 2})
+    compare(R"(nisa.kernel @k target "trn3" {
+  %n = tensor input : i32[1]
+  %x = tensor input : f32[32, 8]
+  %y = tensor output : f32[32, 8]
+  %z = tensor output : f32[32, 8]
+  core 0 {
+    %a = alloc sbuf : f32[32, 8]
+    %b = alloc sbuf : f32[32, 8]
+    dma_copy dst=%z src=%x on scalar
+    memset dst=%a value=1.0
+    memset dst=%b value=4.0
+    loop %i < 2 {
+      %r = register
+      reg_load dst=%r src=%n
+      loop %j < %r {
+        %t = alloc sbuf : f32[32, 8]
+        dma_copy dst=%t[0:16] src=%x[0:16] on scalar
+        dma_copy dst=%t[16:32] src=%x[16:32] on sync
+        tensor_tensor dst=%b a=%b b=%t op=add on vector
+      }
+      tensor_tensor dst=%a a=%a b=%b op=add on gpsimd
+    }
+    dma_copy dst=%y src=%a on scalar
+  }
+})",
+            n);
+}
+
+TEST(Compiled, ManyLoopsWithTransfersOfEveryEngine) { // semaphores are few
+  std::string text = R"(nisa.kernel @k target "trn2" {
+  %n = tensor input : i32[1]
+  %x = tensor input : f32[32, 8]
+  %y = tensor output : f32[32, 8]
+  core 0 {
+    %a = alloc sbuf : f32[32, 8]
+    memset dst=%a value=1.0
+)";
+  for (int l = 0; l < 6; ++l) {
+    text += format("    %%r%d = register\n    reg_load dst=%%r%d src=%%n\n    loop %%i%d < %%r%d {\n", l, l, l, l);
+    for (const char *e : {"tensor", "vector", "scalar", "gpsimd", "sync"})
+      text += format("      %%%s%d = alloc sbuf : f32[32, 8]\n      dma_copy dst=%%%s%d src=%%x on %s\n"
+                     "      tensor_tensor dst=%%a a=%%a b=%%%s%d op=max\n",
+                     e, l, e, l, e, e, l);
+    text += "    }\n";
+  }
+  compare(text + "    dma_copy dst=%y src=%a\n  }\n}");
+}

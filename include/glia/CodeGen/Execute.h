@@ -8,6 +8,7 @@ namespace glia {
 
 struct ExecuteOptions {
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
+  std::byte unwritten{0xFF};      // what memory holds that nothing wrote
 };
 
 // Runs a kernel whose engines are chosen (unset ones are chosen as chooseEngines does; `k` itself is not changed).
@@ -16,7 +17,7 @@ struct ExecuteOptions {
 //   - Two cores take turns; they meet at core_barrier (by name and count) and sendrecv (by pipe and count).
 // Throws Error with all findings of checkKernel, or RUN-INPUT for inputs that do not fit.
 // RunResult::fault: what cannot go on (divergent cores, an address out of bounds); RunResult::trap: as the machine's.
-// Memory that nothing wrote holds 0xFF bytes; a kernel that depends on it is wrong, and the verifier says so.
+// A kernel that depends on memory that nothing wrote is wrong, and the verifier says so.
 RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options = {});
 
 } // namespace glia
