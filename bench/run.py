@@ -272,6 +272,13 @@ def main():
         cwd=ROOT / "build",
     )
     print("valid programs\n" + valid.stdout + valid.stderr)
+    kernels = subprocess.run(
+        [ROOT / "build/bin/glia-kernels", os.environ.get("GLIA_BENCH_KERNELS", "5000")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "build",
+    )
+    print("random kernels\n" + kernels.stdout + kernels.stderr)
     missed = sum(not r["ok"] for r in rows)
     out = {
         "openblas": json.loads(os.environ["GLIA_BENCH_CORE"]),
@@ -280,13 +287,16 @@ def main():
         "mutants_ok": mutants.returncode == 0,
         "valid": valid.stdout,
         "valid_ok": valid.returncode == 0,
+        "kernels": kernels.stdout,
+        "kernels_ok": kernels.returncode == 0,
     }
     (ROOT / "build/bench.json").write_text(json.dumps(out, indent=1))
     print(
         f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}, "
-        f"valid programs {'ok' if valid.returncode == 0 else 'FAILED'}; build/bench.json"
+        f"valid programs {'ok' if valid.returncode == 0 else 'FAILED'}, "
+        f"random kernels {'ok' if kernels.returncode == 0 else 'FAILED'}; build/bench.json"
     )
-    return 0 if mutants.returncode == 0 and valid.returncode == 0 else 1
+    return 0 if mutants.returncode == valid.returncode == kernels.returncode == 0 else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,22 @@
+// Holds a compiled kernel against its sequential meaning.
+#pragma once
+#include "Generate.h"
+
+#include <string>
+
+namespace glia::kernels {
+
+struct Verdict {
+  std::string kind;   // empty: all is well. "check", "executor", "compile", "verify", "run", "differs"
+  std::string code;   // of the first finding, if there is one
+  std::string detail; // for people
+  bool ok() const { return kind.empty(); }
+  bool same(const Verdict &o) const { return kind == o.kind && code == o.code; }
+};
+
+// The rules, the executor, the compiler, the verifier, a fast run and strict runs under two seeds. Results are equal bit by bit.
+Verdict compare(nisa::Kernel &k, const TensorData &inputs);
+// Nothing that the kernel gives depends on memory that it did not write.
+bool selfContained(nisa::Kernel &k, const TensorData &inputs);
+
+} // namespace glia::kernels
