@@ -328,6 +328,16 @@ private:
     // Half of the core's semaphores, less one per pair of engines: a linker may run two kernels side by side.
     const int limit = std::max(8, target.semaphores / 2 - 4 - 20 * std::min(scopes, 3));
     int made = 0;
+    // The first to wait must not take all of them: the others could then not wait at all.
+    for (const auto &[u, consumers] : waitersOf)
+      for (uint32_t v : consumers)
+        pools[{events[u].scope, events[v].engine}];
+    const int share = std::clamp(limit / (2 * std::max(1, static_cast<int>(pools.size()))), 1, 8);
+    int kept = share * static_cast<int>(pools.size()); // of pools that have less than their share
+    auto mayMake = [&](const std::vector<Use> &pool) {
+      const int own = std::max(0, share - static_cast<int>(pool.size()));
+      return made < limit && (own > 0 || made + kept < limit);
+    };
     std::vector<Wait> extra;
     struct Final {
       uint32_t wait;
@@ -346,7 +356,8 @@ private:
             use = &x;
             break;
           }
-        if (!use && made < limit) {
+        if (!use && mayMake(pool)) {
+          kept -= static_cast<int>(pool.size()) < share;
           pool.push_back({makeSemaphore(format("t%d", made)), 0, {}});
           ++made;
           use = &pool.back();

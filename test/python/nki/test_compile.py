@@ -353,3 +353,28 @@ def test_shapes_are_checked_when_it_runs(fails):
     exe = glia.compile(double, X)
     assert fails(exe.run, X[:64])[0].code == "GRAPH-ARGUMENT"
     assert fails(exe.run, X, X)[0].code == "GRAPH-ARGUMENT"
+
+
+@nki.jit
+def product(a, b):
+    """Every tile is loaded anew for each product: the Tensor engine waits for more transfers than there are semaphores."""
+    out = nl.ndarray((a.shape[1], b.shape[1]), a.dtype, buffer=nl.shared_hbm)
+    for m in range(0, a.shape[1], 128):
+        for n in range(0, b.shape[1], 512):
+            acc = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+            for k in range(0, a.shape[0], 128):
+                x, y = nl.ndarray((128, 128), a.dtype), nl.ndarray((128, 512), b.dtype)
+                nisa.dma_copy(x, a[k : k + 128, m : m + 128])
+                nisa.dma_copy(y, b[k : k + 128, n : n + 512])
+                nisa.nc_matmul(acc, x, y)
+            t = nl.ndarray((128, 512), a.dtype)
+            nisa.tensor_copy(t, acc)
+            nisa.dma_copy(out[m : m + 128, n : n + 512], t)
+    return out
+
+
+def test_one_engine_does_not_take_all_semaphores():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-3, 4, (1024, 1024)), rng.integers(-3, 4, (1024, 1024))
+    actual = product(a.astype(np.float32), b.astype(np.float32))
+    np.testing.assert_array_equal(actual, a.T @ b)
