@@ -121,7 +121,7 @@ Tile &Generator::pinned(int core, Space space, DType type, int first, int partit
   n.start = byte;
   n.scope = loops.size();
   n.pinned = true;
-  n.taken = n.bytes();
+  n.taken = 0; // its place is not given to another one: tiles on top of it may still be used
   n.memory = -1 - core * 2 - (space == Space::Psum);
   n.handle = t.alloc(space, name("a"), type, {partitions, elements}, first, byte);
   tiles.push_back(n);
