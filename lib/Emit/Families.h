@@ -2,4 +2,8 @@
 #pragma once
 #include "glia/Emit/Family.h"
 
-namespace glia::emit {} // namespace glia::emit
+namespace glia::emit {
+
+const Family &rowsFamily();
+
+} // namespace glia::emit

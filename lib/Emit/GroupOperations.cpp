@@ -1,12 +1,16 @@
 // Forms groups: walks the operations in order and lets each join the group of one of its producers if the family agrees and no
-// cycle of groups comes of it; otherwise it starts a group of its own. Local and deterministic.
+// cycle of groups comes of it; otherwise it starts a group of its own. Groups of one family that meet in an operation become one.
+// Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
+#include "RowsPlan.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace glia::emit {
 
@@ -78,7 +82,19 @@ std::optional<double> splatOf(mlir::Value v) {
   return std::nullopt;
 }
 
-bool isAlias(mlir::Operation *op) { return opName(op) == "reshape" || opName(op) == "optimization_barrier"; }
+bool isAlias(mlir::Operation *op) {
+  const llvm::StringRef name = opName(op);
+  if (name == "reshape" || name == "optimization_barrier")
+    return true;
+  if ((name != "reduce" && name != "broadcast_in_dim") || op->getNumResults() != 1 ||
+      elementsOf(op->getOperand(0)) != elementsOf(op->getResult(0)) || elementsOf(op->getResult(0)) == 0)
+    return false;
+  if (name == "broadcast_in_dim") // only sizes of 1 come in, and nothing changes its place
+    return keepsOrder(op);
+  std::string why; // only sizes of 1 go away
+  const std::optional<Reduction> r = reductionOf(op, why);
+  return r && r->identity;
+}
 
 mlir::Value aliasOf(mlir::Value v) {
   mlir::Operation *op = v.getDefiningOp();
@@ -126,18 +142,18 @@ public:
   std::vector<Group> run(mlir::Block &body) {
     for (mlir::Operation &op : body.without_terminator())
       place(&op);
+    for (mlir::Value v : body.getTerminator()->getOperands())
+      needInHbm(v);
     if (!refused.empty())
       throw Error(std::move(refused));
-    std::vector<Group> out = inOrder();
-    for (Group &g : out)
-      findTensors(g);
-    return out;
+    return inOrder();
   }
 
 private:
   std::vector<Group> groups;
   Reach reach;
-  llvm::DenseMap<mlir::Operation *, size_t> groupOf;
+  llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<size_t, 2>> writers; // every group that has the operation
   std::vector<Diagnostic> refused;
 
   static const Family *familyOf(mlir::Operation *op, std::string &why) {
@@ -163,22 +179,108 @@ private:
     refused.push_back(std::move(d));
   }
 
+  static bool isSplat(mlir::Operation *op) { return op->getNumResults() == 1 && splatOf(op->getResult(0)); }
+
+  static bool repeats(mlir::Operation *op) {
+    std::string why;
+    const Family *f = familyOf(op, why);
+    return f && f->repeats(op);
+  }
+
+  // Written by whoever reads it.
+  bool isLoose(mlir::Operation *op) const {
+    return op && !groupOf.count(op) && !isSplat(op) && (isAlias(op) || repeats(op));
+  }
+
   void place(mlir::Operation *op) {
-    if (opName(op) == "constant" || (op->getNumResults() == 1 && splatOf(op->getResult(0))))
+    if (opName(op) == "constant" || isSplat(op) || isAlias(op))
       return; // part of whoever reads it
     std::string why;
     const Family *family = familyOf(op, why);
-    if (!family && isAlias(op))
-      return;
     if (!family)
       return refuse(op, why);
-    llvm::SmallSetVector<size_t, 4> producers;
-    for (mlir::Value v : op->getOperands()) {
-      while (v.getDefiningOp() && isAlias(v.getDefiningOp()) && !groupOf.count(v.getDefiningOp()))
-        v = aliasOf(v);
-      if (const auto it = groupOf.find(v.getDefiningOp()); it != groupOf.end())
-        producers.insert(it->second);
+    if (!family->repeats(op))
+      put(op, family);
+  }
+
+  // The value is read from HBM: something must have put it there.
+  void needInHbm(mlir::Value v) {
+    while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
+      v = aliasOf(v);
+    mlir::Operation *op = v.getDefiningOp();
+    if (!op || groupOf.count(op) || opName(op) == "constant" || !(isSplat(op) || repeats(op)))
+      return;
+    std::string why;
+    if (const Family *family = familyOf(op, why))
+      put(op, family);
+    else
+      refuse(op, why);
+  }
+
+  static std::vector<mlir::Value> readBy(mlir::Operation *op) {
+    std::vector<mlir::Value> out(op->operand_begin(), op->operand_end());
+    for (mlir::Region &r : op->getRegions())
+      r.walk([&](mlir::Operation *inner) {
+        for (mlir::Value v : inner->getOperands())
+          if (v.getParentBlock() == op->getBlock())
+            out.push_back(v);
+      });
+    return out;
+  }
+
+  using Ops = llvm::SetVector<mlir::Operation *>;
+
+  // Loose operations between values at hand and `v`: broadcasts, and the reshapes on the way from a group `g` or a broadcast.
+  bool between(mlir::Value v, std::optional<size_t> g, Ops &out) const {
+    mlir::Operation *op = v.getDefiningOp();
+    if (!isLoose(op)) {
+      const auto it = op ? groupOf.find(op) : groupOf.end();
+      return g && it != groupOf.end() && it->second == *g;
     }
+    bool wanted = !isAlias(op);
+    for (mlir::Value o : op->getOperands())
+      wanted |= between(isAlias(op) ? aliasOf(v) : o, g, out);
+    if (wanted)
+      out.insert(op);
+    return wanted;
+  }
+
+  // The groups that values come from, through loose operations.
+  void sources(mlir::Value v, llvm::SmallSetVector<size_t, 4> &out) const {
+    mlir::Operation *op = v.getDefiningOp();
+    if (!op)
+      return;
+    if (const auto it = groupOf.find(op); it != groupOf.end())
+      out.insert(it->second);
+    else if (isLoose(op))
+      for (mlir::Value o : op->getOperands())
+        sources(o, out);
+  }
+
+  static Group inProgramOrder(const Family *family, llvm::ArrayRef<mlir::Operation *> a,
+                              llvm::ArrayRef<mlir::Operation *> b) {
+    Ops all(a.begin(), a.end());
+    all.insert(b.begin(), b.end());
+    Group g{family, std::vector<mlir::Operation *>(all.begin(), all.end()), {}, {}};
+    std::sort(g.ops.begin(), g.ops.end(), [](mlir::Operation *x, mlir::Operation *y) { return x->isBeforeInBlock(y); });
+    return g;
+  }
+
+  void own(size_t g, llvm::ArrayRef<mlir::Operation *> loose, mlir::Operation *op, llvm::ArrayRef<size_t> producers) {
+    for (mlir::Operation *l : loose)
+      writers[l].push_back(g);
+    if (op) {
+      writers[op].push_back(g);
+      groupOf[op] = g;
+    }
+    for (size_t p : producers)
+      reach.connect(g, p);
+  }
+
+  void put(mlir::Operation *op, const Family *family) {
+    llvm::SmallSetVector<size_t, 4> producers;
+    for (mlir::Value v : readBy(op))
+      sources(v, producers);
     // The latest group first: it is the one whose values are still at hand.
     std::vector<size_t> candidates(producers.begin(), producers.end());
     std::sort(candidates.begin(), candidates.end(), std::greater<>());
@@ -188,52 +290,83 @@ private:
       // Another producer that itself reads from g would have to run between the group's own operations.
       const bool cycle =
           std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p != g && reach.from(p, g); });
-      if (cycle || !takeAliases(op, g) || !family->joins(groups[g], op))
+      Ops loose;
+      for (mlir::Value v : readBy(op))
+        between(v, g, loose);
+      const Group trial = inProgramOrder(family, groups[g].ops, loose.getArrayRef());
+      if (cycle || !family->joins(trial, op))
         continue;
-      groups[g].ops.push_back(op);
-      groupOf[op] = g;
-      for (size_t p : producers)
-        reach.connect(g, p);
+      llvm::SmallVector<mlir::Operation *> fresh;
+      for (mlir::Operation *l : loose)
+        if (!groups[g].contains(l))
+          fresh.push_back(l);
+      groups[g] = inProgramOrder(family, trial.ops, {op});
+      own(g, fresh, op, producers.getArrayRef());
+      for (size_t p : candidates)
+        if (p != g)
+          merge(g, p);
       return;
     }
-    if (isAlias(op))
-      return; // nobody needs it inside a kernel
+    Ops loose;
+    for (mlir::Value v : readBy(op))
+      between(v, std::nullopt, loose);
+    if (!loose.empty() && !family->joins(inProgramOrder(family, loose.getArrayRef(), {}), op)) {
+      loose.clear();
+      for (mlir::Value v : readBy(op))
+        needInHbm(v);
+      for (mlir::Value v : readBy(op))
+        sources(v, producers);
+    }
+    if (!family->takesSplats())
+      for (mlir::Value v : readBy(op))
+        needInHbm(v);
     const size_t g = groups.size();
-    groups.push_back({family, {op}, {}, {}});
+    groups.push_back(inProgramOrder(family, loose.getArrayRef(), {op}));
     reach.add(g);
-    groupOf[op] = g;
-    for (size_t p : producers)
-      reach.connect(g, p);
+    own(g, loose.getArrayRef(), op, producers.getArrayRef());
   }
 
-  // Reshapes between the group and the operation become part of the group; false if the family does not want one of them.
-  bool takeAliases(mlir::Operation *op, size_t g) {
-    for (mlir::Value v : op->getOperands()) {
-      std::vector<mlir::Operation *> chain;
-      mlir::Value root = v;
-      while (root.getDefiningOp() && isAlias(root.getDefiningOp()) && !groupOf.count(root.getDefiningOp())) {
-        chain.push_back(root.getDefiningOp());
-        root = aliasOf(root);
-      }
-      const auto it = groupOf.find(root.getDefiningOp());
-      if (chain.empty() || it == groupOf.end() || it->second != g)
-        continue;
-      for (size_t i = chain.size(); i-- > 0;) {
-        if (!groups[g].family->joins(groups[g], chain[i]))
-          return false;
-        groups[g].ops.push_back(chain[i]);
-        groupOf[chain[i]] = g;
-      }
+  // Two groups of a family become one if nothing has to run between them and the family agrees.
+  void merge(size_t g, size_t p) {
+    if (groups[p].family != groups[g].family || groups[p].ops.empty())
+      return;
+    for (size_t h = 0; h < groups.size(); ++h)
+      if (h != g && h != p && ((reach.from(h, p) && reach.from(g, h)) || (reach.from(h, g) && reach.from(p, h))))
+        return;
+    Group both = inProgramOrder(groups[g].family, groups[g].ops, groups[p].ops);
+    mlir::Operation *last = both.ops.back();
+    both.ops.pop_back();
+    if (!both.family->joins(both, last))
+      return;
+    both.ops.push_back(last);
+    for (mlir::Operation *op : groups[p].ops) {
+      llvm::SmallVector<size_t, 2> &all = writers[op];
+      std::replace(all.begin(), all.end(), p, g);
+      all.erase(std::unique(all.begin(), all.end()), all.end());
+      if (const auto it = groupOf.find(op); it != groupOf.end() && it->second == p)
+        it->second = g;
     }
-    return true;
+    groups[g] = std::move(both);
+    groups[p].ops.clear();
+    for (size_t h = 0; h < groups.size(); ++h) {
+      if (h != g && reach.from(p, h))
+        reach.connect(g, h);
+      if (h != g && h != p && reach.from(h, p))
+        reach.connect(h, g);
+    }
   }
 
   // A group may have grown after later ones were begun: order them by what they read.
   std::vector<Group> inOrder() {
-    std::vector<size_t> left(groups.size());
     std::vector<Group> out;
     std::vector<bool> done(groups.size(), false);
-    while (out.size() < groups.size())
+    size_t left = groups.size();
+    for (size_t g = 0; g < groups.size(); ++g)
+      if (groups[g].ops.empty()) { // merged into another one
+        done[g] = true;
+        --left;
+      }
+    while (left > 0)
       for (size_t g = 0; g < groups.size(); ++g) {
         if (done[g])
           continue;
@@ -243,30 +376,42 @@ private:
         if (!ready)
           continue;
         done[g] = true;
+        --left;
+        findTensors(g);
         out.push_back(groups[g]);
       }
     return out;
   }
 
-  // Somebody outside the group needs the value, perhaps through reshapes.
-  static bool neededOutside(mlir::Value v, const llvm::DenseSet<mlir::Operation *> &mine, mlir::Block *block) {
+  // Somebody reads the value from HBM, perhaps through reshapes: not a group that writes it itself.
+  bool neededOutside(mlir::Value v, mlir::Operation *maker, size_t g) const {
     return llvm::any_of(v.getUsers(), [&](mlir::Operation *user) {
-      mlir::Operation *u = block->findAncestorOpInBlock(*user);
-      if (!isAlias(u))
-        return !mine.contains(u);
-      return llvm::any_of(u->getResults(), [&](mlir::Value r) { return aliasOf(r) == v && neededOutside(r, mine, block); });
+      mlir::Operation *u = maker->getBlock()->findAncestorOpInBlock(*user);
+      if (u->hasTrait<mlir::OpTrait::IsTerminator>())
+        return true;
+      if (const auto it = writers.find(u); it != writers.end())
+        for (size_t h : it->second)
+          if (h != g && !llvm::is_contained(writers.lookup(maker), h))
+            return true;
+      return isAlias(u) && llvm::any_of(u->getResults(), [&](mlir::Value r) {
+               if (aliasOf(r) != v)
+                 return false;
+               return neededOutside(r, maker, g);
+             });
     });
   }
 
-  static void findTensors(Group &g) {
+  void findTensors(size_t index) {
+    Group &g = groups[index];
     llvm::SetVector<mlir::Value> inputs;
     llvm::DenseSet<mlir::Operation *> mine(g.ops.begin(), g.ops.end());
     for (mlir::Operation *op : g.ops) {
-      for (mlir::Value v : op->getOperands())
+      for (mlir::Value v : readBy(op))
         if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats() && splatOf(v)))
           inputs.insert(v);
+      const auto owner = groupOf.find(op);
       for (mlir::Value v : op->getResults())
-        if (!isAlias(op) && neededOutside(v, mine, op->getBlock()))
+        if (owner != groupOf.end() && owner->second == index && neededOutside(v, op, index))
           g.outputs.push_back(v);
     }
     g.inputs.assign(inputs.begin(), inputs.end());
@@ -290,7 +435,12 @@ std::string structureOf(const Group &g) {
   for (mlir::Operation *op : g.ops) {
     s << op->getName() << "(";
     for (mlir::Value v : op->getOperands())
-      s << numbers.lookup(v) << ",";
+      if (const auto it = numbers.find(v); it != numbers.end())
+        s << it->second << ",";
+      else if (const std::optional<double> splat = splatOf(v)) // written into the kernel
+        s << "#" << llvm::utohexstr(std::bit_cast<uint64_t>(*splat)) << v.getType() << ",";
+      else
+        s << "?,";
     s << ")" << op->getAttrDictionary() << ":";
     for (mlir::Value v : op->getResults()) {
       numbers.try_emplace(v, numbers.size());

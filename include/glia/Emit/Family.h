@@ -33,6 +33,9 @@ public:
   // The operation may join the group: it is of this family, and group and operation together are still one kernel. The caller
   // makes sure that this closes no cycle of groups.
   virtual bool joins(const Group &, mlir::Operation *) const { return false; }
+  // The operation costs next to nothing inside a group that reads it (a broadcast): each such group writes it again. It has a group of
+  // its own only if somebody needs its result in HBM.
+  virtual bool repeats(mlir::Operation *) const { return false; }
   // Values that are one number everywhere (splatOf) are not read from HBM: the family writes them into its instructions.
   virtual bool takesSplats() const { return false; }
   // Writes the kernel. inputs[i] and outputs[i] are the HBM tensors of the group's inputs and outputs, in their shapes.

@@ -1,0 +1,231 @@
+// Pointwise operations, broadcasts and reductions: rows on the partitions, columns along them. What a group needs of a row is
+// computed while the row is on chip, so that a softmax or a normalisation with its gradients is one kernel.
+#include "Families.h"
+#include "RowsLanes.h"
+#include "RowsReduce.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+class RowsKernel {
+public:
+  RowsKernel(KernelBuilder &k, const Group &g, RowsPlan plan, std::span<const Tile> inputs, std::span<const Tile> outputs)
+      : k(k), g(g), p(std::move(plan)), inputs(inputs), outputs(outputs), lanes(k) {}
+
+  void run() {
+    if (p.elements == 0)
+      return;
+    if (p.rows)
+      return pass(0, p.rows, p.columns);
+    // Any split: all partitions, as few tiles as fit; what is left over is a row of its own.
+    const int64_t n = p.elements, per = std::max((n + 127) / 128, std::min<int64_t>(n, 64)),
+                  tiles = (per + p.chunk - 1) / p.chunk;
+    const int64_t columns = (per + tiles - 1) / tiles, rows = n / columns;
+    if (rows)
+      pass(0, rows, columns);
+    if (const int64_t tail = n - rows * columns)
+      pass(rows * columns, 1, tail);
+  }
+
+private:
+  KernelBuilder &k;
+  const Group &g;
+  RowsPlan p;
+  std::span<const Tile> inputs, outputs;
+  RowsLanes lanes;
+  llvm::DenseMap<mlir::Value, Lane> values;    // of this tile
+  llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
+  llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
+  int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
+
+  void pass(int64_t first, int64_t nr, int64_t nc) {
+    base = first;
+    rows = nr;
+    columns = nc;
+    for (column = 0; column < columns; column += p.chunk) {
+      residents.clear();
+      for (row = 0; row < rows; row += 128) {
+        values.clear();
+        lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+        for (mlir::Operation *op : g.ops)
+          visit(op);
+      }
+    }
+    for (size_t i = 0; i < g.outputs.size(); ++i)
+      if (const auto it = sums.find(g.outputs[i]); it != sums.end())
+        storeSum(it->second, outputs[i]);
+  }
+
+  void visit(mlir::Operation *op) {
+    k.location(op->getLoc());
+    const mlir::Value result = op->getResult(0);
+    const RowsValue &v = p.values[result];
+    if (v.kind == RowsKind::Sum)
+      return addRows(result, valueOf(op->getOperand(0)));
+    if (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source)) {
+      if (opName(op) == "reduce") {
+        std::string why;
+        values[result] = lanes.reduce(*reductionOf(op, why), valueOf(op->getOperand(0)));
+      } else {
+        llvm::SmallVector<Lane, 3> in;
+        for (mlir::Value o : op->getOperands())
+          in.push_back(valueOf(o));
+        const Lane made = lanes.pointwise(op, in);
+        values[result] = made;
+      }
+    }
+    for (size_t i = 0; i < g.outputs.size(); ++i)
+      if (g.outputs[i] == result)
+        storeValue(result, outputs[i]);
+  }
+
+  DType typeOf(mlir::Value v) const {
+    return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
+  }
+  bool isFull(mlir::Value v) const { return p.rows == 0 || elementsOf(v) == p.elements; }
+
+  Lane valueOf(mlir::Value v) {
+    if (const auto it = values.find(v); it != values.end())
+      return it->second;
+    if (const auto it = residents.find(v); it != residents.end()) {
+      Lane lane = it->second;
+      lane.tile = lane.tile.rows(0, lanes.nr);
+      return lane;
+    }
+    const RowsValue &known = p.values[v];
+    if (known.kind == RowsKind::Splat) {
+      Lane lane;
+      lane.splat = splatOf(v);
+      lane.type = typeOf(v);
+      return lane;
+    }
+    if (known.kind == RowsKind::RowSpread || known.kind == RowsKind::Uniform)
+      return valueOf(known.source);
+    return fetch(v, known);
+  }
+
+  // Reads what the current tile needs of a view.
+  Lane fetch(mlir::Value v, const RowsValue &view) {
+    Dims r, c;
+    const size_t at = static_cast<size_t>(std::find(g.inputs.begin(), g.inputs.end(), view.source) - g.inputs.begin());
+    Tile from = inputs[at];
+    const Dims m = merged(view.view);
+    if (p.rows == 0) {
+      const int64_t stride = m.empty() ? 0 : m[0].stride;
+      from.offset += base * stride;
+      r = merged({{columns * stride, rows}});
+      c = merged({{stride, columns}});
+    } else if (elementsOf(v) == 1) {
+      // one number for all
+    } else if (isFull(v)) {
+      splitAt(view.view, columns, r, c);
+    } else {
+      r = m;
+    }
+    if (r.empty())
+      r = {{0, rows}};
+    Lane lane;
+    lane.type = typeOf(v);
+    lane.row = isStill(c);
+    const bool stays = isStill(r);
+    lane.tile = k.sbuf(lane.type, stays ? std::min<int64_t>(128, rows) : lanes.nr, {lane.row ? 1 : lanes.nc});
+    load(k, lane.tile, from, r, lane.row ? Dims{} : c, stays ? 0 : row, lane.row ? 0 : column);
+    (stays ? residents : values)[v] = lane;
+    lane.tile = lane.tile.rows(0, lanes.nr);
+    return lane;
+  }
+
+  void storeValue(mlir::Value v, Tile to) {
+    const Lane lane = valueOf(v);
+    if (!isFull(v)) {
+      if (column == 0) {
+        Lane one = lane;
+        lanes.resize(lanes.nr, 1);
+        store(k, to, lanes.whole(one), {{1, rows}}, {}, row, 0);
+        lanes.resize(lanes.nr, std::min(p.chunk, columns - column));
+      }
+      return;
+    }
+    to.offset += base;
+    store(k, to, lanes.whole(lane), {{columns, rows}}, {{1, columns}}, row, column);
+  }
+
+  // Sums over rows: a row of ones times the tile, added up in PSUM.
+  void addRows(mlir::Value result, const Lane &v) {
+    const DType t = sizeOf(v.type) == 1 ? DType::BF16 : v.type;
+    Tile data = lanes.whole(v);
+    if (t != v.type) {
+      const Tile wider = lanes.make(t, lanes.nc);
+      k.move(wider, data);
+      data = wider;
+    }
+    std::vector<Tile> &sum = sums[result];
+    for (int64_t c = 0; c < columns; c += kSumColumns) {
+      const int64_t n = std::min(kSumColumns, columns - c);
+      if (row == 0)
+        sum.push_back(k.psum(1, {n}));
+      k.matmul(sum[static_cast<size_t>(c / kSumColumns)], lanes.constant(t, 1, 1), data.columns(c, n), row > 0);
+    }
+  }
+
+  void storeSum(const std::vector<Tile> &sum, Tile to) {
+    const Tile t = k.sbuf(to.dtype, 1, {columns});
+    for (size_t i = 0; i < sum.size(); ++i)
+      k.move(t.columns(static_cast<int64_t>(i) * kSumColumns, sum[i].elements()), sum[i]);
+    to.dims = {{1, columns}};
+    k.copy(to, t);
+  }
+};
+
+class RowsFamily : public Family {
+public:
+  std::string_view name() const override { return "rows"; }
+  bool takesSplats() const override { return true; }
+  bool repeats(mlir::Operation *op) const override {
+    const auto isNumber = [](mlir::Value v) { return splatOf(v).has_value(); };
+    return opName(op) == "broadcast_in_dim" || (isPointwise(opName(op)) && llvm::all_of(op->getOperands(), isNumber));
+  }
+
+  std::optional<std::string> accepts(mlir::Operation *op) const override {
+    const llvm::StringRef name = opName(op);
+    if (!isPointwise(name) && name != "broadcast_in_dim" && name != "reduce")
+      return std::nullopt;
+    if (const std::string why = refusalOf(op); !why.empty())
+      return why;
+    std::string why;
+    if (name == "reduce" && !reductionOf(op, why))
+      return why;
+    return "";
+  }
+
+  bool joins(const Group &g, mlir::Operation *op) const override {
+    constexpr size_t kMostOps = 96;
+    if (g.ops.size() >= kMostOps)
+      return false;
+    std::vector<mlir::Operation *> ops = g.ops;
+    ops.push_back(op);
+    const std::optional<RowsPlan> plan = planRows(ops);
+    return plan && !plan->alone;
+  }
+
+  void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
+    std::optional<RowsPlan> plan = planRows(g.ops);
+    if (!plan)
+      throw std::logic_error("a group of rows without a plan");
+    if (plan->alone)
+      return reduceAlone(k, g.ops[0], inputs[0], outputs[0]);
+    RowsKernel(k, g, std::move(*plan), inputs, outputs).run();
+  }
+};
+
+} // namespace
+
+const Family &rowsFamily() {
+  static const RowsFamily family;
+  return family;
+}
+
+} // namespace glia::emit

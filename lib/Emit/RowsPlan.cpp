@@ -1,0 +1,473 @@
+#include "RowsPlan.h"
+#include "glia/Graph/Graph.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace glia::emit {
+
+bool isPointwise(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kNames[] = {"add",
+                                                   "subtract",
+                                                   "multiply",
+                                                   "divide",
+                                                   "maximum",
+                                                   "minimum",
+                                                   "negate",
+                                                   "abs",
+                                                   "sign",
+                                                   "sqrt",
+                                                   "rsqrt",
+                                                   "power",
+                                                   "tanh",
+                                                   "exponential",
+                                                   "log",
+                                                   "convert",
+                                                   "compare",
+                                                   "select",
+                                                   "clamp",
+                                                   "and",
+                                                   "or",
+                                                   "xor",
+                                                   "not",
+                                                   "log_plus_one",
+                                                   "floor",
+                                                   "ceil",
+                                                   "erf",
+                                                   "square",
+                                                   "logistic",
+                                                   "is_finite",
+                                                   "exponential_minus_one",
+                                                   "round_nearest_even",
+                                                   "round_nearest_afz"};
+  return llvm::is_contained(kNames, name);
+}
+
+bool keepsOrder(mlir::Operation *op) {
+  const std::vector<int64_t> shape = shapeOf(op->getOperand(0));
+  const auto dims = llvm::cast<graph::BroadcastInDimOp>(op).getBroadcastDimensions();
+  int64_t last = -1;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) {
+      if (dims[i] <= last)
+        return false;
+      last = dims[i];
+    }
+  return true;
+}
+
+std::string_view comparisonOf(mlir::Operation *op) {
+  static constexpr std::string_view kNames[] = {"equal", "not_equal", "greater_equal", "greater", "less_equal", "less"};
+  auto compare = llvm::cast<graph::CompareOp>(op);
+  if (compare.getCompareType() == graph::ComparisonType::TOTALORDER)
+    return {};
+  return kNames[static_cast<size_t>(compare.getComparisonDirection())];
+}
+
+namespace {
+
+DType typeOf(mlir::Value v) {
+  return machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value_or(DType::F32);
+}
+bool isBool(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType().isInteger(1); }
+
+std::string_view combinerOf(llvm::StringRef name, bool logical) {
+  if (logical)
+    return llvm::StringSwitch<llvm::StringLiteral>(name)
+        .Cases({"add", "or", "maximum"}, "max")
+        .Cases({"multiply", "and", "minimum"}, "min")
+        .Case("xor", "bitwise_xor")
+        .Default("");
+  return llvm::StringSwitch<llvm::StringLiteral>(name)
+      .Case("add", "add")
+      .Case("multiply", "multiply")
+      .Case("maximum", "max")
+      .Case("minimum", "min")
+      .Case("and", "bitwise_and")
+      .Case("or", "bitwise_or")
+      .Case("xor", "bitwise_xor")
+      .Default("");
+}
+
+// The start that changes nothing.
+bool isNeutral(std::string_view op, double start, DType t, bool logical) {
+  if (logical)
+    return start == (op == "min");
+  const int bits = 8 * sizeOf(t);
+  const double low = isFloat(t)         ? -std::numeric_limits<double>::infinity()
+                     : info(t).isSigned ? -std::ldexp(1.0, bits - 1)
+                                        : 0;
+  const double high =
+      isFloat(t) ? std::numeric_limits<double>::infinity() : std::ldexp(1.0, info(t).isSigned ? bits - 1 : bits) - 1;
+  if (op == "max")
+    return start <= low;
+  if (op == "min")
+    return start >= high;
+  if (op == "bitwise_and")
+    return start == (info(t).isSigned ? -1 : high);
+  return start == (op == "multiply" ? 1 : 0);
+}
+
+} // namespace
+
+std::optional<Reduction> reductionOf(mlir::Operation *op, std::string &why) {
+  if (op->getNumOperands() != 2 || op->getNumResults() != 1) {
+    why = "a reduction of several tensors together";
+    return std::nullopt;
+  }
+  mlir::Block &body = op->getRegion(0).front();
+  if (body.getOperations().size() != 2 || body.front().getNumOperands() != 2) {
+    why = "a reduction whose body is more than one operation of two values";
+    return std::nullopt;
+  }
+  mlir::Operation &inner = body.front();
+  const bool both = (inner.getOperand(0) == body.getArgument(0) && inner.getOperand(1) == body.getArgument(1)) ||
+                    (inner.getOperand(0) == body.getArgument(1) && inner.getOperand(1) == body.getArgument(0));
+  const mlir::Value data = op->getOperand(0);
+  const bool logical = isBool(data);
+  Reduction r;
+  r.op = combinerOf(opName(&inner), logical);
+  r.type = typeOf(data);
+  if (r.op.empty() || !both || body.getTerminator()->getOperand(0) != inner.getResult(0)) {
+    why = "a reduction with `" + opName(&inner).str() + "`";
+    return std::nullopt;
+  }
+  if (op->getResult(0).getType() !=
+      mlir::RankedTensorType::get(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()).getShape(),
+                                  llvm::cast<mlir::RankedTensorType>(data.getType()).getElementType())) {
+    why = "a reduction to another element type";
+    return std::nullopt;
+  }
+  const std::optional<double> start = splatOf(op->getOperand(1));
+  if (!start) {
+    why = "a reduction that starts from a computed value";
+    return std::nullopt;
+  }
+  r.start = *start;
+  r.identity = isNeutral(r.op, r.start, r.type, logical);
+  const bool narrow = !isFloat(r.type) && sizeOf(r.type) < 4 && !logical;
+  if (narrow && (r.op == "add" || r.op == "multiply")) {
+    why = "sums and products of 8- and 16-bit integers";
+    return std::nullopt;
+  }
+  if (!r.identity && !isFloat(r.type)) {
+    why = "a reduction of integers that starts from another value than the neutral one";
+    return std::nullopt;
+  }
+  const auto dims = llvm::cast<graph::ReduceOp>(op).getDimensions();
+  r.dims.assign(dims.begin(), dims.end());
+  return r;
+}
+
+namespace {
+
+enum class Axes { Trailing, Leading, Mixed };
+
+Axes axesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &reduced) {
+  bool keptAfter = false, reducedAfter = false, seenKept = false, seenReduced = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1)
+      continue;
+    const bool gone = llvm::is_contained(reduced, static_cast<int64_t>(d));
+    keptAfter |= !gone && seenReduced;
+    reducedAfter |= gone && seenKept;
+    (gone ? seenReduced : seenKept) = true;
+  }
+  return !keptAfter ? Axes::Trailing : !reducedAfter ? Axes::Leading : Axes::Mixed;
+}
+
+class Planner {
+public:
+  explicit Planner(llvm::ArrayRef<mlir::Operation *> ops) : ops(ops), inside(ops.begin(), ops.end()) {}
+
+  std::optional<RowsPlan> run() {
+    for (mlir::Operation *op : ops)
+      if (!visit(op))
+        return alone();
+    for (mlir::Operation *op : ops) // views that nobody inside reads are results
+      for (mlir::Value v : op->getResults())
+        if (p.values[v].kind == RowsKind::View && llvm::none_of(v.getUsers(), [&](auto *u) { return inside.contains(u); }))
+          loaded.insert(v);
+    if (!classes() || !layout())
+      return alone();
+    return std::move(p);
+  }
+
+private:
+  llvm::ArrayRef<mlir::Operation *> ops;
+  llvm::DenseSet<mlir::Operation *> inside;
+  RowsPlan p;
+  llvm::SmallSetVector<mlir::Value, 8> loaded; // views that are read from HBM as they are
+  std::vector<mlir::Value> computed;
+  int64_t rows = 0, sums = 0;
+  bool reduces = false;
+
+  // A reduction over any axes of a tensor in HBM.
+  std::optional<RowsPlan> alone() {
+    if (ops.size() != 1 || opName(ops[0]) != "reduce")
+      return std::nullopt;
+    p.alone = true;
+    return std::move(p);
+  }
+
+  RowsValue &valueOf(mlir::Value v) {
+    auto [it, fresh] = p.values.try_emplace(v);
+    if (!fresh)
+      return it->second;
+    if (splatOf(v))
+      it->second.kind = RowsKind::Splat;
+    else if (!v.getDefiningOp() || !inside.contains(v.getDefiningOp()))
+      it->second = {RowsKind::View, v, contiguous(shapeOf(v))};
+    return it->second;
+  }
+
+  bool setRows(int64_t n) {
+    if (rows != 0 && rows != n)
+      return false;
+    rows = n;
+    return true;
+  }
+
+  bool visit(mlir::Operation *op) {
+    const llvm::StringRef name = opName(op);
+    const mlir::Value result = op->getResult(0);
+    if (splatOf(result)) {
+      p.values[result].kind = RowsKind::Splat;
+      computed.push_back(result);
+      return true;
+    }
+    if (name == "optimization_barrier")
+      return false;
+    if (isAlias(op))
+      return reshape(op);
+    if (name == "reduce")
+      return reduce(op);
+    if (name == "broadcast_in_dim")
+      return broadcast(op);
+    if (!isPointwise(name))
+      return false;
+    bool uniform = true;
+    for (mlir::Value v : op->getOperands()) {
+      const RowsKind kind = valueOf(v).kind;
+      if (kind == RowsKind::Sum)
+        return false;
+      if (kind == RowsKind::Splat || kind == RowsKind::Uniform)
+        continue;
+      uniform = false;
+      if (elementsOf(v) != elementsOf(result) && kind != RowsKind::View)
+        return false; // a scalar that is computed here is not yet known in every row
+      if (kind == RowsKind::View && shapeOf(v) == shapeOf(result))
+        loaded.insert(v);
+    }
+    p.values[result].kind = uniform ? RowsKind::Uniform : RowsKind::Computed;
+    if (!uniform || ops.size() == 1)
+      computed.push_back(result);
+    return true;
+  }
+
+  bool reduce(mlir::Operation *op) {
+    std::string why;
+    const std::optional<Reduction> r = reductionOf(op, why);
+    const mlir::Value data = op->getOperand(0), result = op->getResult(0);
+    const RowsValue from = valueOf(data);
+    if (!r || from.kind == RowsKind::Sum || elementsOf(data) == 0)
+      return false;
+    if (from.kind == RowsKind::View)
+      loaded.insert(data);
+    const int64_t kept = elementsOf(result), gone = elementsOf(data) / std::max<int64_t>(kept, 1);
+    const Axes axes = axesOf(shapeOf(data), r->dims);
+    if (axes == Axes::Trailing) {
+      if (kept < 16 && gone > 4096)
+        return false; // too few rows for the engines
+      reduces = true;
+      p.values[result].kind = RowsKind::Computed;
+      computed.push_back(result);
+      return setRows(kept);
+    }
+    if (axes != Axes::Leading || r->op != "add" || !isFloat(r->type) || !r->identity)
+      return false;
+    sums += (kept + kSumColumns - 1) / kSumColumns;
+    p.values[result].kind = RowsKind::Sum;
+    return sums <= kSumBanks && setRows(gone);
+  }
+
+  bool broadcast(mlir::Operation *op) {
+    const mlir::Value in = op->getOperand(0), out = op->getResult(0);
+    const RowsValue from = valueOf(in);
+    if (from.kind == RowsKind::Sum || from.kind == RowsKind::Splat)
+      return false;
+    if (from.kind == RowsKind::Uniform) {
+      p.values[out] = {RowsKind::Uniform, in, {}};
+      if (llvm::none_of(out.getUsers(), [&](auto *u) { return inside.contains(u); }))
+        computed.push_back(out);
+      return true;
+    }
+    const Dims operand = from.kind == RowsKind::View ? from.view : contiguous(shapeOf(in));
+    const auto dims = llvm::cast<graph::BroadcastInDimOp>(op).getBroadcastDimensions();
+    Dims view;
+    for (int64_t n : shapeOf(out))
+      view.push_back({0, n});
+    for (size_t i = 0; i < operand.size(); ++i)
+      if (operand[i].count != 1)
+        view[static_cast<size_t>(dims[i])] = operand[i];
+    if (from.kind == RowsKind::View) {
+      p.values[out] = {RowsKind::View, from.source, view};
+      return true;
+    }
+    p.values[out] = {RowsKind::RowSpread, in, {}};
+    const int64_t n = elementsOf(in), all = elementsOf(out);
+    if (n == all && merged(view).size() <= 1)
+      return true;
+    const Dims m = merged(view);
+    return n > 1 && m.size() == 2 && m[0].stride == 1 && m[0].count == n && m[1].stride == 0 && setRows(n);
+  }
+
+  bool reshape(mlir::Operation *op) {
+    const mlir::Value in = op->getOperand(0), out = op->getResult(0);
+    const RowsValue from = valueOf(in);
+    if (from.kind == RowsKind::Sum)
+      return false;
+    if (from.kind != RowsKind::View) {
+      p.values[out] = {from.kind == RowsKind::Uniform ? RowsKind::Uniform : RowsKind::RowSpread, in, {}};
+      return true;
+    }
+    Tile t;
+    t.dims = from.view;
+    try {
+      p.values[out] = {RowsKind::View, from.source, t.reshaped(shapeOf(out)).dims};
+    } catch (const std::logic_error &) {
+      return false;
+    }
+    return true;
+  }
+
+  // Every value has all elements, or one per row.
+  bool classes() {
+    p.elements = 0;
+    for (mlir::Value v : computed)
+      p.elements = std::max(p.elements, elementsOf(v));
+    for (mlir::Value v : loaded)
+      p.elements = std::max(p.elements, elementsOf(v));
+    const auto reallyReduces = [&](mlir::Operation *op) {
+      const RowsKind kind = p.values[op->getResult(0)].kind;
+      return opName(op) == "reduce" && (kind == RowsKind::Computed || kind == RowsKind::Sum);
+    };
+    for (mlir::Operation *op : ops)
+      if (reallyReduces(op))
+        p.elements = std::max(p.elements, elementsOf(op->getOperand(0)));
+    if (rows && (p.elements % rows))
+      return false;
+    const auto fits = [&](mlir::Value v) { return elementsOf(v) == p.elements || (rows && elementsOf(v) == rows); };
+    for (mlir::Operation *op : ops) {
+      if (reallyReduces(op) && elementsOf(op->getOperand(0)) != p.elements)
+        return false;
+      for (mlir::Value v : op->getResults())
+        if (const RowsKind kind = p.values[v].kind; kind == RowsKind::RowSpread && !fits(v))
+          return false;
+    }
+    return llvm::all_of(computed, fits) && llvm::all_of(loaded, fits);
+  }
+
+  // Bytes per column of the values that are alive together, and room for what an operation needs between.
+  int64_t bytesAlive() {
+    llvm::DenseMap<mlir::Value, size_t> last;
+    const auto root = [&](mlir::Value v) {
+      while (p.values[v].kind == RowsKind::RowSpread)
+        v = p.values[v].source;
+      return v;
+    };
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (mlir::Value v : ops[i]->getOperands())
+        last[root(v)] = i;
+      for (mlir::Value v : ops[i]->getResults())
+        last.try_emplace(root(v), i);
+    }
+    int64_t now = 0, most = 0;
+    llvm::DenseSet<mlir::Value> alive;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const auto begin = [&](mlir::Value v) {
+        v = root(v);
+        const RowsKind kind = p.values[v].kind;
+        const bool tile = kind == RowsKind::Computed || (kind == RowsKind::View && loaded.contains(v));
+        if (tile && elementsOf(v) == p.elements && alive.insert(v).second)
+          now += sizeOf(typeOf(v));
+      };
+      for (mlir::Value v : ops[i]->getOperands())
+        begin(v);
+      for (mlir::Value v : ops[i]->getResults())
+        begin(v);
+      most = std::max(most, now + (isCheap(ops[i]) ? 2 : 14));
+      for (auto it = alive.begin(); it != alive.end();) {
+        const mlir::Value v = *it++;
+        if (last[v] <= i) {
+          now -= sizeOf(typeOf(v));
+          alive.erase(v);
+        }
+      }
+    }
+    return std::max<int64_t>(most, 4);
+  }
+  static bool isCheap(mlir::Operation *op) {
+    static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply", "maximum",          "minimum",
+                                                     "negate", "exponential", "tanh",     "broadcast_in_dim", "reshape"};
+    return llvm::is_contained(kCheap, opName(op));
+  }
+
+  bool splits(int64_t columns) const {
+    Dims r, c;
+    for (mlir::Value v : loaded)
+      if (elementsOf(v) == p.elements && !splitAt(p.values.lookup(v).view, columns, r, c))
+        return false;
+    return true;
+  }
+
+  bool layout() {
+    const int64_t fit = std::max<int64_t>(kRowsBudget / (2 * bytesAlive()), 1);
+    p.chunk = fit;
+    if (p.elements == 0)
+      return true;
+    if (rows) {
+      p.rows = rows;
+      p.columns = p.elements / rows;
+      if ((reduces || sums) && p.columns > fit)
+        return false;
+      p.chunk = std::min(p.columns, fit);
+      return splits(p.columns);
+    }
+    const auto plain = [&](mlir::Value v) {
+      const Dims m = merged(p.values.lookup(v).view);
+      return m.empty() || (m.size() == 1 && m[0].stride <= 1);
+    };
+    if (llvm::all_of(loaded, plain))
+      return true;
+    // Some view goes by rows: the split of its shape that takes the engines the least time.
+    double best = std::numeric_limits<double>::infinity();
+    int64_t columns = 1;
+    for (mlir::Value v : loaded) {
+      const std::vector<int64_t> shape = shapeOf(v);
+      for (size_t k = shape.size() + 1; k-- > 0; columns *= k ? shape[k - 1] : 1) {
+        if (!splits(columns))
+          continue;
+        const int64_t tiles = (p.elements / columns + 127) / 128 * ((columns + fit - 1) / fit);
+        const double time = static_cast<double>(tiles) * (static_cast<double>(std::min(columns, fit)) + 300);
+        if (time < best) {
+          best = time;
+          p.columns = columns;
+        }
+      }
+      break;
+    }
+    p.rows = p.elements / p.columns;
+    p.chunk = std::min(p.columns, fit);
+    return best < std::numeric_limits<double>::infinity();
+  }
+};
+
+} // namespace
+
+std::optional<RowsPlan> planRows(llvm::ArrayRef<mlir::Operation *> ops) { return Planner(ops).run(); }
+
+} // namespace glia::emit
