@@ -3,8 +3,10 @@
 #include "Families.h"
 #include "RowsLanes.h"
 #include "RowsReduce.h"
+#include "glia/Numerics/Convert.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace glia::emit {
 
@@ -39,6 +41,7 @@ private:
   llvm::DenseMap<mlir::Value, Lane> values;    // of this tile
   llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
   llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
+  std::map<std::pair<DType, int64_t>, Tile> counts;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
 
   void pass(int64_t first, int64_t nr, int64_t nc) {
@@ -110,8 +113,8 @@ private:
   // Reads what the current tile needs of a view.
   Lane fetch(mlir::Value v, const RowsValue &view) {
     Dims r, c;
-    const size_t at = static_cast<size_t>(std::find(g.inputs.begin(), g.inputs.end(), view.source) - g.inputs.begin());
-    Tile from = inputs[at];
+    const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
+    Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counted(v, view.view);
     const Dims m = merged(view.view);
     if (p.rows == 0) {
       const int64_t stride = m.empty() ? 0 : m[0].stride;
@@ -136,6 +139,27 @@ private:
     (stays ? residents : values)[v] = lane;
     lane.tile = lane.tile.rows(0, lanes.nr);
     return lane;
+  }
+
+  // 0, 1, 2 ... as far as a view of them goes, in HBM.
+  Tile counted(mlir::Value v, const Dims &view) {
+    int64_t n = 1;
+    for (const Tile::Dim &d : view)
+      if (d.stride == 1)
+        n = std::max(n, d.count);
+    const DType t = typeOf(v);
+    const auto [it, fresh] = counts.try_emplace({t, n});
+    if (fresh) {
+      const size_t size = static_cast<size_t>(sizeOf(t));
+      std::vector<std::byte> data(static_cast<size_t>(n) * size);
+      for (int64_t i = 0; i < n; ++i)
+        if (isFloat(t))
+          fromF32(t, static_cast<float>(i), data.data() + static_cast<size_t>(i) * size);
+        else
+          std::memcpy(data.data() + static_cast<size_t>(i) * size, &i, size);
+      it->second = k.constant("count" + std::to_string(counts.size()), t, {n}, data);
+    }
+    return it->second;
   }
 
   void storeValue(mlir::Value v, Tile to) {
@@ -186,12 +210,13 @@ public:
   bool takesSplats() const override { return true; }
   bool repeats(mlir::Operation *op) const override {
     const auto isNumber = [](mlir::Value v) { return splatOf(v).has_value(); };
-    return opName(op) == "broadcast_in_dim" || (isPointwise(opName(op)) && llvm::all_of(op->getOperands(), isNumber));
+    return opName(op) == "broadcast_in_dim" || opName(op) == "iota" ||
+           (isPointwise(opName(op)) && llvm::all_of(op->getOperands(), isNumber));
   }
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     const llvm::StringRef name = opName(op);
-    if (!isPointwise(name) && name != "broadcast_in_dim" && name != "reduce")
+    if (!isPointwise(name) && name != "broadcast_in_dim" && name != "reduce" && name != "iota")
       return std::nullopt;
     if (const std::string why = refusalOf(op); !why.empty())
       return why;

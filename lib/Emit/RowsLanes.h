@@ -40,6 +40,7 @@ private:
   void round(const Tile &dst, const Lane &in, std::string_view how);
   void exponentialMinusOne(const Tile &dst, const Tile &x);
   void logPlusOne(const Tile &dst, const Tile &x);
+  void sine(const Tile &dst, const Tile &x, bool quarterAhead);
   void logistic(const Tile &dst, const Tile &x);
   void fill(const Tile &t, double value);
 };

@@ -42,7 +42,9 @@ bool isPointwise(llvm::StringRef name) {
                                                    "is_finite",
                                                    "exponential_minus_one",
                                                    "round_nearest_even",
-                                                   "round_nearest_afz"};
+                                                   "round_nearest_afz",
+                                                   "sine",
+                                                   "cosine"};
   return llvm::is_contained(kNames, name);
 }
 
@@ -241,6 +243,14 @@ private:
     }
     if (name == "optimization_barrier")
       return false;
+    if (name == "iota") { // a view of 0, 1, 2 ...
+      Dims view;
+      for (int64_t n : shapeOf(result))
+        view.push_back({0, n});
+      view[static_cast<size_t>(llvm::cast<graph::IotaOp>(op).getIotaDimension())].stride = 1;
+      p.values[result] = {RowsKind::View, result, view};
+      return true;
+    }
     if (isAlias(op))
       return reshape(op);
     if (name == "reduce")

@@ -18,7 +18,7 @@ enum class RowsKind : uint8_t { Splat, Uniform, View, Computed, RowSpread, Sum }
 
 struct RowsValue {
   RowsKind kind = RowsKind::Computed;
-  mlir::Value source; // View: the input. RowSpread, Uniform: what it repeats, if anything
+  mlir::Value source; // View: the input, or the iota itself. RowSpread, Uniform: what it repeats, if anything
   Dims view;          // View: per dimension of the value
 };
 
