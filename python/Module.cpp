@@ -11,5 +11,6 @@ NB_MODULE(_glia, m) {
   glia::bindKernel(m);
   glia::bindLink(m);
   glia::bindTrace(m);
+  glia::bindInterpret(m);
 #endif
 }

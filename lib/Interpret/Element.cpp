@@ -152,8 +152,11 @@ void decode(Element e, const std::byte *bytes, Word *words, size_t count) {
     decodeInts<uint16_t>(bytes, words, t.bytes == 2 ? count : 0, all);
     decodeInts<uint32_t>(bytes, words, t.bytes == 4 ? count : 0, all);
     const uint64_t mask = (uint64_t{1} << t.bits) - 1;
-    for (size_t i = 0; i < count; ++i)
-      words[i] = widen(t, words[i] & mask);
+    for (size_t i = 0; i < count; ++i) {
+      const float f = std::bit_cast<float>(static_cast<uint32_t>(words[i]));
+      const bool direct = t.bits == 32 && f == f; // the host's own conversion would change a signalling NaN
+      words[i] = direct ? std::bit_cast<Word>(static_cast<double>(f)) : widen(t, words[i] & mask);
+    }
     return;
   }
   const bool isSigned = t.kind == I::Signed;
@@ -184,7 +187,8 @@ void encode(Element e, const Word *words, std::byte *bytes, size_t count) {
   }
   if (t.kind == I::Float) {
     for (size_t i = 0; i < count; ++i) {
-      const uint64_t bits = narrow(t, words[i]);
+      const double x = std::bit_cast<double>(words[i]);
+      const uint64_t bits = t.bits == 32 && x == x ? std::bit_cast<uint32_t>(static_cast<float>(x)) : narrow(t, words[i]);
       std::memcpy(bytes + i * t.bytes, &bits, t.bytes); // little-endian hosts
     }
     return;

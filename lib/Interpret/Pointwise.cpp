@@ -61,6 +61,8 @@ void reducePrecision(const Pointwise &op, const Word *const *in, Word *out, int6
       else if (std::fabs(r) > t.largest)
         r = std::copysign(INFINITY, x);
     }
+    if (!op.inDouble && m == 0 && std::isnan(x)) // without mantissa bits there is no NaN, only what lies beside it
+      r = std::copysign(INFINITY, x);
     out[i] = asWord(r);
   }
 }

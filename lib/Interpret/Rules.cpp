@@ -22,7 +22,7 @@ const Rule *find(const Table &t, std::string_view name) {
 
 const Rule *findRule(std::string_view operation) {
   static const Table table = tableOf({movementRules(), indexRules(), dotRules(), convolutionRules(), reductionRules(),
-                                      windowRules(), sortRules(), controlRules(), normRules()});
+                                      windowRules(), sortRules(), controlRules(), normRules(), randomRules()});
   return find(table, operation);
 }
 

@@ -23,6 +23,13 @@ def compile(function, *args, target=None, **kwargs):
     return compile_function(function, *args, target=target, **kwargs)
 
 
+def interpret(text, *inputs, **options):
+    """Evaluates a StableHLO graph on the host, as the reference does: see glia.reference."""
+    from .reference import interpret as interpret_text
+
+    return interpret_text(text, *inputs, **options)
+
+
 __version__ = "0.1.0"
 __all__ = [
     "Builder",
@@ -37,6 +44,7 @@ __all__ = [
     "assemble",
     "compile",
     "install",
+    "interpret",
     "isa",
     "load",
     "reg",

@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
     add(app, tool);
 #ifdef GLIA_COMPILER
   addCompile(app, tool);
+  addInterpret(app, tool);
 #endif
   try {
     app.parse(argc, argv);

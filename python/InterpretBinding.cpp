@@ -1,0 +1,74 @@
+// The reference interpreter for Python: text of a graph and arrays in, arrays out. glia.interpret is the public form.
+#include "Bindings.h"
+#include "glia/Graph/Parse.h"
+#include "glia/Interpret/Interpret.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstring>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace glia {
+
+namespace {
+
+using Array = std::tuple<std::string, std::vector<int64_t>, nb::bytes>; // element type, shape, data
+using Watcher = std::function<void(std::string, std::string, unsigned, Array)>;
+
+HostTensor hostTensorOf(const Array &a) {
+  const auto &[type, shape, data] = a;
+  const std::optional<Element> e = parseElement(type);
+  if (!e)
+    throw Error("GRAPH-ARGUMENT", "`" + type + "` is no element type of graphs");
+  HostTensor h{*e, shape, {}};
+  h.bytes.resize(data.size());
+  std::memcpy(h.bytes.data(), data.c_str(), data.size());
+  return h;
+}
+
+Array arrayOf(const HostTensor &h) {
+  return {std::string(info(h.element).name), h.shape,
+          nb::bytes(reinterpret_cast<const char *>(h.bytes.data()), h.bytes.size())};
+}
+
+std::vector<Array> interpretText(std::string_view text, const std::vector<Array> &inputs, const std::string &function,
+                                 std::string_view file, bool inDouble, const std::optional<Watcher> &watcher) {
+  std::vector<HostTensor> in, out;
+  for (const Array &a : inputs)
+    in.push_back(hostTensorOf(a));
+  InterpretOptions options;
+  options.inDouble = inDouble;
+  if (watcher)
+    options.onValue = [&](mlir::Operation *op, unsigned result, const HostTensor &value) {
+      std::string place;
+      llvm::raw_string_ostream(place) << op->getLoc();
+      const nb::gil_scoped_acquire acquire;
+      (*watcher)(op->getName().getStringRef().str(), place, result, arrayOf(value));
+    };
+  {
+    const nb::gil_scoped_release release;
+    graph::Graph g = graph::parseGraph(text, file);
+    const std::string name = function.empty() ? g.main().getSymName().str() : function;
+    out = interpret(*g.module, name, std::move(in), options);
+  }
+  std::vector<Array> results;
+  for (const HostTensor &h : out)
+    results.push_back(arrayOf(h));
+  return results;
+}
+
+} // namespace
+
+void bindInterpret(nb::module_ &m) {
+  m.def("interpret", &interpretText, "text"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
+        "watcher"_a = nb::none(),
+        "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
+}
+
+} // namespace glia

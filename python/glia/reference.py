@@ -1,0 +1,60 @@
+"""The reference of graphs: evaluates StableHLO text on the host, without the machine.
+
+y, = glia.interpret(jax.jit(f).lower(x).as_text(), x)
+"""
+
+import ml_dtypes
+import numpy as np
+
+from . import _glia
+
+_TYPES = {
+    "i1": np.bool_,
+    "i2": ml_dtypes.int2,
+    "i4": ml_dtypes.int4,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "ui2": ml_dtypes.uint2,
+    "ui4": ml_dtypes.uint4,
+    "ui8": np.uint8,
+    "ui16": np.uint16,
+    "ui32": np.uint32,
+    "ui64": np.uint64,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+    "f6E3M2FN": ml_dtypes.float6_e3m2fn,
+    "f8E3M4": ml_dtypes.float8_e3m4,
+    "f8E4M3": ml_dtypes.float8_e4m3,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+_NAMES = {np.dtype(t): name for name, t in _TYPES.items()}
+
+
+def _array(value):
+    name, shape, data = value
+    return np.frombuffer(data, np.dtype(_TYPES[name])).reshape(shape)
+
+
+def interpret(text, *inputs, function="", file="<graph>", in_double=False, watcher=None):
+    """Evaluates a function of a graph (@main unless named) and returns the list of its results as NumPy arrays.
+
+    in_double: every float type is evaluated, and returned, as f64.
+    watcher(operation, place, result, array): called for every value that is computed."""
+    arrays = []
+    for i, x in enumerate(inputs):
+        a = np.asarray(x)
+        if a.dtype not in _NAMES:
+            raise TypeError(f"input {i} has elements of type {a.dtype}, which graphs do not have")
+        arrays.append((_NAMES[a.dtype], list(a.shape), a.tobytes()))
+    watch = None if watcher is None else lambda op, place, result, value: watcher(op, place, result, _array(value))
+    return [_array(r) for r in _glia.interpret(text, arrays, function, file, in_double, watch)]
