@@ -93,7 +93,8 @@ private:
         barrier(sync, start, n);
       if (!here)
         continue;
-      const bool carry = start.signals.empty() && s->firstCarries && (!ahead || first[0]);
+      // A kernel that loads nothing has all of Sync's work after its turn: its waits stand alone.
+      const bool carry = start.signals.empty() && s->firstCarries && late > 0 && (!ahead || first[0]);
       if (!carry && (!start.waits.empty() || !start.signals.empty()))
         put(sync, {nop, 0, 0, 0, 0, ownOrigin}, {}, start.waits, {}, start.signals);
       for (int e = 0; e < kNumEngines; ++e) {
