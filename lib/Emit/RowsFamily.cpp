@@ -164,6 +164,9 @@ private:
 
   void storeValue(mlir::Value v, Tile to) {
     const Lane lane = valueOf(v);
+    if (const RowsKind kind = p.values[v].kind;
+        (kind == RowsKind::Uniform || kind == RowsKind::Splat) && elementsOf(v) != p.elements)
+      return storeUniform(lane, to, elementsOf(v));
     if (!isFull(v)) {
       if (column == 0) {
         Lane one = lane;
@@ -175,6 +178,23 @@ private:
     }
     to.offset += base;
     store(k, to, lanes.whole(lane), {{columns, rows}}, {{1, columns}}, row, column);
+  }
+
+  // The same everywhere, and of a size of its own: once.
+  void storeUniform(const Lane &lane, Tile to, int64_t n) {
+    constexpr int64_t kPiece = 4096;
+    if (base || row || column)
+      return;
+    to.dims = {{1, n}};
+    const int64_t rowsHere = lanes.nr, columnsHere = lanes.nc;
+    for (int64_t c = 0; c < n; c += kPiece) {
+      lanes.resize(1, std::min(kPiece, n - c));
+      Lane one = lane;
+      if (!one.splat)
+        one.tile = one.tile.rows(0, 1);
+      k.copy(to.part(0, c, lanes.nc), lanes.whole(one));
+    }
+    lanes.resize(rowsHere, columnsHere);
   }
 
   // Sums over rows: a row of ones times the tile, added up in PSUM.

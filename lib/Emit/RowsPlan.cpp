@@ -273,7 +273,7 @@ private:
         loaded.insert(v);
     }
     p.values[result].kind = uniform ? RowsKind::Uniform : RowsKind::Computed;
-    if (!uniform || ops.size() == 1)
+    if (!uniform || llvm::none_of(result.getUsers(), [&](auto *u) { return inside.contains(u); }))
       computed.push_back(result);
     return true;
   }
