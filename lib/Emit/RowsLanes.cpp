@@ -3,6 +3,7 @@
 #include "RowsLanes.h"
 #include "glia/ISA/AluRules.h"
 
+#include <bit>
 #include <cmath>
 
 namespace glia::emit {
@@ -105,7 +106,7 @@ void RowsLanes::fill(const Tile &t, double value) {
 }
 
 Tile RowsLanes::constant(DType t, double value, int64_t n) {
-  const auto [it, fresh] = constants.try_emplace({t, value});
+  const auto [it, fresh] = constants.try_emplace({t, std::bit_cast<uint64_t>(value)});
   if (fresh) {
     it->second = k.sbuf(t, 128, {1});
     fill(it->second, value);

@@ -29,7 +29,7 @@ public:
   int64_t nr = 1, nc = 1;
 
 private:
-  std::map<std::pair<DType, double>, Tile> constants;
+  std::map<std::pair<DType, uint64_t>, Tile> constants; // by bits: NaN and -0 are numbers of their own
 
   Tile at(const Lane &v, int64_t n);
   ScalarOperand scalar(const Lane &v);
