@@ -71,7 +71,7 @@ private:
 };
 } // namespace
 
-void refuseByType(ModuleOp module, Report report) {
+void refuseByName(ModuleOp module, Report report) {
   TypeWalk walk(report);
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto f = dyn_cast<func::FuncOp>(op)) {
@@ -82,6 +82,8 @@ void refuseByType(ModuleOp module, Report report) {
         }
       return;
     }
+    if (!op->isRegistered())
+      report("GRAPH-OPERATION", op->getLoc(), "unknown operation '" + op->getName().getStringRef() + "'");
     walk.look(op->getResultTypes(), op->getLoc(), "result of " + op->getName().getStringRef());
     for (Region &region : op->getRegions())
       for (Block &block : region)

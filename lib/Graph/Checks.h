@@ -6,9 +6,9 @@ namespace glia::graph {
 
 using Report = llvm::function_ref<void(llvm::StringRef code, mlir::Location at, const llvm::Twine &message)>;
 
-// Shapes that are dynamic, elements that do not exist here, tensors that no memory can hold. Looks at types only, so that it can
-// run before anything is verified.
-void refuseByType(mlir::ModuleOp module, Report report);
+// Operations that are unknown, shapes that are dynamic, tensors that no memory can hold. Looks at names and types only, so that
+// it can run before anything is verified.
+void refuseByName(mlir::ModuleOp module, Report report);
 // One block per function, functions that exist, no recursion. For verified modules.
 void checkCalls(mlir::ModuleOp module, Report report);
 

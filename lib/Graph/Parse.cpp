@@ -1,5 +1,6 @@
 // Reading graphs: from text to a module that every later step can trust.
 #include "glia/Graph/Parse.h"
+#include "Booleans.h"
 #include "Checks.h"
 #include "Refused.h"
 #include "glia/Support/Diagnostic.h"
@@ -19,6 +20,8 @@ std::unique_ptr<MLIRContext> makeContext() {
   registry.insert<GraphDialect, chlo::ChloDialect, func::FuncDialect, QuantDialect, SparseDialect>();
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
+  // Front ends attach attributes of other dialects (sharding, say), which nothing here reads; unknown operations are refused.
+  context->allowUnregisteredDialects();
   context->printOpOnDiagnostic(false); // messages say what is wrong and where; the whole op is no help
   return context;
 }
@@ -91,27 +94,21 @@ private:
 };
 } // namespace
 
-static std::string codeOf(StringRef message) {
-  if (message.contains(kQuantised) || message.contains("quantised constants"))
-    return "GRAPH-QUANTISED";
-  return message.contains(kSparse) ? "GRAPH-SPARSE" : "GRAPH-SYNTAX";
+static StringRef codeOf(StringRef message) {
+  static constexpr std::pair<StringLiteral, StringLiteral> codes[] = {
+      {kQuantised, "GRAPH-QUANTISED"}, {kSparse, "GRAPH-SPARSE"}, {"unknown operation '", "GRAPH-OPERATION"}};
+  for (auto [words, code] : codes)
+    if (message.contains(words))
+      return code;
+  return "GRAPH-SYNTAX";
 }
 
-// MLIR's own words speak of its own flags.
+// MLIR's own words speak of dialects and of what else it tried.
 static std::string plain(StringRef m) {
-  if (m.consume_front("custom op '")) {
-    auto [name, rest] = m.split("' ");
-    if (rest.starts_with("is unknown"))
-      return ("unknown operation '" + name + "'").str();
-    m = rest;
-  }
-  if (m.contains("unregistered dialect")) {
-    const StringRef name = m.split('\'').second.split('\'').first;
-    return name.empty() ? std::string("an operation, attribute or type of an unknown dialect")
-                        : "unknown operation '" + name.str() + "'";
-  }
-  if (m.starts_with("unregistered operation '"))
-    return "unknown operation '" + m.split('\'').second.split('\'').first.str() + "'";
+  if (m.starts_with("Dialect `") || (m.starts_with("custom op '") && m.contains("is unknown")))
+    return "unknown operation '" + m.split("op '").second.split('\'').first.str() + "'";
+  if (m.consume_front("custom op '")) // the place says it already
+    m = m.split("' ").second;
   return m.str();
 }
 
@@ -119,7 +116,8 @@ void Messages::add(mlir::Diagnostic &d) {
   if (d.getSeverity() != DiagnosticSeverity::Error)
     return;
   const std::string message = d.str();
-  add(codeOf(message), d.getLocation(), plain(message));
+  const std::string words = plain(message);
+  add(codeOf(words), d.getLocation(), words);
   for (auto &note : d.getNotes()) {
     const std::string text = note.str(); // MLIR also lists what it would have accepted
     if (!StringRef(text).starts_with("Registered dialects"))
@@ -158,7 +156,9 @@ Graph parseGraph(std::string_view text, std::string_view file) {
   Graph g;
   g.context = makeContext();
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(StringRef(text.data(), text.size()), name), SMLoc());
+  const std::optional<std::string> packed = packBooleans(text);
+  const std::string_view read = packed ? *packed : text;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(StringRef(read.data(), read.size()), name), SMLoc());
   Messages messages(text, file);
   bool sound = false;
   {
@@ -170,7 +170,7 @@ Graph parseGraph(std::string_view text, std::string_view file) {
     g.module = parseSourceFile<ModuleOp>(sources, ParserConfig(g.context.get(), /*verifyAfterParse=*/false));
     if (g.module) {
       auto report = [&](StringRef code, Location at, const Twine &message) { messages.add(code, at, message); };
-      refuseByType(*g.module, report);
+      refuseByName(*g.module, report);
       if (messages.found.empty() && succeeded(verify(*g.module))) {
         checkCalls(*g.module, report);
         sound = true;

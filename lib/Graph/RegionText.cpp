@@ -1,6 +1,7 @@
 // Text of the ops that have a form of their own: constant, reduce, while.
 #include "Fields.h"
 #include "Format.h"
+#include "Refused.h"
 
 using namespace mlir;
 
@@ -11,7 +12,7 @@ namespace glia::graph {
 ParseResult ConstantOp::parse(OpAsmParser &p, OperationState &state) {
   const SMLoc open = p.getCurrentLocation();
   if (succeeded(p.parseOptionalLParen())) // the form of constants whose type differs from that of their values
-    return p.emitError(open) << "quantised constants are not supported";
+    return p.emitError(open) << kQuantised;
   ElementsAttr value;
   if (p.parseOptionalAttrDict(state.attributes))
     return failure();

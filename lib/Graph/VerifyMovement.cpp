@@ -26,8 +26,6 @@ LogicalResult ConstantOp::verify() {
                            << "> is not among the resources of the file";
     const auto type = getOutput().getType();
     const Type e = type.getElementType();
-    if (isa<IntegerType>(e) && e.getIntOrFloatBitWidth() < 8)
-      return emitOpError() << "dense_resource of " << e << " is not supported";
     const uint64_t bytes = isa<ComplexType>(e) ? 2 * cast<ComplexType>(e).getElementType().getIntOrFloatBitWidth() / 8
                                                : (e.getIntOrFloatBitWidth() + 7) / 8;
     if (elements(type) * bytes != blob->getData().size())

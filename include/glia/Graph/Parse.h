@@ -20,7 +20,8 @@ struct Graph {
 };
 
 // Reads the text form. Throws Error with every message, each with its place and a caret:
-//   GRAPH-SYNTAX     the text is malformed, an operation is unknown, or types do not fit
+//   GRAPH-SYNTAX     the text is malformed, or types do not fit
+//   GRAPH-OPERATION  an operation is unknown
 //   GRAPH-DYNAMIC    dynamic shapes        GRAPH-QUANTISED  quantised types
 //   GRAPH-SPARSE     sparse encodings      GRAPH-RECURSION  functions that call themselves
 //   GRAPH-SIZE       a tensor that no memory can hold
