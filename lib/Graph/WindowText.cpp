@@ -38,7 +38,7 @@ void printPrecisionConfig(OpAsmPrinter &p, Operation *, ArrayAttr precision) {
   if (!precision)
     return;
   p << ", precision = [";
-  llvm::interleaveComma(precision, p, [&](Attribute a) { p.printStrippedAttrOrType(cast<PrecisionAttr>(a)); });
+  llvm::interleaveComma(precision, p, [&](Attribute a) { p << stringifyPrecision(cast<PrecisionAttr>(a).getValue()); });
   p << ']';
 }
 

@@ -31,7 +31,7 @@ def Graph_Dialect : Dialect {
 
 // ---- enums: printed #stablehlo<comparison_direction LT>; inside an op that has a form of its own, LT ------------------------
 
-class G_Enum<string name, list<I32EnumAttrCase> cases> : I32EnumAttr<name, "", cases> {
+class G_Enum<string name, list<I32EnumAttrCase> cases> : I32EnumAttr<name, name, cases> {
   let genSpecializedAttr = 0;
   let cppNamespace = "::glia::graph";
 }
@@ -50,7 +50,7 @@ def G_RngDistribution : G_Enum<"RngDistribution", [G_Case<"UNIFORM", 1>, G_Case<
 def G_RngAlgorithm : G_Enum<"RngAlgorithm", [G_Case<"DEFAULT", 0>, G_Case<"THREE_FRY", 1>, G_Case<"PHILOX", 2>]>;
 def G_ResultAccuracyMode : G_Enum<"ResultAccuracyMode", [G_Case<"DEFAULT", 0>, G_Case<"HIGHEST", 1>, G_Case<"TOLERANCE", 2>]>;
 // This one is a plain i32 in the text.
-def G_CustomCallApiVersion : I32EnumAttr<"CustomCallApiVersion", "", [
+def G_CustomCallApiVersion : I32EnumAttr<"CustomCallApiVersion", "version of the calling convention, 0 to 4", [
     G_Case<"API_VERSION_UNSPECIFIED", 0>, G_Case<"API_VERSION_ORIGINAL", 1>, G_Case<"API_VERSION_STATUS_RETURNING", 2>,
     G_Case<"API_VERSION_STATUS_RETURNING_UNIFIED", 3>, G_Case<"API_VERSION_TYPED_FFI", 4>]> {
   let cppNamespace = "::glia::graph";
@@ -67,7 +67,10 @@ def G_ResultAccuracyModeAttr : G_EnumAttr<G_ResultAccuracyMode, "result_accuracy
 
 // ---- attributes: #stablehlo.dot<lhs_contracting_dimensions = [1], ...> ------------------------------------------------------
 
-class G_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> { let mnemonic = mnem; }
+class G_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
+  let mnemonic = mnem;
+  let summary = "#stablehlo." # mnem;
+}
 // Named fields in any order; what is empty or 0 is left out. The text is in lib/Graph/Attributes.cpp.
 class G_FieldsAttr<string name, string mnem> : G_Attr<name, mnem> { let hasCustomAssemblyFormat = 1; }
 def G_Dims : ArrayRefParameter<"int64_t">;

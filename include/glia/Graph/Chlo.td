@@ -10,7 +10,7 @@ def Chlo_Dialect : Dialect {
 
 class Chlo_Op<string mnemonic, list<Trait> traits = []> : Op<Chlo_Dialect, mnemonic, [Pure] # traits>;
 // Text: `%a, %b : type, type -> type`.
-class Chlo_ElementwiseOp<string mnemonic> : Chlo_Op<mnemonic, [Elementwise]> {
+class Chlo_ElementwiseOp<string mnemonic> : Chlo_Op<mnemonic> {
   code form = [{
     static ::mlir::ParseResult parse(::mlir::OpAsmParser &p, ::mlir::OperationState &s) {
       return ::glia::graph::parseArrowForm(p, s);

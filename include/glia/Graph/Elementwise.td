@@ -2,7 +2,7 @@
 include "glia/Graph/Base.td"
 
 // The text form is shared: `%a, %b : type` when all types are equal, else `%a, %b : (types) -> type`.
-class G_ElementwiseOp<string mnemonic, list<Trait> traits = []> : G_PureOp<mnemonic, [Elementwise] # traits> {
+class G_ElementwiseOp<string mnemonic, list<Trait> traits = []> : G_PureOp<mnemonic, traits> {
   code sharedForm = [{
     static ::mlir::ParseResult parse(::mlir::OpAsmParser &p, ::mlir::OperationState &s) {
       return ::glia::graph::parseElementwise(p, s);
@@ -79,13 +79,13 @@ def G_IsFiniteOp : G_ConvertingOp<"is_finite", G_FloatTensor, G_PredTensor> {
   let arguments = (ins G_FloatTensor:$x);
   let results = (outs G_PredTensor:$y);
 }
-def G_ComplexOp : G_PureOp<"complex", [Elementwise]> {
+def G_ComplexOp : G_PureOp<"complex"> {
   let arguments = (ins G_FloatTensor:$lhs, G_FloatTensor:$rhs);
   let results = (outs G_ComplexTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` custom<ComplexOpType>(type($lhs), type($rhs), type($result))";
   let hasVerifier = 1;
 }
-def G_ReducePrecisionOp : G_PureOp<"reduce_precision", [Elementwise]> {
+def G_ReducePrecisionOp : G_PureOp<"reduce_precision"> {
   let arguments = (ins G_FloatTensor:$operand, I32Attr:$exponent_bits, I32Attr:$mantissa_bits);
   let results = (outs G_FloatTensor:$output);
   let assemblyFormat = [{
@@ -94,7 +94,7 @@ def G_ReducePrecisionOp : G_PureOp<"reduce_precision", [Elementwise]> {
   }];
   let hasVerifier = 1;
 }
-def G_CompareOp : G_PureOp<"compare", [Elementwise]> {
+def G_CompareOp : G_PureOp<"compare"> {
   let arguments = (ins G_Tensor:$lhs, G_Tensor:$rhs, G_ComparisonDirectionAttr:$comparison_direction,
                        OptionalAttr<G_ComparisonTypeAttr>:$compare_type);
   let results = (outs G_PredTensor);
