@@ -31,6 +31,7 @@ REFUSED = (
     "f8E8M0FNU",
     "GRAPH-QUANTISED",
     "GRAPH-DYNAMIC",
+    "GRAPH-OPERATION",
     "GRAPH-SYNTAX",
 )
 
