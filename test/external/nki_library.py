@@ -8,7 +8,7 @@ import sys
 
 import ml_dtypes
 import numpy as np
-from harness import Case, checkout, random
+from public_kernels import Case, checkout, random
 
 ORIGIN = "nki-library"
 BF16 = ml_dtypes.bfloat16

@@ -12,7 +12,7 @@ import argparse
 import sys
 
 import glia
-from harness import CHECKOUTS, TARGETS, checkout, run
+from public_kernels import CHECKOUTS, TARGETS, checkout, run
 
 
 def all_cases() -> list:
@@ -21,7 +21,7 @@ def all_cases() -> list:
     import sdk_examples
     import trntensor_kernels
 
-    return [case for m in (sdk_examples, deltanet, trntensor_kernels, nki_library) for case in m.cases()]
+    return [case for m in (sdk_examples, nxdi_kernels, trntensor_kernels, nki_library) for case in m.cases()]
 
 
 def _cell(outcome) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, checkout, load, random
+from public_kernels import Case, checkout, load, random
 
 ORIGIN = "aws-neuron-sdk"
 

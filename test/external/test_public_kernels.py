@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 glia.install()
 
-from harness import run
+from public_kernels import run
 from run_public_kernels import all_cases
 
 PAIRS = [(case, target) for case in all_cases() for target in case.targets]

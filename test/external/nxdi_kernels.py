@@ -4,7 +4,7 @@ gated delta rule is the recurrence, token by token, in float64; chunks, affine f
 from __future__ import annotations
 
 import numpy as np
-from harness import Case, checkout, load, random
+from public_kernels import Case, checkout, load, random
 
 ORIGIN = "neuronx-distributed-inference"
 D = 128
