@@ -16,7 +16,7 @@ from public_kernels import CHECKOUTS, TARGETS, checkout, run
 
 
 def all_cases() -> list:
-    import deltanet
+    import nxdi_kernels
     import nki_library
     import sdk_examples
     import trntensor_kernels
