@@ -104,7 +104,7 @@ void printArrowForm(OpAsmPrinter &p, Operation *op) {
 }
 
 // `complex` names its result; the operands are its parts.
-ParseResult parseComplexOpType(OpAsmParser &p, Type &lhs, Type &rhs, Type &result) {
+ParseResult parseComplexTypes(OpAsmParser &p, Type &lhs, Type &rhs, Type &result) {
   const SMLoc at = p.getCurrentLocation();
   if (p.parseType(result))
     return failure();
@@ -124,7 +124,7 @@ static Type partType(Type type) {
   return element ? tensor.clone(element.getElementType()) : Type();
 }
 
-void printComplexOpType(OpAsmPrinter &p, Operation *, Type lhs, Type rhs, Type result) {
+void printComplexTypes(OpAsmPrinter &p, Operation *, Type lhs, Type rhs, Type result) {
   if (lhs == rhs && lhs == partType(result))
     p << result;
   else
@@ -132,7 +132,7 @@ void printComplexOpType(OpAsmPrinter &p, Operation *, Type lhs, Type rhs, Type r
 }
 
 // `select`: the type of the condition, then that of the rest.
-ParseResult parseSelectOpType(OpAsmParser &p, Type &pred, Type &onTrue, Type &onFalse, Type &result) {
+ParseResult parseSelectTypes(OpAsmParser &p, Type &pred, Type &onTrue, Type &onFalse, Type &result) {
   const SMLoc at = p.getCurrentLocation();
   if (p.parseType(pred))
     return failure();
@@ -144,14 +144,14 @@ ParseResult parseSelectOpType(OpAsmParser &p, Type &pred, Type &onTrue, Type &on
   return success();
 }
 
-void printSelectOpType(OpAsmPrinter &p, Operation *, Type pred, Type onTrue, Type onFalse, Type result) {
+void printSelectTypes(OpAsmPrinter &p, Operation *, Type pred, Type onTrue, Type onFalse, Type result) {
   if (onTrue == result && onFalse == result)
     p << pred << ", " << result;
   else
     p.printFunctionalType(TypeRange{pred, onTrue, onFalse}, TypeRange(result));
 }
 
-ParseResult parseTupleOpType(OpAsmParser &p, Types &operands, Type &result) {
+ParseResult parseTupleTypes(OpAsmParser &p, Types &operands, Type &result) {
   const SMLoc at = p.getCurrentLocation();
   if (p.parseType(result))
     return failure();
@@ -162,9 +162,9 @@ ParseResult parseTupleOpType(OpAsmParser &p, Types &operands, Type &result) {
   return success();
 }
 
-void printTupleOpType(OpAsmPrinter &p, Operation *, TypeRange, Type result) { p << result; }
+void printTupleTypes(OpAsmPrinter &p, Operation *, TypeRange, Type result) { p << result; }
 
-ParseResult parsePairwiseOpType(OpAsmParser &p, Types &operands, Types &results) {
+ParseResult parseTypesInPairs(OpAsmParser &p, Types &operands, Types &results) {
   if (p.parseTypeList(operands))
     return failure();
   if (auto f = operands.size() == 1 ? dyn_cast<FunctionType>(operands[0]) : FunctionType()) {
@@ -176,14 +176,14 @@ ParseResult parsePairwiseOpType(OpAsmParser &p, Types &operands, Types &results)
   return success();
 }
 
-void printPairwiseOpType(OpAsmPrinter &p, Operation *, TypeRange operands, TypeRange results) {
+void printTypesInPairs(OpAsmPrinter &p, Operation *, TypeRange operands, TypeRange results) {
   if (operands == results)
     llvm::interleaveComma(operands, p);
   else
     p.printFunctionalType(operands, results);
 }
 
-ParseResult parseVariadicSameOperandsAndResultType(OpAsmParser &p, Unresolved &operands, Types &types, Type &result) {
+ParseResult parseOneTypeForMany(OpAsmParser &p, Unresolved &operands, Types &types, Type &result) {
   types.resize(operands.size());
   SmallVector<Type *> places;
   for (Type &t : types)
@@ -191,13 +191,13 @@ ParseResult parseVariadicSameOperandsAndResultType(OpAsmParser &p, Unresolved &o
   return parseOneOrAllTypes(p, places, result);
 }
 
-void printVariadicSameOperandsAndResultType(OpAsmPrinter &p, Operation *, OperandRange, TypeRange types, Type result) {
+void printOneTypeForMany(OpAsmPrinter &p, Operation *, OperandRange, TypeRange types, Type result) {
   printOneOrAllTypes(p, llvm::to_vector(types), result);
 }
 
 // ---- attributes -------------------------------------------------------------------------------------------------------------
 
-ParseResult parseExponentMantissa(OpAsmParser &p, IntegerAttr &exponent, IntegerAttr &mantissa) {
+ParseResult parseFloatFormat(OpAsmParser &p, IntegerAttr &exponent, IntegerAttr &mantissa) {
   const SMLoc at = p.getCurrentLocation();
   StringRef text;
   if (p.parseKeyword(&text))
@@ -211,11 +211,11 @@ ParseResult parseExponentMantissa(OpAsmParser &p, IntegerAttr &exponent, Integer
   return success();
 }
 
-void printExponentMantissa(OpAsmPrinter &p, Operation *, IntegerAttr exponent, IntegerAttr mantissa) {
+void printFloatFormat(OpAsmPrinter &p, Operation *, IntegerAttr exponent, IntegerAttr mantissa) {
   p << 'e' << exponent.getInt() << 'm' << mantissa.getInt();
 }
 
-ParseResult parseSliceRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64ArrayAttr &limit,
+ParseResult parseRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64ArrayAttr &limit,
                              DenseI64ArrayAttr &strides) {
   SmallVector<int64_t> from, to, step;
   auto one = [&]() -> ParseResult {
@@ -232,7 +232,7 @@ ParseResult parseSliceRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64A
   return success();
 }
 
-void printSliceRanges(OpAsmPrinter &p, Operation *, ArrayRef<int64_t> start, ArrayRef<int64_t> limit,
+void printRanges(OpAsmPrinter &p, Operation *, ArrayRef<int64_t> start, ArrayRef<int64_t> limit,
                       ArrayRef<int64_t> strides) {
   p << '[';
   llvm::interleaveComma(llvm::zip(start, limit, strides), p, [&](auto range) {
@@ -244,7 +244,7 @@ void printSliceRanges(OpAsmPrinter &p, Operation *, ArrayRef<int64_t> start, Arr
   p << ']';
 }
 
-ParseResult parseVariadicOperandWithAttribute(OpAsmParser &p, Unresolved &operands) {
+ParseResult parseOperandsThenAttributes(OpAsmParser &p, Unresolved &operands) {
   OpAsmParser::UnresolvedOperand operand;
   OptionalParseResult found = p.parseOptionalOperand(operand);
   while (found.has_value()) {
@@ -256,11 +256,11 @@ ParseResult parseVariadicOperandWithAttribute(OpAsmParser &p, Unresolved &operan
   return success();
 }
 
-void printVariadicOperandWithAttribute(OpAsmPrinter &p, Operation *, OperandRange operands) {
+void printOperandsThenAttributes(OpAsmPrinter &p, Operation *, OperandRange operands) {
   llvm::interleave(operands, p, [&](Value v) { p << v << ','; }, " ");
 }
 
-ParseResult parseCustomCallTarget(OpAsmParser &p, StringAttr &target) { return p.parseSymbolName(target); }
-void printCustomCallTarget(OpAsmPrinter &p, Operation *, StringAttr target) { p.printSymbolName(target); }
+ParseResult parseCallTarget(OpAsmParser &p, StringAttr &target) { return p.parseSymbolName(target); }
+void printCallTarget(OpAsmPrinter &p, Operation *, StringAttr target) { p.printSymbolName(target); }
 
 } // namespace glia::graph

@@ -28,13 +28,13 @@ static ParseResult parsePrecisions(OpAsmParser &p, ArrayAttr &precision) {
   return success();
 }
 
-ParseResult parsePrecisionConfig(OpAsmParser &p, ArrayAttr &precision) {
+ParseResult parsePrecisionList(OpAsmParser &p, ArrayAttr &precision) {
   if (failed(p.parseOptionalComma()))
     return success();
   return failure(p.parseKeyword("precision") || parsePrecisions(p, precision));
 }
 
-void printPrecisionConfig(OpAsmPrinter &p, Operation *, ArrayAttr precision) {
+void printPrecisionList(OpAsmPrinter &p, Operation *, ArrayAttr precision) {
   if (!precision)
     return;
   p << ", precision = [";
@@ -42,7 +42,7 @@ void printPrecisionConfig(OpAsmPrinter &p, Operation *, ArrayAttr precision) {
   p << ']';
 }
 
-ParseResult parsePrecisionConfigAndAlgorithm(OpAsmParser &p, ArrayAttr &precision, DotAlgorithmAttr &algorithm) {
+ParseResult parsePrecisionThenAlgorithm(OpAsmParser &p, ArrayAttr &precision, DotAlgorithmAttr &algorithm) {
   bool comma = succeeded(p.parseOptionalComma());
   if (comma && succeeded(p.parseOptionalKeyword("precision"))) {
     if (parsePrecisions(p, precision))
@@ -57,8 +57,8 @@ ParseResult parsePrecisionConfigAndAlgorithm(OpAsmParser &p, ArrayAttr &precisio
   return failure(!algorithm);
 }
 
-void printPrecisionConfigAndAlgorithm(OpAsmPrinter &p, Operation *op, ArrayAttr precision, DotAlgorithmAttr algorithm) {
-  printPrecisionConfig(p, op, precision);
+void printPrecisionThenAlgorithm(OpAsmPrinter &p, Operation *op, ArrayAttr precision, DotAlgorithmAttr algorithm) {
+  printPrecisionList(p, op, precision);
   if (algorithm) {
     p << ", algorithm = ";
     p.printStrippedAttrOrType(algorithm);
@@ -71,7 +71,7 @@ static ParseResult parsePair(OpAsmParser &p, Dims &lhs, Dims &rhs) {
   return failure(p.parseEqual() || parseDims(p, lhs) || p.parseKeyword("x") || parseDims(p, rhs));
 }
 
-ParseResult parseDotDimensionNumbers(OpAsmParser &p, DotDimensionNumbersAttr &dims) {
+ParseResult parseDotAxes(OpAsmParser &p, DotDimensionNumbersAttr &dims) {
   Dims lb, rb, lc, rc;
   if (succeeded(p.parseOptionalKeyword("batching_dims")) && (parsePair(p, lb, rb) || p.parseComma()))
     return failure();
@@ -88,7 +88,7 @@ static void printPair(OpAsmPrinter &p, StringRef name, ArrayRef<int64_t> lhs, Ar
   printDims(p, rhs);
 }
 
-void printDotDimensionNumbers(OpAsmPrinter &p, Operation *, DotDimensionNumbersAttr d) {
+void printDotAxes(OpAsmPrinter &p, Operation *, DotDimensionNumbersAttr d) {
   if (!d.getLhsBatchingDimensions().empty() || !d.getRhsBatchingDimensions().empty()) {
     printPair(p, "batching_dims", d.getLhsBatchingDimensions(), d.getRhsBatchingDimensions());
     p << ", ";
@@ -96,8 +96,8 @@ void printDotDimensionNumbers(OpAsmPrinter &p, Operation *, DotDimensionNumbersA
   printPair(p, "contracting_dims", d.getLhsContractingDimensions(), d.getRhsContractingDimensions());
 }
 
-ParseResult parseConvolutionDimensions(OpAsmParser &p, ConvDimensionNumbersAttr &dims) { return parseConvLists(p, dims); }
-void printConvolutionDimensions(OpAsmPrinter &p, Operation *, ConvDimensionNumbersAttr dims) {
+ParseResult parseConvAxes(OpAsmParser &p, ConvDimensionNumbersAttr &dims) { return parseConvLists(p, dims); }
+void printConvAxes(OpAsmPrinter &p, Operation *, ConvDimensionNumbersAttr dims) {
   if (isPlainConv(dims))
     printConvLists(p, dims);
   else
@@ -142,7 +142,7 @@ static ParseResult parseBools(OpAsmParser &p, SmallVector<bool> &bools) {
   });
 }
 
-ParseResult parseWindowAttributes(OpAsmParser &p, DenseI64ArrayAttr &strides, DenseIntElementsAttr &padding,
+ParseResult parseWindowFields(OpAsmParser &p, DenseI64ArrayAttr &strides, DenseIntElementsAttr &padding,
                                   DenseI64ArrayAttr &lhsDilation, DenseI64ArrayAttr &rhsDilation,
                                   DenseBoolArrayAttr &reversal) {
   Dims stride, lhs, rhs;
@@ -168,7 +168,7 @@ ParseResult parseWindowAttributes(OpAsmParser &p, DenseI64ArrayAttr &strides, De
   return success();
 }
 
-void printWindowAttributes(OpAsmPrinter &p, Operation *, DenseI64ArrayAttr strides, DenseIntElementsAttr padding,
+void printWindowFields(OpAsmPrinter &p, Operation *, DenseI64ArrayAttr strides, DenseIntElementsAttr padding,
                            DenseI64ArrayAttr lhsDilation, DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal) {
   FieldPrinter f(p);
   if (strides)

@@ -9,7 +9,7 @@ def G_DotOp : G_PureOp<"dot"> {
   let arguments = (ins G_Tensor:$lhs, G_Tensor:$rhs, OptionalAttr<G_PrecisionConfig>:$precision_config);
   let results = (outs G_Tensor);
   let assemblyFormat = [{
-    $lhs `,` $rhs `` custom<PrecisionConfig>($precision_config) attr-dict `:` functional-type(operands, results)
+    $lhs `,` $rhs `` custom<PrecisionList>($precision_config) attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -18,8 +18,8 @@ def G_DotGeneralOp : G_PureOp<"dot_general"> {
                        OptionalAttr<G_PrecisionConfig>:$precision_config, OptionalAttr<G_DotAlgorithm>:$algorithm);
   let results = (outs G_Tensor);
   let assemblyFormat = [{
-    $lhs `,` $rhs `,` custom<DotDimensionNumbers>($dot_dimension_numbers) ``
-    custom<PrecisionConfigAndAlgorithm>($precision_config, $algorithm) attr-dict `:` functional-type(operands, results)
+    $lhs `,` $rhs `,` custom<DotAxes>($dot_dimension_numbers) ``
+    custom<PrecisionThenAlgorithm>($precision_config, $algorithm) attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -41,8 +41,8 @@ def G_ConvolutionOp : G_PureOp<"convolution"> {
                        OptionalAttr<G_PrecisionConfig>:$precision_config);
   let results = (outs G_Tensor);
   let assemblyFormat = [{
-    `(` operands `)` `dim_numbers` `=` custom<ConvolutionDimensions>($dimension_numbers) `,` `window` `=` `{`
-    custom<WindowAttributes>($window_strides, $padding, $lhs_dilation, $rhs_dilation, $window_reversal) `}` attr-dict `:`
+    `(` operands `)` `dim_numbers` `=` custom<ConvAxes>($dimension_numbers) `,` `window` `=` `{`
+    custom<WindowFields>($window_strides, $padding, $lhs_dilation, $rhs_dilation, $window_reversal) `}` attr-dict `:`
     functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -109,7 +109,7 @@ def G_CholeskyOp : G_PureOp<"cholesky"> {
   let arguments = (ins G_FloatOrComplexTensor:$a, DefaultValuedOptionalAttr<BoolAttr, "false">:$lower);
   let results = (outs G_FloatOrComplexTensor:$result);
   let assemblyFormat = [{
-    $a (`,` `lower` `=` $lower^)? attr-dict `:` custom<SameOperandsAndResultType>(type($a), type($result))
+    $a (`,` `lower` `=` $lower^)? attr-dict `:` custom<OneTypeForAll>(type($a), type($result))
   }];
   let hasVerifier = 1;
 }

@@ -29,7 +29,7 @@ def G_WhileOp : G_Op<"while", [RecursiveMemoryEffects,
 def G_OptimizationBarrierOp : G_PureOp<"optimization_barrier"> {
   let arguments = (ins Variadic<G_Value>:$operand);
   let results = (outs Variadic<G_Value>:$result);
-  let assemblyFormat = "attr-dict ($operand^ `:` custom<PairwiseOpType>(type($operand), type($result))):(`(` `)`)?";
+  let assemblyFormat = "attr-dict ($operand^ `:` custom<TypesInPairs>(type($operand), type($result))):(`(` `)`)?";
   let hasVerifier = 1;
 }
 def G_CustomCallOp : G_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
@@ -44,7 +44,7 @@ def G_CustomCallOp : G_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffect
                        OptionalAttr<ArrayAttr>:$result_tilings);
   let results = (outs Variadic<G_Value>);
   let assemblyFormat = [{
-    custom<CustomCallTarget>($call_target_name) `(` $inputs `)` attr-dict `:` functional-type(operands, results)
+    custom<CallTarget>($call_target_name) `(` $inputs `)` attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -61,7 +61,7 @@ def G_CompositeOp : G_Op<"composite", [RecursiveMemoryEffects]> {
 def G_TupleOp : G_PureOp<"tuple"> {
   let arguments = (ins Variadic<G_Value>:$val);
   let results = (outs G_Tuple:$result);
-  let assemblyFormat = "$val attr-dict `:` custom<TupleOpType>(type($val), type($result))";
+  let assemblyFormat = "$val attr-dict `:` custom<TupleTypes>(type($val), type($result))";
   let hasVerifier = 1;
 }
 def G_GetTupleElementOp : G_PureOp<"get_tuple_element"> {
@@ -74,7 +74,7 @@ def G_AfterAllOp : G_PureOp<"after_all"> {
   let arguments = (ins Variadic<G_Token>:$inputs);
   let results = (outs G_Token:$result);
   let assemblyFormat = [{
-    $inputs attr-dict `:` custom<VariadicSameOperandsAndResultType>(ref($inputs), type($inputs), type($result))
+    $inputs attr-dict `:` custom<OneTypeForMany>(ref($inputs), type($inputs), type($result))
   }];
 }
 def G_CreateTokenOp : G_PureOp<"create_token"> {

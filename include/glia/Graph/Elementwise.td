@@ -82,15 +82,15 @@ def G_IsFiniteOp : G_ConvertingOp<"is_finite", G_FloatTensor, G_PredTensor> {
 def G_ComplexOp : G_PureOp<"complex"> {
   let arguments = (ins G_FloatTensor:$lhs, G_FloatTensor:$rhs);
   let results = (outs G_ComplexTensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` custom<ComplexOpType>(type($lhs), type($rhs), type($result))";
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` custom<ComplexTypes>(type($lhs), type($rhs), type($result))";
   let hasVerifier = 1;
 }
 def G_ReducePrecisionOp : G_PureOp<"reduce_precision"> {
   let arguments = (ins G_FloatTensor:$operand, I32Attr:$exponent_bits, I32Attr:$mantissa_bits);
   let results = (outs G_FloatTensor:$output);
   let assemblyFormat = [{
-    $operand `,` `format` `=` custom<ExponentMantissa>($exponent_bits, $mantissa_bits) attr-dict `:`
-    custom<SameOperandsAndResultType>(type($operand), type($output))
+    $operand `,` `format` `=` custom<FloatFormat>($exponent_bits, $mantissa_bits) attr-dict `:`
+    custom<OneTypeForAll>(type($operand), type($output))
   }];
   let hasVerifier = 1;
 }
@@ -107,7 +107,7 @@ def G_SelectOp : G_PureOp<"select"> {
   let arguments = (ins G_PredTensor:$pred, G_Tensor:$on_true, G_Tensor:$on_false);
   let results = (outs G_Tensor:$result);
   let assemblyFormat = [{
-    operands attr-dict `:` custom<SelectOpType>(type($pred), type($on_true), type($on_false), type($result))
+    operands attr-dict `:` custom<SelectTypes>(type($pred), type($on_true), type($on_false), type($result))
   }];
   let hasVerifier = 1;
 }
@@ -116,7 +116,7 @@ def G_ClampOp : G_PureOp<"clamp"> {
   let results = (outs G_Tensor:$result);
   let assemblyFormat = [{
     $min `,` $operand `,` $max attr-dict `:`
-    custom<SameOperandsAndResultType>(type($min), type($operand), type($max), type($result))
+    custom<OneTypeForAll>(type($min), type($operand), type($max), type($result))
   }];
   let hasVerifier = 1;
 }

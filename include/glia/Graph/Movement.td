@@ -44,13 +44,13 @@ def G_SliceOp : G_ReformOp<"slice"> {
   let arguments = (ins G_Tensor:$operand, DenseI64ArrayAttr:$start_indices, DenseI64ArrayAttr:$limit_indices,
                        DenseI64ArrayAttr:$strides);
   let assemblyFormat = [{
-    $operand custom<SliceRanges>($start_indices, $limit_indices, $strides) attr-dict `:` functional-type(operands, results)
+    $operand custom<Ranges>($start_indices, $limit_indices, $strides) attr-dict `:` functional-type(operands, results)
   }];
 }
 def G_ConcatenateOp : G_ReformOp<"concatenate"> {
   let arguments = (ins Variadic<G_Tensor>:$inputs, I64Attr:$dimension);
   let assemblyFormat = [{
-    custom<VariadicOperandWithAttribute>($inputs) `dim` `=` $dimension attr-dict `:` functional-type(operands, results)
+    custom<OperandsThenAttributes>($inputs) `dim` `=` $dimension attr-dict `:` functional-type(operands, results)
   }];
 }
 def G_PadOp : G_ReformOp<"pad"> {
@@ -64,13 +64,13 @@ def G_PadOp : G_ReformOp<"pad"> {
 def G_ReverseOp : G_ReformOp<"reverse"> {
   let arguments = (ins G_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let assemblyFormat = [{
-    $operand `,` `dims` `=` $dimensions attr-dict `:` custom<SameOperandsAndResultType>(type($operand), type($result))
+    $operand `,` `dims` `=` $dimensions attr-dict `:` custom<OneTypeForAll>(type($operand), type($result))
   }];
 }
 def G_DynamicSliceOp : G_ReformOp<"dynamic_slice"> {
   let arguments = (ins G_Tensor:$operand, Variadic<G_IntScalar>:$start_indices, DenseI64ArrayAttr:$slice_sizes);
   let assemblyFormat = [{
-    $operand `,` custom<VariadicOperandWithAttribute>($start_indices) `sizes` `=` $slice_sizes attr-dict `:`
+    $operand `,` custom<OperandsThenAttributes>($start_indices) `sizes` `=` $slice_sizes attr-dict `:`
     functional-type(operands, results)
   }];
 }
