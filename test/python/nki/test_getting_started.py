@@ -87,4 +87,4 @@ def test_the_tuning_loop(capsys):
     space = {"__name__": "page"}
     exec("import numpy as np, glia, nki, nki.language as nl\n" + BLOCKS[2], space)
     times = [float(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
-    assert len(times) == 3 and times == sorted(times)
+    assert len(times) == 3 and max(times[:2]) < times[2]
