@@ -4,6 +4,7 @@
 
 namespace glia::emit {
 
-const Family &rowsFamily();
+const Family &rowsFamily();     // RowsFamily.cpp
+const Family &contractFamily(); // ContractFamily.cpp
 
 } // namespace glia::emit

@@ -1,0 +1,29 @@
+// From a graph to one verified-to-be program: inline, simplify, group, write
+// each distinct group as a kernel, compile it once, link.
+#pragma once
+#include "glia/Graph/Graph.h"
+#include "glia/Program/Program.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace glia {
+
+struct GraphOptions {
+  std::string target = "trn2";
+  std::function<void(std::string_view phase, size_t done, size_t all)>
+      progress; // may be empty
+};
+
+struct CompiledGraph {
+  Program program; // inputs arg0, arg1 ..., outputs result0, result1 ...
+  size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
+};
+
+// Compiles the function `main`. Throws Error with every operation that cannot
+// be lowered, before any code is generated.
+CompiledGraph compileGraph(mlir::ModuleOp module,
+                           const GraphOptions &options = {});
+
+} // namespace glia

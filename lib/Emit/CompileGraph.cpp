@@ -1,0 +1,177 @@
+#include "glia/Emit/CompileGraph.h"
+#include "SimplifyGraph.h"
+#include "glia/CodeGen/Compile.h"
+#include "glia/Emit/Family.h"
+#include "glia/Link/Link.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <map>
+
+namespace glia {
+
+using namespace emit;
+
+namespace {
+
+class GraphCompiler {
+public:
+  GraphCompiler(mlir::func::FuncOp main, const GraphOptions &options)
+      : main(main), options(options), target(loadTarget(options.target)) {}
+
+  CompiledGraph run() {
+    CompiledGraph out;
+    mlir::Block &body = main.getBody().front();
+    out.operations = body.getOperations().size() - 1;
+    std::vector<Group> groups = groupOperations(body);
+    out.groups = groups.size();
+    declareArguments();
+    declareResults();
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (options.progress)
+        options.progress("kernels", i, groups.size());
+      call(groups[i]);
+    }
+    copyResults();
+    out.kernels = objects.size();
+    if (options.progress)
+      options.progress("link", 0, 1);
+    out.program = linkProgram(target, std::move(tensors), calls);
+    return out;
+  }
+
+private:
+  mlir::func::FuncOp main;
+  const GraphOptions &options;
+  std::shared_ptr<const Target> target;
+  std::vector<Tensor> tensors;
+  std::vector<LinkCall> calls;
+  std::map<std::string, std::shared_ptr<const Program>> objects; // by structure
+  llvm::DenseMap<mlir::Value, std::string> names;                // the program's tensor that holds a value
+  std::vector<std::pair<mlir::Value, std::string>> copies;       // results that are stored elsewhere too
+
+  static mlir::Value rootOf(mlir::Value v) {
+    while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
+      v = aliasOf(v);
+    return v;
+  }
+
+  Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
+    const auto type = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+    const std::optional<DType> d = type ? machineType(type.getElementType()) : std::nullopt;
+    if (!d) {
+      std::string text;
+      llvm::raw_string_ostream(text) << v.getType();
+      const nisa::Origin o = nisa::originOf(v.getLoc());
+      throw Error("GRAPH-TYPE", "the device does not hold values of type " + text,
+                  "Use 32-bit or narrower integers and floats; docs/graph.md "
+                  "says what is narrowed.",
+                  {o.file, o.line, 0});
+    }
+    Tensor t;
+    t.name = std::move(name);
+    t.dtype = *d;
+    t.shape = shapeOf(v);
+    if (t.shape.empty())
+      t.shape.push_back(1);
+    t.kind = kind;
+    return t;
+  }
+
+  void declareArguments() {
+    for (mlir::BlockArgument a : main.getBody().getArguments()) {
+      const std::string name = "arg" + std::to_string(a.getArgNumber());
+      tensors.push_back(tensorOf(a, name, TensorKind::Input));
+      names[a] = name;
+    }
+  }
+
+  // The first use of a value as a result makes its tensor an output; further
+  // ones, and results that are arguments or constants, are copied.
+  void declareResults() {
+    mlir::Operation *end = main.getBody().front().getTerminator();
+    for (unsigned i = 0; i < end->getNumOperands(); ++i) {
+      const std::string name = "result" + std::to_string(i);
+      const mlir::Value v = end->getOperand(i), root = rootOf(v);
+      tensors.push_back(tensorOf(v, name, TensorKind::Output));
+      const bool fresh = root.getDefiningOp() && opName(root.getDefiningOp()) != "constant" && !names.count(root);
+      if (fresh)
+        names[root] = name;
+      else
+        copies.push_back({root, name});
+    }
+  }
+
+  const std::string &nameOf(mlir::Value v) {
+    v = rootOf(v);
+    auto [it, fresh] = names.try_emplace(v);
+    if (!fresh)
+      return it->second;
+    it->second = "v" + std::to_string(names.size());
+    mlir::Operation *op = v.getDefiningOp();
+    Tensor t = tensorOf(v, it->second, TensorKind::Scratch);
+    if (op && opName(op) == "constant") {
+      t.kind = TensorKind::Constant;
+      const std::vector<uint8_t> bytes = graph::constantBytes(llvm::cast<mlir::ElementsAttr>(op->getAttr("value")));
+      t.data.resize(bytes.size());
+      std::memcpy(t.data.data(), bytes.data(), bytes.size());
+    }
+    tensors.push_back(std::move(t));
+    return names[v];
+  }
+
+  std::shared_ptr<const Program> compile(const Group &g) {
+    std::shared_ptr<const Program> &object = objects[structureOf(g)];
+    if (object)
+      return object;
+    const std::string name = std::string(g.family->name()) + std::to_string(objects.size());
+    KernelBuilder k(name, options.target);
+    std::vector<Tile> inputs, outputs;
+    for (size_t i = 0; i < g.inputs.size(); ++i) {
+      const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
+      inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
+    }
+    for (size_t i = 0; i < g.outputs.size(); ++i) {
+      const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
+      outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
+    }
+    k.location(g.ops.back()->getLoc());
+    g.family->emit(k, g, inputs, outputs);
+    nisa::Kernel kernel = k.finish();
+    return object = std::make_shared<Program>(compileKernel(kernel));
+  }
+
+  void call(const Group &g) {
+    LinkCall c;
+    c.object = compile(g);
+    c.label = std::string(g.family->name());
+    for (size_t i = 0; i < g.inputs.size(); ++i)
+      c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
+    for (size_t i = 0; i < g.outputs.size(); ++i)
+      c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});
+    calls.push_back(std::move(c));
+  }
+
+  void copyResults() {
+    for (const auto &[v, result] : copies) {
+      const Tensor t = tensorOf(v, "", TensorKind::Scratch);
+      KernelBuilder k("copy", options.target);
+      const Tile in = k.input("in0", t.dtype, t.shape), out = k.output("out0", t.dtype, t.shape);
+      k.copy(out, in);
+      nisa::Kernel kernel = k.finish();
+      LinkCall c;
+      c.object = std::make_shared<Program>(compileKernel(kernel));
+      c.label = "copy";
+      c.bind = {{"in0", nameOf(v), true}, {"out0", result, true}};
+      calls.push_back(std::move(c));
+    }
+  }
+};
+
+} // namespace
+
+CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options) {
+  mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
+  return GraphCompiler(simplifyGraph(*work), options).run();
+}
+
+} // namespace glia

@@ -1,0 +1,87 @@
+#include "SimplifyGraph.h"
+#include "glia/Emit/Family.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace glia::emit {
+
+namespace {
+
+[[noreturn]] void fail(mlir::Operation *op, const char *code, std::string message, std::string advice) {
+  const nisa::Origin o = nisa::originOf(op->getLoc());
+  throw Error(code, std::move(message), std::move(advice), {o.file, o.line, 0});
+}
+
+// Puts the body of `callee` where `call` stands.
+void inlineInto(mlir::Operation *call, mlir::func::FuncOp callee) {
+  mlir::IRMapping map;
+  map.map(callee.getBody().getArguments(), call->getOperands());
+  mlir::OpBuilder b(call);
+  for (mlir::Operation &op : callee.getBody().front().without_terminator())
+    b.clone(op, map);
+  mlir::Operation *end = callee.getBody().front().getTerminator();
+  for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
+    result.replaceAllUsesWith(map.lookupOrDefault(value));
+  call->erase();
+}
+
+// The function behind a call or a composite; empty for other operations.
+llvm::StringRef calleeOf(mlir::Operation *op) {
+  if (auto call = llvm::dyn_cast<mlir::func::CallOp>(op))
+    return call.getCallee();
+  if (opName(op) == "composite")
+    if (auto symbol = op->getAttrOfType<mlir::FlatSymbolRefAttr>("decomposition"))
+      return symbol.getValue();
+  return {};
+}
+
+void inlineCalls(mlir::ModuleOp module, mlir::func::FuncOp main) {
+  constexpr size_t kMost = 1'000'000; // calls; beyond it something repeats for ever
+  size_t inlined = 0;
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<mlir::Operation *> calls;
+    main.walk([&](mlir::Operation *op) {
+      if (!calleeOf(op).empty())
+        calls.push_back(op);
+    });
+    for (mlir::Operation *op : calls) {
+      auto callee = module.lookupSymbol<mlir::func::FuncOp>(calleeOf(op));
+      if (!callee || callee.isExternal())
+        fail(op, "GRAPH-CALL", "the function `" + calleeOf(op).str() + "` is not defined", "Define it in the same module.");
+      if (callee == main || ++inlined > kMost)
+        fail(op, "GRAPH-RECURSION", "the function `" + calleeOf(op).str() + "` calls itself",
+             "Write the repetition as stablehlo.while.");
+      inlineInto(op, callee);
+      again = true;
+    }
+  }
+}
+
+} // namespace
+
+mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
+  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  if (!main || main.isExternal())
+    throw Error("GRAPH-MAIN", "the module has no function `main`", "Name the function to compile `main`.");
+  inlineCalls(module, main);
+  mlir::PassManager passes(module.getContext());
+  passes.addNestedPass<mlir::func::FuncOp>(mlir::createCSEPass());
+  if (mlir::failed(passes.run(module)))
+    throw std::runtime_error("simplification left an invalid graph");
+  // Nothing that nobody uses.
+  for (bool again = true; again;) {
+    again = false;
+    for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front().without_terminator())))
+      if (op.use_empty() && mlir::isMemoryEffectFree(&op)) {
+        op.erase();
+        again = true;
+      }
+  }
+  return main;
+}
+
+} // namespace glia::emit
