@@ -75,9 +75,12 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   // Nothing that nobody uses.
   for (bool again = true; again;) {
     again = false;
-    for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front().without_terminator())))
-      if (op.use_empty() && mlir::isMemoryEffectFree(&op)) {
-        op.erase();
+    std::vector<mlir::Operation *> all;
+    for (mlir::Operation &op : main.getBody().front().without_terminator())
+      all.push_back(&op);
+    for (mlir::Operation *op : llvm::reverse(all))
+      if (op->use_empty() && mlir::isMemoryEffectFree(op)) {
+        op->erase();
         again = true;
       }
   }
