@@ -6,7 +6,6 @@
 
 #include "llvm/Support/raw_ostream.h"
 
-#include <cstring>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -27,8 +26,8 @@ HostTensor hostTensorOf(const Array &a) {
   if (!e)
     throw Error("GRAPH-ARGUMENT", "`" + type + "` is no element type of graphs");
   HostTensor h{*e, shape, {}};
-  h.bytes.resize(data.size());
-  std::memcpy(h.bytes.data(), data.c_str(), data.size());
+  const auto *first = reinterpret_cast<const decltype(h.bytes)::value_type *>(data.c_str());
+  h.bytes.assign(first, first + data.size());
   return h;
 }
 

@@ -112,8 +112,8 @@ private:
     if (op && opName(op) == "constant") {
       t.kind = TensorKind::Constant;
       const std::vector<uint8_t> bytes = graph::constantBytes(llvm::cast<mlir::ElementsAttr>(op->getAttr("value")));
-      t.data.resize(bytes.size());
-      std::memcpy(t.data.data(), bytes.data(), bytes.size());
+      const auto *first = reinterpret_cast<const std::byte *>(bytes.data());
+      t.data.assign(first, first + bytes.size());
     }
     tensors.push_back(std::move(t));
     return names[v];

@@ -1,6 +1,7 @@
 // Element types: the table, rounding, and storage.
 #include "glia/Interpret/Element.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -161,7 +162,7 @@ void decode(Element e, const std::byte *bytes, Word *words, size_t count) {
   }
   const bool isSigned = t.kind == I::Signed;
   if (t.bytes == 8)
-    std::memcpy(words, bytes, count * 8);
+    std::copy_n(reinterpret_cast<const std::byte *>(bytes), count * 8, reinterpret_cast<std::byte *>(words));
   else if (t.bytes == 4)
     isSigned ? decodeInts<int32_t>(bytes, words, count, all) : decodeInts<uint32_t>(bytes, words, count, all);
   else if (t.bytes == 2)
@@ -182,7 +183,7 @@ void decode(Element e, const std::byte *bytes, Word *words, size_t count) {
 void encode(Element e, const Word *words, std::byte *bytes, size_t count) {
   const ElementInfo &t = info(e);
   if (t.bytes == 8) {
-    std::memcpy(bytes, words, count * 8);
+    std::copy_n(reinterpret_cast<const std::byte *>(words), count * 8, reinterpret_cast<std::byte *>(bytes));
     return;
   }
   if (t.kind == I::Float) {
