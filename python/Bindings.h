@@ -14,9 +14,9 @@ void bindData(nanobind::module_ &m);     // targets, instructions, rules
 void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
 void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
-void bindLink(nanobind::module_ &m);   // kernel objects to programs, likewise
-void bindKernel(nanobind::module_ &m); // traced kernels, if the compiler is built
-void bindTrace(nanobind::module_ &m);  // tracing of kernels, if the compiler is built
+void bindLink(nanobind::module_ &m);      // kernel objects to programs, likewise
+void bindKernel(nanobind::module_ &m);    // traced kernels, if the compiler is built
+void bindTrace(nanobind::module_ &m);     // tracing of kernels, if the compiler is built
 void bindInterpret(nanobind::module_ &m); // the reference of graphs, likewise
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap

@@ -18,12 +18,8 @@ using Unresolved = llvm::SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
 ParseResult parseOneOrAllTypes(OpAsmParser &p, llvm::ArrayRef<Type *> operands, Type &result);
 void printOneOrAllTypes(OpAsmPrinter &p, llvm::ArrayRef<Type> operands, Type result);
 
-inline ParseResult parseOneTypeForAll(OpAsmParser &p, Type &a, Type &result) {
-  return parseOneOrAllTypes(p, {&a}, result);
-}
-inline void printOneTypeForAll(OpAsmPrinter &p, Operation *, Type a, Type result) {
-  printOneOrAllTypes(p, {a}, result);
-}
+inline ParseResult parseOneTypeForAll(OpAsmParser &p, Type &a, Type &result) { return parseOneOrAllTypes(p, {&a}, result); }
+inline void printOneTypeForAll(OpAsmPrinter &p, Operation *, Type a, Type result) { printOneOrAllTypes(p, {a}, result); }
 inline ParseResult parseOneTypeForAll(OpAsmParser &p, Type &a, Type &b, Type &c, Type &result) {
   return parseOneOrAllTypes(p, {&a, &b, &c}, result);
 }
@@ -40,15 +36,14 @@ void printTupleTypes(OpAsmPrinter &p, Operation *, TypeRange operands, Type resu
 ParseResult parseTypesInPairs(OpAsmParser &p, Types &operands, Types &results);
 void printTypesInPairs(OpAsmPrinter &p, Operation *, TypeRange operands, TypeRange results);
 ParseResult parseOneTypeForMany(OpAsmParser &p, Unresolved &operands, Types &types, Type &result);
-void printOneTypeForMany(OpAsmPrinter &p, Operation *, OperandRange operands, TypeRange types,
-                                            Type result);
+void printOneTypeForMany(OpAsmPrinter &p, Operation *, OperandRange operands, TypeRange types, Type result);
 
 ParseResult parseFloatFormat(OpAsmParser &p, mlir::IntegerAttr &exponent, mlir::IntegerAttr &mantissa); // e8m10
 void printFloatFormat(OpAsmPrinter &p, Operation *, mlir::IntegerAttr exponent, mlir::IntegerAttr mantissa);
 ParseResult parseRanges(OpAsmParser &p, mlir::DenseI64ArrayAttr &start, mlir::DenseI64ArrayAttr &limit,
-                             mlir::DenseI64ArrayAttr &strides); // [0:4:2, 1:3]
+                        mlir::DenseI64ArrayAttr &strides); // [0:4:2, 1:3]
 void printRanges(OpAsmPrinter &p, Operation *, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit,
-                      llvm::ArrayRef<int64_t> strides);
+                 llvm::ArrayRef<int64_t> strides);
 ParseResult parseOperandsThenAttributes(OpAsmParser &p, Unresolved &operands); // %a, %b, and the last comma
 void printOperandsThenAttributes(OpAsmPrinter &p, Operation *, OperandRange operands);
 ParseResult parseCallTarget(OpAsmParser &p, mlir::StringAttr &target);
@@ -56,7 +51,7 @@ void printCallTarget(OpAsmPrinter &p, Operation *, mlir::StringAttr target);
 
 // ---- contractions and windows (WindowText.cpp) ------------------------------------------------------------------------------
 ParseResult parsePrecisionList(OpAsmParser &p,
-                                 mlir::ArrayAttr &precision); // `, precision = [HIGHEST, HIGHEST]` or nothing
+                               mlir::ArrayAttr &precision); // `, precision = [HIGHEST, HIGHEST]` or nothing
 void printPrecisionList(OpAsmPrinter &p, Operation *, mlir::ArrayAttr precision);
 ParseResult parsePrecisionThenAlgorithm(OpAsmParser &p, mlir::ArrayAttr &precision, DotAlgorithmAttr &algorithm);
 void printPrecisionThenAlgorithm(OpAsmPrinter &p, Operation *, mlir::ArrayAttr precision, DotAlgorithmAttr algorithm);
@@ -65,10 +60,10 @@ void printDotAxes(OpAsmPrinter &p, Operation *, DotDimensionNumbersAttr dims);
 ParseResult parseConvAxes(OpAsmParser &p, ConvDimensionNumbersAttr &dims);
 void printConvAxes(OpAsmPrinter &p, Operation *, ConvDimensionNumbersAttr dims);
 ParseResult parseWindowFields(OpAsmParser &p, mlir::DenseI64ArrayAttr &strides, mlir::DenseIntElementsAttr &padding,
-                                  mlir::DenseI64ArrayAttr &lhsDilation, mlir::DenseI64ArrayAttr &rhsDilation,
-                                  mlir::DenseBoolArrayAttr &reversal);
+                              mlir::DenseI64ArrayAttr &lhsDilation, mlir::DenseI64ArrayAttr &rhsDilation,
+                              mlir::DenseBoolArrayAttr &reversal);
 void printWindowFields(OpAsmPrinter &p, Operation *, mlir::DenseI64ArrayAttr strides, mlir::DenseIntElementsAttr padding,
-                           mlir::DenseI64ArrayAttr lhsDilation, mlir::DenseI64ArrayAttr rhsDilation,
-                           mlir::DenseBoolArrayAttr reversal);
+                       mlir::DenseI64ArrayAttr lhsDilation, mlir::DenseI64ArrayAttr rhsDilation,
+                       mlir::DenseBoolArrayAttr reversal);
 
 } // namespace glia::graph

@@ -215,8 +215,7 @@ void printFloatFormat(OpAsmPrinter &p, Operation *, IntegerAttr exponent, Intege
   p << 'e' << exponent.getInt() << 'm' << mantissa.getInt();
 }
 
-ParseResult parseRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64ArrayAttr &limit,
-                             DenseI64ArrayAttr &strides) {
+ParseResult parseRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64ArrayAttr &limit, DenseI64ArrayAttr &strides) {
   SmallVector<int64_t> from, to, step;
   auto one = [&]() -> ParseResult {
     if (p.parseInteger(from.emplace_back()) || p.parseColon() || p.parseInteger(to.emplace_back()))
@@ -232,8 +231,7 @@ ParseResult parseRanges(OpAsmParser &p, DenseI64ArrayAttr &start, DenseI64ArrayA
   return success();
 }
 
-void printRanges(OpAsmPrinter &p, Operation *, ArrayRef<int64_t> start, ArrayRef<int64_t> limit,
-                      ArrayRef<int64_t> strides) {
+void printRanges(OpAsmPrinter &p, Operation *, ArrayRef<int64_t> start, ArrayRef<int64_t> limit, ArrayRef<int64_t> strides) {
   p << '[';
   llvm::interleaveComma(llvm::zip(start, limit, strides), p, [&](auto range) {
     auto [from, to, step] = range;

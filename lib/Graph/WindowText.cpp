@@ -143,8 +143,7 @@ static ParseResult parseBools(OpAsmParser &p, SmallVector<bool> &bools) {
 }
 
 ParseResult parseWindowFields(OpAsmParser &p, DenseI64ArrayAttr &strides, DenseIntElementsAttr &padding,
-                                  DenseI64ArrayAttr &lhsDilation, DenseI64ArrayAttr &rhsDilation,
-                                  DenseBoolArrayAttr &reversal) {
+                              DenseI64ArrayAttr &lhsDilation, DenseI64ArrayAttr &rhsDilation, DenseBoolArrayAttr &reversal) {
   Dims stride, lhs, rhs;
   SmallVector<bool> reverse;
   auto pad = [&] { return parsePadding(p, padding); };
@@ -169,7 +168,7 @@ ParseResult parseWindowFields(OpAsmParser &p, DenseI64ArrayAttr &strides, DenseI
 }
 
 void printWindowFields(OpAsmPrinter &p, Operation *, DenseI64ArrayAttr strides, DenseIntElementsAttr padding,
-                           DenseI64ArrayAttr lhsDilation, DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal) {
+                       DenseI64ArrayAttr lhsDilation, DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal) {
   FieldPrinter f(p);
   if (strides)
     f.dims("stride", strides.asArrayRef(), true);

@@ -16,8 +16,8 @@ from public_kernels import CHECKOUTS, TARGETS, checkout, run
 
 
 def all_cases() -> list:
-    import nxdi_kernels
     import nki_library
+    import nxdi_kernels
     import sdk_examples
     import trntensor_kernels
 

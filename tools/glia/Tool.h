@@ -28,7 +28,7 @@ void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);
 void addTargets(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
-void addCompile(CLI::App &app, Tool &tool); // only with the compiler
+void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.

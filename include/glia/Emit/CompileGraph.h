@@ -12,18 +12,16 @@ namespace glia {
 
 struct GraphOptions {
   std::string target = "trn2";
-  std::function<void(std::string_view phase, size_t done, size_t all)>
-      progress; // may be empty
+  std::function<void(std::string_view phase, size_t done, size_t all)> progress; // may be empty
 };
 
 struct CompiledGraph {
-  Program program; // inputs arg0, arg1 ..., outputs result0, result1 ...
+  Program program;                                // inputs arg0, arg1 ..., outputs result0, result1 ...
   size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
 };
 
 // Compiles the function `main`. Throws Error with every operation that cannot
 // be lowered, before any code is generated.
-CompiledGraph compileGraph(mlir::ModuleOp module,
-                           const GraphOptions &options = {});
+CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options = {});
 
 } // namespace glia
