@@ -1,36 +1,10 @@
 #include "KernelCost.h"
+#include "Transforms/InstrFacts.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace glia::codegen {
-
-namespace {
-
-// An instruction as the cost formulas see it.
-class KernelCostQuery : public CostQuery {
-public:
-  KernelCostQuery(nisa::Instr i, const Target &t, Engine e) : CostQuery(i.def(), t, e), i(i) {
-    patterns.resize(i.def().slots.size());
-    for (size_t k = 0; k < patterns.size(); ++k)
-      if (const nisa::AccessAttr a = i.access(static_cast<int>(k)))
-        patterns[k] = a.pattern();
-  }
-  bool has(int slot) const override { return static_cast<bool>(i.access(slot)); }
-  const Pattern &pattern(int slot) const override { return patterns[slot]; }
-  Space space(int slot) const override {
-    const mlir::Value v = i.tensor(slot);
-    return v ? llvm::cast<nisa::TensorType>(v.getType()).getSpace() : Space::Sbuf;
-  }
-  int32_t integer(int slot) const override { return i.integer(slot); }
-  float number(int slot) const override { return i.value(slot).number; }
-
-private:
-  nisa::Instr i;
-  std::vector<Pattern> patterns;
-};
-
-} // namespace
 
 // Bytes of the longest run of adjacent elements.
 static double runBytes(nisa::AccessAttr a) {
@@ -61,7 +35,7 @@ static void addTransfer(nisa::Instr i, const Target &target, Duration &d) {
 }
 
 Duration durationOf(nisa::Instr i, const Target &target, Engine e) {
-  const KernelCostQuery query(i, target, e);
+  const nisa::InstrCost query(i, target, e);
   const Cost c = i.def().cost(query);
   const Flow flow = i.def().flow;
   Duration d;
