@@ -125,11 +125,6 @@ TensorData Memory::outputs() const {
 
 // ---- operands ---------------------------------------------------------------------------------------------------------------
 
-static int64_t saturate(Wide v) {
-  constexpr int64_t kLimit = int64_t{1} << 60;
-  return static_cast<int64_t>(std::clamp<Wide>(v, -kLimit, kLimit));
-}
-
 static bool skips(const Bound &x) {
   const int oob = x.instr.def().slot("oob");
   return oob >= 0 && x.instr.def().slots[oob].names->names[x.operands[oob].integer] == "skip";
@@ -144,20 +139,9 @@ static void bindTensor(Bound &x, int slot, int core, const Memory &m, const Regi
     const mlir::Value reg = x.instr->getOperand(static_cast<unsigned>(a.getTerms()[k]));
     (a.getTerms()[k + 2] ? partition : offset) += Wide{registers->lookup(reg)} * a.getTerms()[k + 1];
   }
+  const auto [shape, lo, hi] = regionShape(pattern);
   Region &r = x.operands[slot].region;
-  const int size = sizeOf(pattern.dtype);
-  Wide lo = 0, hi = size;
-  r.dtype = pattern.dtype;
-  r.rank = pattern.rank;
-  r.partitions = pattern.partitions ? pattern.partitions : 1;
-  r.elements = pattern.elementsPerPartition();
-  r.contiguous = pattern.contiguous();
-  for (int d = 0; d < pattern.rank; ++d) {
-    r.strides[d] = int64_t{pattern.dims[d].stride} * size;
-    r.counts[d] = pattern.dims[d].count;
-    const Wide reach = Wide{r.strides[d]} * (r.counts[d] - 1);
-    (reach < 0 ? lo : hi) += reach;
-  }
+  r = shape;
   const int64_t at = saturate(offset), lane = saturate(partition);
   const bool chip = place.space != Space::Hbm;
   const bool guarded = slot == x.indexed && at >= 0 && at <= place.bytes;
@@ -184,7 +168,7 @@ static void bindTensor(Bound &x, int slot, int core, const Memory &m, const Regi
   r.start = place.start + at;
   r.firstPartition = chip ? place.firstPartition + static_cast<int32_t>(lane) : 0;
   r.base = place.base + (chip ? lane * place.pitch : 0) + at;
-  if (r.contiguous && reinterpret_cast<uintptr_t>(r.base) % static_cast<uintptr_t>(size))
+  if (r.contiguous && reinterpret_cast<uintptr_t>(r.base) % static_cast<uintptr_t>(sizeOf(pattern.dtype)))
     r.contiguous = false; // the host reads misaligned elements through a copy only
 }
 

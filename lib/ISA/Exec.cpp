@@ -1,9 +1,36 @@
 #include "glia/ISA/Exec.h"
 #include "glia/Numerics/Convert.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace glia {
+
+int64_t saturate(__int128 v) {
+  constexpr int64_t kLimit = int64_t{1} << 60;
+  return static_cast<int64_t>(std::clamp<__int128>(v, -kLimit, kLimit));
+}
+
+RegionShape regionShape(const Pattern &p) {
+  RegionShape out;
+  Region &r = out.region;
+  const int size = sizeOf(p.dtype);
+  __int128 lo = 0, hi = size;
+  r.dtype = p.dtype;
+  r.rank = p.rank;
+  r.partitions = p.partitions ? p.partitions : 1;
+  r.elements = p.elementsPerPartition();
+  r.contiguous = p.contiguous();
+  for (int d = 0; d < p.rank; ++d) {
+    r.strides[d] = int64_t{p.dims[d].stride} * size;
+    r.counts[d] = p.dims[d].count;
+    const __int128 reach = static_cast<__int128>(r.strides[d]) * (r.counts[d] - 1);
+    (reach < 0 ? lo : hi) += reach;
+  }
+  out.lo = saturate(lo);
+  out.hi = saturate(hi);
+  return out;
+}
 
 namespace {
 

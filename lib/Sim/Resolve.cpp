@@ -6,32 +6,10 @@ namespace glia::sim {
 
 using Wide = __int128;
 
-static int64_t saturate(Wide v) {
-  constexpr int64_t kLimit = int64_t{1} << 60;
-  return static_cast<int64_t>(std::clamp<Wide>(v, -kLimit, kLimit));
-}
-
 Resolver::Resolver(const Program &p, const Memory &m) : program(p), memory(m) {
-  shapes.resize(p.patterns.size());
-  for (size_t i = 0; i < p.patterns.size(); ++i) {
-    const Pattern &x = p.patterns[i];
-    Region &r = shapes[i].region;
-    const int size = sizeOf(x.dtype);
-    Wide lo = 0, hi = size;
-    r.dtype = x.dtype;
-    r.rank = x.rank;
-    r.partitions = x.partitions ? x.partitions : 1;
-    r.elements = x.elementsPerPartition();
-    r.contiguous = x.contiguous();
-    for (int d = 0; d < x.rank; ++d) {
-      r.strides[d] = int64_t{x.dims[d].stride} * size;
-      r.counts[d] = x.dims[d].count;
-      const Wide reach = Wide{r.strides[d]} * (r.counts[d] - 1);
-      (reach < 0 ? lo : hi) += reach;
-    }
-    shapes[i].lo = saturate(lo);
-    shapes[i].hi = saturate(hi);
-  }
+  shapes.reserve(p.patterns.size());
+  for (const Pattern &x : p.patterns)
+    shapes.push_back(regionShape(x));
 }
 
 void Resolver::checkTarget(const Prepared &x) const {
@@ -109,7 +87,7 @@ void Resolver::prepare(int core, Engine e, uint32_t index, Prepared &x) const {
 void Resolver::resolve(Prepared &x, int slot, const EngineState *state) const {
   const Access &a = x.d.values[slot].access;
   const Place &place = memory.place(a.object, x.d.core);
-  const Shape &shape = shapes[a.pattern];
+  const RegionShape &shape = shapes[a.pattern];
   Wide offset = a.byteOffset, partition = a.partition;
   if (state) {
     const Pattern &pattern = program.patterns[a.pattern];

@@ -30,11 +30,7 @@ public:
 private:
   const Program &program;
   const Memory &memory;
-  struct Shape { // of a pattern: the region without its place, and the bytes it spans around its start
-    Region region;
-    int64_t lo = 0, hi = 0; // first and last + 1, relative to the start; saturated
-  };
-  std::vector<Shape> shapes;
+  std::vector<RegionShape> shapes; // of the patterns
   void resolve(Prepared &x, int slot, const EngineState *state) const;
   void checkTarget(const Prepared &x) const;
 };

@@ -30,6 +30,15 @@ struct Region {
   std::byte *row(int p) const { return base + p * pitch; }
 };
 
+// What a pattern alone says of a region, and the bytes it reaches from its first element: [lo, hi).
+struct RegionShape {
+  Region region;
+  int64_t lo = 0, hi = 0;
+};
+RegionShape regionShape(const Pattern &p);
+// An address that no memory reaches stays one, and small enough to add to.
+int64_t saturate(__int128 v);
+
 inline constexpr int kLanes = 128;
 
 // State of one engine that outlives an instruction.
