@@ -3,19 +3,6 @@
 
 namespace glia::kernels {
 
-const char *binary(Generator &g) {
-  static const Names ops = {"add",           "subtract", "multiply",   "max",  "min",         "equal",      "not_equal",
-                            "greater_equal", "greater",  "less_equal", "less", "logical_and", "logical_or", "logical_xor"};
-  if (g.has("abs_max") && g.r.chance(10))
-    return g.r.chance(50) ? "abs_max" : "abs_min";
-  return g.r.pick(ops);
-}
-const char *unary(Generator &g) {
-  static const Names ops = {"abs", "reciprocal"};
-  if (g.has("tensor_scalar_square_relu") && g.r.chance(40))
-    return g.r.chance(50) ? "square" : "relu";
-  return g.r.pick(ops);
-}
 void scalar(Generator &g, Draft &d, std::string_view slot, int p, const Types &types) {
   if (g.r.chance(60))
     d.set(slot, number(g));

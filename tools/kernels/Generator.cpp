@@ -8,22 +8,6 @@
 
 namespace glia::kernels {
 
-const Types &floatTypes() {
-  static const Types types = {DType::F32,  DType::F32,    DType::BF16,   DType::F16,
-                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
-  return types;
-}
-const Types &computeTypes() {
-  static const Types types = {DType::F32,  DType::F32,    DType::F32,    DType::BF16,   DType::BF16, DType::F16,
-                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4, DType::I8,   DType::U8,
-                              DType::I16,  DType::U16,    DType::I32,    DType::U32};
-  return types;
-}
-
-static bool legalStart(int first, int partitions) {
-  return partitions <= 32 ? first % 32 == 0 : partitions <= 64 ? first % 64 == 0 : first == 0;
-}
-
 Generator::Generator(const std::shared_ptr<const Target> &target, Random &random, int cores)
     : target(*target), r(random), cores(cores), t("random", target->name, cores) {}
 

@@ -1,6 +1,7 @@
 // What the parts of the generator share: the tensors of the kernel under construction, random views of them, and which of their
 // bytes are defined. Instructions are written down in the order in which they mean something; nothing here orders them.
 #pragma once
+#include "../Choices.h"
 #include "Generate.h"
 #include "glia/Dialect/Trace.h"
 
@@ -12,14 +13,11 @@
 namespace glia::kernels {
 
 using nisa::SlotValue;
-using Types = std::vector<DType>;
-using Names = std::vector<const char *>;
 struct Step { // of an access pattern: elements apart, how often
   int64_t stride, count;
 };
 
-const Types &floatTypes();   // of every target
-const Types &computeTypes(); // up to 32 bits, of every target
+using namespace choices; // types of every target, and operations
 
 struct Tile { // a tensor on chip, or the part of one that is used
   int handle = 0;

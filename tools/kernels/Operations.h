@@ -4,8 +4,6 @@
 
 namespace glia::kernels {
 
-const char *binary(Generator &g);
-const char *unary(Generator &g);
 inline float number(Generator &g) { return static_cast<float>(g.r.between(-12, 12)) / 4; }
 // A number or one element per partition.
 void scalar(Generator &g, Draft &d, std::string_view slot, int p, const Types &types = {DType::F32});

@@ -5,18 +5,6 @@
 
 namespace glia::mutants {
 
-const Types &floatTypes() {
-  static const Types types = {DType::F32,  DType::F32,    DType::BF16,   DType::F16,
-                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4};
-  return types;
-}
-const Types &computeTypes() {
-  static const Types types = {DType::F32,  DType::F32,    DType::F32,    DType::BF16,   DType::BF16, DType::F16,
-                              DType::TF32, DType::F8E4M3, DType::F8E5M2, DType::F8E3M4, DType::I8,   DType::U8,
-                              DType::I16,  DType::U16,    DType::I32,    DType::U32};
-  return types;
-}
-
 const Types &newestTypes() {
   static const Types types = [] {
     Types t = computeTypes();
@@ -29,10 +17,6 @@ const Types &newestTypes() {
 int Generator::partitions() {
   static const std::vector<int> sizes = {1, 3, 16, 16, 32, 32, 32, 48, 64, 128};
   return r.pick(sizes);
-}
-
-static bool legalStart(int first, int partitions) {
-  return partitions <= 32 ? first % 32 == 0 : partitions <= 64 ? first % 64 == 0 : first == 0;
 }
 
 // ---- memory ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // What the parts of the generator share: the buffers of the program under construction and random views of them.
 #pragma once
+#include "../Choices.h"
 #include "Schedule.h"
 
 #include <map>
@@ -26,10 +27,8 @@ struct Hbm { // a tensor
   int core = -1; // private to this core, or shared
 };
 
-using Types = std::vector<DType>;
-const Types &floatTypes();   // of every target
-const Types &computeTypes(); // up to 32 bits, of every target
-const Types &newestTypes();  // the same and f8e4m3fn
+using namespace choices;    // types of every target, and operations
+const Types &newestTypes(); // computeTypes and f8e4m3fn
 
 // An instruction and the buffers it writes, so that undefined bytes are followed.
 struct Draft {
