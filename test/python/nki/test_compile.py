@@ -7,6 +7,7 @@ import nki.isa as nisa
 import nki.language as nl
 import numpy as np
 import pytest
+from small_kernels import add, double
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
@@ -14,21 +15,6 @@ if not hasattr(glia._glia.Kernel, "compile"):
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((128, 32)).astype(np.float32)
 Y = RNG.standard_normal((128, 32)).astype(np.float32)
-
-
-@nki.jit
-def double(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    t = nl.load(x)
-    nl.store(out, nl.add(t, t))
-    return out
-
-
-@nki.jit
-def add(x, y):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.add(nl.load(x), nl.load(y)))
-    return out
 
 
 @nki.jit

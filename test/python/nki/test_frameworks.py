@@ -8,16 +8,9 @@ import nki
 import nki.language as nl
 import numpy as np
 import pytest
+from small_kernels import double
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
-
-
-@nki.jit
-def double(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    t = nl.load(x)
-    nl.store(out, nl.add(t, t))
-    return out
 
 
 @nki.jit

@@ -7,23 +7,9 @@ import nki.language as nl
 import numpy as np
 import pytest
 from glia.nki import graph
+from small_kernels import add, double
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
-
-
-@nki.jit
-def double(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    t = nl.load(x)
-    nl.store(out, nl.add(t, t))
-    return out
-
-
-@nki.jit
-def add(x, y):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.add(nl.load(x), nl.load(y)))
-    return out
 
 
 @nki.jit
