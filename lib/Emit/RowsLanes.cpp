@@ -1,6 +1,7 @@
 // Pointwise operations on a tile. The table says which kinds of elements an operation takes; each result is written in its own type,
 // so it is rounded there.
 #include "RowsLanes.h"
+#include "IntegerLanes.h"
 #include "glia/ISA/AluRules.h"
 
 #include <bit>
@@ -10,7 +11,7 @@ namespace glia::emit {
 
 namespace {
 
-enum Kinds : unsigned { kFloat = 1, kWide = 2, kNarrow = 4, kBool = 8, kAny = 15 };
+enum Kinds : unsigned { kFloat = 1, kInteger = 2, kBool = 4, kNumber = 3, kAny = 7 };
 
 enum class Form : uint8_t { Binary, Activation, Special };
 struct Known {
@@ -21,24 +22,24 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {"add", kFloat | kWide | kBool, Form::Binary, "add"},
-    {"subtract", kFloat | kWide, Form::Binary, "subtract"},
-    {"multiply", kFloat | kWide | kBool, Form::Binary, "multiply"},
+    {"add", kAny, Form::Binary, "add"},
+    {"subtract", kNumber, Form::Binary, "subtract"},
+    {"multiply", kAny, Form::Binary, "multiply"},
     {"maximum", kAny, Form::Binary, "max"},
     {"minimum", kAny, Form::Binary, "min"},
-    {"and", kWide | kNarrow | kBool, Form::Binary, "bitwise_and"},
-    {"or", kWide | kNarrow | kBool, Form::Binary, "bitwise_or"},
-    {"xor", kWide | kNarrow | kBool, Form::Binary, "bitwise_xor"},
-    {"power", kFloat, Form::Special, ""},
+    {"and", kInteger | kBool, Form::Binary, "bitwise_and"},
+    {"or", kInteger | kBool, Form::Binary, "bitwise_or"},
+    {"xor", kInteger | kBool, Form::Binary, "bitwise_xor"},
+    {"power", kNumber, Form::Special, ""},
     {"exponential", kFloat, Form::Activation, "exp"},
     {"log", kFloat, Form::Activation, "log"},
     {"tanh", kFloat, Form::Activation, "tanh"},
     {"sqrt", kFloat, Form::Activation, "sqrt"},
     {"erf", kFloat, Form::Activation, "erf"},
-    {"sign", kFloat, Form::Activation, "sign"},
-    {"divide", kFloat, Form::Special, ""},
-    {"negate", kFloat | kWide, Form::Special, ""},
-    {"abs", kFloat | kWide, Form::Special, ""},
+    {"sign", kNumber, Form::Activation, "sign"},
+    {"divide", kNumber, Form::Special, ""},
+    {"negate", kNumber, Form::Special, ""},
+    {"abs", kNumber, Form::Special, ""},
     {"rsqrt", kFloat, Form::Special, ""},
     {"logistic", kFloat, Form::Special, ""},
     {"log_plus_one", kFloat, Form::Special, ""},
@@ -49,13 +50,20 @@ constexpr Known kKnown[] = {
     {"ceil", kFloat, Form::Special, ""},
     {"round_nearest_even", kFloat, Form::Special, ""},
     {"round_nearest_afz", kFloat, Form::Special, ""},
-    {"square", kFloat | kWide, Form::Special, ""},
+    {"square", kNumber, Form::Special, ""},
     {"is_finite", kFloat, Form::Special, ""},
-    {"not", kWide | kNarrow | kBool, Form::Special, ""},
+    {"not", kInteger | kBool, Form::Special, ""},
     {"compare", kAny, Form::Special, ""},
     {"select", kAny, Form::Special, ""},
-    {"clamp", kFloat | kWide | kNarrow, Form::Special, ""},
+    {"clamp", kNumber, Form::Special, ""},
     {"convert", kAny, Form::Special, ""},
+    // of integers only: see IntegerLanes.h
+    {"remainder", kInteger, Form::Special, ""},
+    {"shift_left", kInteger, Form::Special, ""},
+    {"shift_right_logical", kInteger, Form::Special, ""},
+    {"shift_right_arithmetic", kInteger, Form::Special, ""},
+    {"count_leading_zeros", kInteger, Form::Special, ""},
+    {"popcnt", kInteger, Form::Special, ""},
 };
 
 const Known *find(llvm::StringRef name) {
@@ -70,8 +78,7 @@ mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(
 unsigned kindOf(mlir::Value v) {
   if (elementOf(v).isInteger(1))
     return kBool;
-  const DType t = *machineType(elementOf(v));
-  return isFloat(t) ? kFloat : isWide(t) ? kWide : kNarrow;
+  return isFloat(*machineType(elementOf(v))) ? kFloat : kInteger;
 }
 
 } // namespace
@@ -89,10 +96,7 @@ std::string refusalOf(mlir::Operation *op) {
   const mlir::Value first = opName(op) == "select" ? op->getOperand(1) : op->getOperand(0);
   const unsigned kind = kindOf(first);
   if (!(known->kinds & kind))
-    return kind == kBool    ? "on i1"
-           : kind == kFloat ? "on floats"
-           : kind == kWide  ? "on 32-bit integers"
-                            : "on 8- and 16-bit integers";
+    return kind == kBool ? "on i1" : kind == kFloat ? "on floats" : "on integers";
   if (opName(op) == "compare" && comparisonOf(op).empty())
     return "the total order of floats";
   return "";
@@ -145,11 +149,30 @@ ScalarOperand RowsLanes::scalar(const Lane &v) {
 void RowsLanes::binary(const Tile &dst, const Lane &a, const Lane &b, std::string_view op) {
   const int64_t n = dst.elements();
   const bool narrowB = b.splat || (b.row && n > 1), narrowA = a.splat || (a.row && n > 1);
-  const bool exact = isWide(a.type) || op.starts_with("bitwise") || op == "power";
+  if (op.starts_with("bitwise"))
+    return bits(dst, a, b, op);
+  const bool exact = (isWide(a.type) && isWide(dst.dtype)) || op == "power";
   if (!exact && narrowB && !a.splat)
     k.scalar(dst, at(a, n), op, scalar(b));
   else if (!exact && narrowA && !b.splat)
     k.scalar(dst, at(b, n), op, scalar(a), true);
+  else
+    k.tensor(dst, at(a, n), at(b, n), op);
+}
+
+void RowsLanes::bits(const Tile &dst, const Lane &a, const Lane &b, std::string_view op) {
+  const int64_t n = dst.elements();
+  const auto one = [&](const Lane &v) -> ScalarOperand {
+    if (!v.splat)
+      return {v.tile};
+    if (std::fabs(*v.splat) < 0x1p24) // as 32 bits, of which a narrower type has the low ones
+      return {*v.splat < 0 && sizeOf(v.type) < 4 ? *v.splat + std::ldexp(1.0, 8 * sizeOf(v.type)) : *v.splat};
+    return {constant(v.type, *v.splat, 1)}; // fp32 does not hold it
+  };
+  if (b.splat || (b.row && n > 1))
+    k.scalar(dst, at(a, n), op, one(b));
+  else if (a.splat || (a.row && n > 1))
+    k.scalar(dst, at(b, n), op, one(a), true);
   else
     k.tensor(dst, at(a, n), at(b, n), op);
 }
@@ -230,13 +253,7 @@ void RowsLanes::convert(const Tile &dst, const Lane &in, bool toBool, bool fromB
         sizeOf(to) == 4 ? (info(from).isSigned ? DType::I32 : DType::U32) : (info(from).isSigned ? DType::I16 : DType::U16);
     return k.move(dst.as(same), at(in, n));
   }
-  Tile low = at(in, n); // narrower: the low bytes
-  const int64_t step = sizeOf(from) / sizeOf(to);
-  low.dtype = to;
-  low.offset *= step;
-  for (Tile::Dim &d : low.dims)
-    d.stride *= step;
-  k.move(dst, low);
+  lowBytes(k, dst, at(in, n));
 }
 
 void RowsLanes::logistic(const Tile &dst, const Tile &x) {
@@ -312,7 +329,9 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   const int64_t n = out.row ? 1 : nc;
   const Tile dst = out.tile = make(out.type, n);
   const Lane &a = in[0];
-  if (known.form == Form::Binary) {
+  if (isIntegerOperation(op)) {
+    integerPointwise(*this, op, in, dst);
+  } else if (known.form == Form::Binary) {
     const std::string_view code = logical && name == "add"        ? "bitwise_or"
                                   : logical && name == "multiply" ? "bitwise_and"
                                                                   : known.code;
@@ -329,18 +348,9 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   } else if (name == "divide") {
     divide(dst, a, in[1]);
   } else if (name == "negate") {
-    if (isWide(a.type))
-      k.tensor(dst, constant(a.type, 0, n), at(a, n), "subtract");
-    else
-      k.scalar(dst, at(a, n), "multiply", -1.0f);
+    k.scalar(dst, at(a, n), "multiply", -1.0f);
   } else if (name == "abs") {
-    if (isWide(a.type)) {
-      const Tile minus = make(a.type, n);
-      k.tensor(minus, constant(a.type, 0, n), at(a, n), "subtract");
-      k.tensor(dst, at(a, n), minus, "max");
-    } else {
-      k.scalar(dst, at(a, n), "abs", 0.0f);
-    }
+    k.scalar(dst, at(a, n), "abs", 0.0f);
   } else if (name == "rsqrt") {
     k.scalar(dst, at(a, n), "rsqrt", 0.0f);
   } else if (name == "logistic") {

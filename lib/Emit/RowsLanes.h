@@ -25,15 +25,17 @@ public:
   Tile whole(const Lane &v);                       // one element each
   Tile constant(DType t, double value, int64_t n); // a number, seen n times
   Tile make(DType t, int64_t n) { return k.sbuf(t, nr, {n}); }
+  // The parts that operations are made of. Tiles of n elements; a row's own element is seen n times.
+  Tile at(const Lane &v, int64_t n);
+  void binary(const Tile &dst, const Lane &a, const Lane &b, std::string_view op);
+  void bits(const Tile &dst, const Lane &a, const Lane &b, std::string_view op); // operations on bits
   KernelBuilder &k;
   int64_t nr = 1, nc = 1;
 
 private:
   std::map<std::pair<DType, uint64_t>, Tile> constants; // by bits: NaN and -0 are numbers of their own
 
-  Tile at(const Lane &v, int64_t n);
   ScalarOperand scalar(const Lane &v);
-  void binary(const Tile &dst, const Lane &a, const Lane &b, std::string_view op);
   void divide(const Tile &dst, const Lane &a, const Lane &b);
   void convert(const Tile &dst, const Lane &in, bool toBool, bool fromBool);
   void compare(const Tile &dst, const Lane &a, const Lane &b, std::string_view op);

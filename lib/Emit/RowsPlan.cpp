@@ -1,4 +1,5 @@
 #include "RowsPlan.h"
+#include "IntegerLanes.h"
 #include "glia/Graph/Graph.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -44,7 +45,13 @@ bool isPointwise(llvm::StringRef name) {
                                                    "round_nearest_even",
                                                    "round_nearest_afz",
                                                    "sine",
-                                                   "cosine"};
+                                                   "cosine",
+                                                   "remainder",
+                                                   "shift_left",
+                                                   "shift_right_logical",
+                                                   "shift_right_arithmetic",
+                                                   "count_leading_zeros",
+                                                   "popcnt"};
   return llvm::is_contained(kNames, name);
 }
 
@@ -409,7 +416,7 @@ private:
         begin(v);
       for (mlir::Value v : ops[i]->getResults())
         begin(v);
-      most = std::max(most, now + (isCheap(ops[i]) ? 2 : 14));
+      most = std::max(most, now + bytesBetween(ops[i]));
       for (auto it = alive.begin(); it != alive.end();) {
         const mlir::Value v = *it++;
         if (last[v] <= i) {
@@ -419,6 +426,13 @@ private:
       }
     }
     return std::max<int64_t>(most, 4);
+  }
+  // What an operation needs of SBUF while it is computed.
+  static int64_t bytesBetween(mlir::Operation *op) {
+    static constexpr llvm::StringLiteral kDear[] = {"divide", "remainder", "power", "popcnt", "count_leading_zeros"};
+    if (isIntegerOperation(op))
+      return llvm::is_contained(kDear, opName(op)) ? 40 : 12;
+    return isCheap(op) ? 2 : 14;
   }
   static bool isCheap(mlir::Operation *op) {
     static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply", "maximum",          "minimum",

@@ -1,4 +1,6 @@
 #include "SimplifyGraph.h"
+#include "DecomposeReduce.h"
+#include "FoldConstants.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -68,6 +70,8 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   if (!main || main.isExternal())
     throw Error("GRAPH-MAIN", "the module has no function `main`", "Name the function to compile `main`.");
   inlineCalls(module, main);
+  decomposeReductions(main);
+  foldConstants(main);
   mlir::PassManager passes(module.getContext());
   passes.addNestedPass<mlir::func::FuncOp>(mlir::createCSEPass());
   if (mlir::failed(passes.run(module)))

@@ -1,0 +1,203 @@
+// arg-max: the largest value m of each row; the first place where the value is m, or NaN if there is one (then m is NaN as well).
+// A body that only compares and selects is known completely by what it does for each order of its operands: it is tried on all.
+#include "DecomposeReduce.h"
+#include "GraphBuilder.h"
+#include "glia/Emit/Family.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace glia::emit {
+
+namespace {
+
+using graph::ComparisonDirection;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Evaluates a body of comparisons, selections and logic; nullopt if it has anything else.
+class Trial {
+public:
+  explicit Trial(mlir::Block &body) : body(body) {}
+
+  std::optional<std::vector<double>> run(llvm::ArrayRef<double> arguments) {
+    llvm::DenseMap<mlir::Value, double> values;
+    for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
+      values[argument] = value;
+    for (mlir::Operation &op : body.without_terminator()) {
+      std::vector<double> in;
+      for (mlir::Value v : op.getOperands()) {
+        if (!values.count(v))
+          return std::nullopt;
+        in.push_back(values[v]);
+      }
+      const std::optional<double> made = evaluate(&op, in);
+      if (!made)
+        return std::nullopt;
+      values[op.getResult(0)] = *made;
+    }
+    std::vector<double> out;
+    for (mlir::Value v : body.getTerminator()->getOperands()) {
+      if (!values.count(v))
+        return std::nullopt;
+      out.push_back(values[v]);
+    }
+    return out;
+  }
+
+private:
+  mlir::Block &body;
+
+  static std::optional<double> evaluate(mlir::Operation *op, llvm::ArrayRef<double> in) {
+    const llvm::StringRef name = opName(op);
+    if (auto compare = llvm::dyn_cast<graph::CompareOp>(op)) {
+      if (compare.getCompareType() == graph::ComparisonType::TOTALORDER)
+        return std::nullopt;
+      switch (compare.getComparisonDirection()) {
+      case ComparisonDirection::EQ: return in[0] == in[1];
+      case ComparisonDirection::NE: return in[0] != in[1];
+      case ComparisonDirection::GE: return in[0] >= in[1];
+      case ComparisonDirection::GT: return in[0] > in[1];
+      case ComparisonDirection::LE: return in[0] <= in[1];
+      case ComparisonDirection::LT: return in[0] < in[1];
+      }
+    }
+    if (name == "select")
+      return in[0] != 0 ? in[1] : in[2];
+    if (name == "minimum" || name == "maximum") {
+      if (in[0] != in[0] || in[1] != in[1])
+        return std::numeric_limits<double>::quiet_NaN();
+      return name == "minimum" ? std::fmin(in[0], in[1]) : std::fmax(in[0], in[1]);
+    }
+    if (op->getNumResults() != 1 || !elementOf(op->getResult(0)).isInteger(1))
+      return std::nullopt;
+    if (name == "and")
+      return in[0] != 0 && in[1] != 0;
+    if (name == "or")
+      return in[0] != 0 || in[1] != 0;
+    if (name == "xor")
+      return (in[0] != 0) != (in[1] != 0);
+    if (name == "not")
+      return in[0] == 0;
+    return std::nullopt;
+  }
+};
+
+struct ArgMax {
+  bool most = true;  // or least
+  bool first = true; // of equal ones, or last
+};
+
+bool same(double a, double b) { return a == b || (a != a && b != b); }
+
+// What the body does with (value, place) so far and the next one, whose place is later.
+std::optional<ArgMax> argMaxOf(mlir::Block &body, bool floats) {
+  Trial trial(body);
+  const auto takes = [&](double so, double next, bool expected) { // the next one, or what there was
+    const auto got = trial.run({so, 0, next, 1});
+    return got && same((*got)[0], expected ? next : so) && (*got)[1] == (expected ? 1 : 0);
+  };
+  ArgMax a;
+  a.most = takes(0, 1, true);
+  a.first = takes(0, 0, false);
+  if (!takes(0, 1, a.most) || !takes(1, 0, !a.most) || !takes(0, 0, !a.first))
+    return std::nullopt;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (floats && (!takes(nan, 0, false) || !takes(0, nan, true) || !takes(nan, nan, false) || !a.first))
+    return std::nullopt;
+  return a;
+}
+
+// The dimension along which a value counts 0, 1, 2 ...
+std::optional<int64_t> countsAlong(mlir::Value v) {
+  mlir::Operation *op = v.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto iota = llvm::dyn_cast<graph::IotaOp>(op))
+    return static_cast<int64_t>(iota.getIotaDimension());
+  if (auto broadcast = llvm::dyn_cast<graph::BroadcastInDimOp>(op))
+    if (const auto d = countsAlong(op->getOperand(0));
+        d && typeOf(op->getOperand(0)).getDimSize(*d) == typeOf(v).getDimSize(broadcast.getBroadcastDimensions()[*d]))
+      return broadcast.getBroadcastDimensions()[*d];
+  return std::nullopt;
+}
+
+// The start that every value beats or equals.
+bool startsLowest(mlir::Value start, bool most, bool floats) {
+  const std::optional<double> s = splatOf(start);
+  if (!s)
+    return false;
+  if (floats)
+    return *s == (most ? -kInfinity : kInfinity);
+  const auto t = llvm::dyn_cast<mlir::IntegerType>(elementOf(start));
+  const int bits = static_cast<int>(t.getWidth());
+  if (t.isUnsigned() || bits == 1)
+    return *s == (most ? 0 : std::ldexp(1.0, bits) - 1);
+  return *s == (most ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1);
+}
+
+bool argMax(mlir::Operation *op) {
+  if (op->getNumResults() != 2 || op->getNumOperands() != 4)
+    return false;
+  const mlir::Value x = op->getOperand(0), places = op->getOperand(1);
+  const auto dims = llvm::cast<graph::ReduceOp>(op).getDimensions();
+  const bool floats = llvm::isa<mlir::FloatType>(elementOf(x));
+  const auto placeType = llvm::dyn_cast<mlir::IntegerType>(elementOf(places));
+  if (dims.size() != 1 || !placeType || countsAlong(places) != dims[0])
+    return false;
+  const int64_t n = typeOf(x).getDimSize(dims[0]);
+  const int bits = static_cast<int>(placeType.getWidth()) - !placeType.isUnsigned();
+  if (n == 0 || n > (int64_t{1} << 24) || (bits < 24 && n > (int64_t{1} << bits)))
+    return false;
+  const std::optional<ArgMax> what = argMaxOf(op->getRegion(0).front(), floats);
+  if (!what || !startsLowest(op->getOperand(2), what->most, floats) || splatOf(op->getOperand(3)) != 0.0 || !what->first)
+    return false;
+  GraphBuilder g(op);
+  const mlir::Value m = g.reduce(what->most ? "maximum" : "minimum", x, op->getOperand(2), dims);
+  std::vector<int64_t> kept;
+  for (int64_t d = 0; d < typeOf(x).getRank(); ++d)
+    if (d != dims[0])
+      kept.push_back(d);
+  mlir::Value hit = g.compare(ComparisonDirection::EQ, x, g.broadcast(m, kept, typeOf(x)));
+  if (floats)
+    hit = g.binary("or", hit, g.compare(ComparisonDirection::NE, x, x));
+  const auto counts = withElement(x, g.b.getF32Type());
+  const mlir::Value candidates = g.select(hit, g.iota(counts, dims[0]), g.number(kInfinity, counts));
+  const mlir::Value start = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
+  op->getResult(0).replaceAllUsesWith(m);
+  op->getResult(1).replaceAllUsesWith(g.convert(g.reduce("minimum", candidates, start, dims), placeType));
+  return true;
+}
+
+// Each result depends on its own tensor only, through one operation.
+bool apart(mlir::Operation *op) {
+  const size_t n = op->getNumResults();
+  mlir::Block &body = op->getRegion(0).front();
+  std::vector<mlir::Operation *> inner;
+  for (size_t i = 0; i < n; ++i) {
+    mlir::Operation *made = body.getTerminator()->getOperand(i).getDefiningOp();
+    if (!made || made->getNumOperands() != 2 || made->getNumRegions() || made->getAttrs().size())
+      return false;
+    const mlir::Value a = body.getArgument(i), b = body.getArgument(i + n), x = made->getOperand(0), y = made->getOperand(1);
+    if (!((x == a && y == b) || (x == b && y == a)))
+      return false;
+    inner.push_back(made);
+  }
+  GraphBuilder g(op);
+  for (size_t i = 0; i < n; ++i)
+    op->getResult(i).replaceAllUsesWith(g.reduce(opName(inner[i]), op->getOperand(i), op->getOperand(i + n),
+                                                 llvm::cast<graph::ReduceOp>(op).getDimensions()));
+  return true;
+}
+
+} // namespace
+
+void decomposeReductions(mlir::func::FuncOp main) {
+  for (mlir::Operation *op : programOps(main))
+    if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
+      op->erase();
+}
+
+} // namespace glia::emit
