@@ -1,4 +1,5 @@
 #include "glia/Emit/CompileGraph.h"
+#include "CompileGroup.h"
 #include "SimplifyGraph.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/Family.h"
@@ -55,28 +56,6 @@ private:
     return v;
   }
 
-  Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
-    const auto type = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
-    const std::optional<DType> d = type ? machineType(type.getElementType()) : std::nullopt;
-    if (!d) {
-      std::string text;
-      llvm::raw_string_ostream(text) << v.getType();
-      const nisa::Origin o = nisa::originOf(v.getLoc());
-      throw Error("GRAPH-TYPE", "the device does not hold values of type " + text,
-                  "Use 32-bit or narrower integers and floats; docs/graph.md "
-                  "says what is narrowed.",
-                  {o.file, o.line, 0});
-    }
-    Tensor t;
-    t.name = std::move(name);
-    t.dtype = *d;
-    t.shape = shapeOf(v);
-    if (t.shape.empty())
-      t.shape.push_back(1);
-    t.kind = kind;
-    return t;
-  }
-
   void declareArguments() {
     for (mlir::BlockArgument a : main.getBody().getArguments()) {
       const std::string name = "arg" + std::to_string(a.getArgNumber());
@@ -124,20 +103,7 @@ private:
     if (object)
       return object;
     const std::string name = std::string(g.family->name()) + std::to_string(objects.size());
-    KernelBuilder k(name, options.target);
-    std::vector<Tile> inputs, outputs;
-    for (size_t i = 0; i < g.inputs.size(); ++i) {
-      const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
-      inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
-    }
-    for (size_t i = 0; i < g.outputs.size(); ++i) {
-      const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
-      outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
-    }
-    k.location(g.ops.back()->getLoc());
-    g.family->emit(k, g, inputs, outputs);
-    nisa::Kernel kernel = k.finish();
-    return object = std::make_shared<Program>(compileKernel(kernel));
+    return object = std::make_shared<Program>(compileGroup(g, name, options.target));
   }
 
   void call(const Group &g) {

@@ -30,6 +30,7 @@ void addTargets(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
+void addCheck(CLI::App &app, Tool &tool);     // likewise
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);

@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
 #ifdef GLIA_COMPILER
   addCompile(app, tool);
   addInterpret(app, tool);
+  addCheck(app, tool);
 #endif
   try {
     app.parse(argc, argv);

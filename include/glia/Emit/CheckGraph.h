@@ -1,0 +1,28 @@
+// Compares a compiled graph with the reference interpreter, group by group: each group runs alone on the reference's own inputs, so that
+// a mistake shows where it is made and nowhere else.
+#pragma once
+#include "glia/Emit/CompileGraph.h"
+#include "glia/Interpret/Interpret.h"
+#include "glia/Support/Diagnostic.h"
+
+namespace glia {
+
+struct CheckedResult {  // of the whole program
+  double error = 0;     // relative L2 against an evaluation in f64
+  double reference = 0; // the same of the reference in the graph's own types
+};
+
+struct GraphCheck {
+  size_t groups = 0, kernels = 0, operations = 0;
+  std::vector<Diagnostic> wrong; // GRAPH-DIFFERS: a group, then the operation in it, by how much; GRAPH-REFUSED-BY-VERIFIER
+  std::vector<CheckedResult> results; // empty if a group was wrong
+  bool ok() const { return wrong.empty(); }
+};
+
+// Throws what compileGraph and interpret throw.
+GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, const GraphOptions &options = {});
+
+// Arguments for `main`: floats are normal numbers, integers 0 to 15, the same for the same seed.
+std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed);
+
+} // namespace glia

@@ -1,0 +1,315 @@
+#include "glia/Emit/CheckGraph.h"
+#include "CompareTensors.h"
+#include "CompileGroup.h"
+#include "ExtractGroup.h"
+#include "SimplifyGraph.h"
+#include "glia/Sim/Simulator.h"
+#include "glia/Support/Random.h"
+#include "glia/Verify/Verify.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <cmath>
+#include <map>
+#include <numbers>
+
+namespace glia {
+
+using namespace emit;
+
+namespace {
+
+// Operations on floats that docs/numerics.md calls exact: one rounding at most, the same one everywhere.
+bool isExact(mlir::Operation *op) {
+  static const llvm::StringSet<> names = {"add",
+                                          "subtract",
+                                          "multiply",
+                                          "negate",
+                                          "abs",
+                                          "square",
+                                          "maximum",
+                                          "minimum",
+                                          "clamp",
+                                          "floor",
+                                          "ceil",
+                                          "round_nearest_even",
+                                          "compare",
+                                          "select",
+                                          "is_finite",
+                                          "round_nearest_afz",
+                                          "and",
+                                          "or",
+                                          "xor",
+                                          "not",
+                                          "iota",
+                                          "reshape",
+                                          "broadcast_in_dim",
+                                          "broadcast",
+                                          "transpose",
+                                          "slice",
+                                          "pad",
+                                          "concatenate",
+                                          "reverse",
+                                          "dynamic_slice",
+                                          "gather",
+                                          "dynamic_update_slice",
+                                          "constant",
+                                          "top_k",
+                                          "select_and_scatter",
+                                          "bitcast_convert",
+                                          "optimization_barrier"};
+  const auto isReal = [](mlir::Type t) { return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(t)); };
+  const bool real = llvm::any_of(op->getResultTypes(), isReal);
+  const llvm::StringRef name = opName(op);
+  if (name == "convert") // from an integer: rounded twice on the way to a narrow float
+    return !real || isReal(op->getOperand(0).getType());
+  if (name == "reduce" || name == "reduce_window" || name == "scatter" || name == "select_and_scatter") {
+    bool sums = false;
+    op->getRegions().back().walk([&](mlir::Operation *inner) {
+      const llvm::StringRef n = opName(inner);
+      sums |= n != "maximum" && n != "minimum" && n != "return" && n != "compare" && n != "select";
+    });
+    return !real || !sums;
+  }
+  return names.contains(name) || (!real && llvm::none_of(op->getOperandTypes(), isReal));
+}
+
+std::string listOf(const Group &g) {
+  llvm::SetVector<llvm::StringRef> names;
+  for (mlir::Operation *op : g.ops)
+    if (!isAlias(op))
+      names.insert(opName(op));
+  std::string out;
+  for (llvm::StringRef n : names)
+    out += (out.empty() ? "" : ", ") + n.str();
+  return out;
+}
+
+std::string number(double x) { return format("%.9g", x); }
+
+class Checker {
+public:
+  explicit Checker(const GraphOptions &options) : options(options) {}
+
+  void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out) {
+    mlir::Block &body = main.getBody().front();
+    const std::vector<Group> groups = groupOperations(body);
+    llvm::DenseSet<mlir::Value> wanted;
+    for (const Group &g : groups) {
+      wanted.insert(g.inputs.begin(), g.inputs.end());
+      wanted.insert(g.outputs.begin(), g.outputs.end());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i)
+      values[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
+    InterpretOptions interpreting;
+    interpreting.onValue = [&](mlir::Operation *op, unsigned i, const HostTensor &t) {
+      if (wanted.contains(op->getResult(i)))
+        values[op->getResult(i)] = t;
+    };
+    interpret(module, std::string(main.getSymName()), inputs, interpreting);
+    out.groups = groups.size();
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (options.progress)
+        options.progress("groups", i, groups.size());
+      check(groups[i], i, out);
+      out.operations += groups[i].ops.size();
+    }
+    out.kernels = objects.size();
+  }
+
+private:
+  struct Object {
+    Program program;
+    std::vector<Diagnostic> refused;
+  };
+  const GraphOptions &options;
+  llvm::DenseMap<mlir::Value, HostTensor> values;
+  std::map<std::string, Object> objects;
+
+  const Object &objectOf(const Group &g) {
+    auto [it, fresh] = objects.try_emplace(structureOf(g));
+    if (fresh) {
+      it->second.program =
+          compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1), options.target);
+      it->second.refused = verify(it->second.program).diagnostics;
+    }
+    return it->second;
+  }
+
+  // What the results of the group rest on, inside it.
+  static Closeness closenessOf(const Group &g, mlir::Value v) {
+    llvm::SetVector<mlir::Operation *> behind;
+    behind.insert(v.getDefiningOp());
+    for (size_t i = 0; i < behind.size(); ++i) {
+      if (!isExact(behind[i]))
+        return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType())) ? Closeness::Rounding
+                                                                                   : Closeness::Decided;
+      for (mlir::Value o : behind[i]->getOperands())
+        if (mlir::Operation *op = o.getDefiningOp(); op && g.contains(op))
+          behind.insert(op);
+    }
+    return Closeness::Exact;
+  }
+
+  void check(const Group &g, size_t index, GraphCheck &out) {
+    const Object &object = objectOf(g);
+    const std::string name = format("group %zu (%s: %s)", index, std::string(g.family->name()).c_str(), listOf(g).c_str());
+    if (!object.refused.empty()) {
+      for (Diagnostic d : object.refused) {
+        d.notes.push_back("the compiled " + name + " breaks this rule");
+        out.wrong.push_back(std::move(d));
+      }
+      return;
+    }
+    TensorData data;
+    std::vector<HostTensor> inputs;
+    for (size_t i = 0; i < g.inputs.size(); ++i) {
+      inputs.push_back(values.at(g.inputs[i]));
+      data["in" + std::to_string(i)] = inputs.back().bytes;
+    }
+    const RunResult r = glia::run(object.program, data);
+    if (!r.ok()) {
+      Diagnostic d = r.fault ? *r.fault : *r.trap;
+      d.notes.push_back("in the compiled " + name);
+      out.wrong.push_back(std::move(d));
+      return;
+    }
+    mlir::OwningOpRef<mlir::ModuleOp> alone = extractGroup(g);
+    InterpretOptions inDouble;
+    inDouble.inDouble = true;
+    const std::vector<HostTensor> ideal = interpret(*alone, "main", inputs, inDouble);
+    for (size_t i = 0; i < g.outputs.size(); ++i) {
+      const HostTensor &want = values.at(g.outputs[i]);
+      const HostTensor got{want.element, want.shape, r.outputs.at("out" + std::to_string(i))};
+      const Difference d = compareTensors(got, want, &ideal[i], closenessOf(g, g.outputs[i]));
+      if (!d.ok()) {
+        out.wrong.push_back(describe(g, name, i, d));
+        if (g.ops.size() > 1)
+          checkOperations(*alone, inputs, out.wrong.back());
+        return;
+      }
+    }
+  }
+
+  static Diagnostic describe(const Group &g, const std::string &name, size_t i, const Difference &d) {
+    mlir::Operation *op = g.outputs[i].getDefiningOp();
+    const nisa::Origin o = nisa::originOf(op->getLoc());
+    Diagnostic out;
+    out.code = "GRAPH-DIFFERS";
+    out.message = format("%s differs from the reference in %zu of %zu elements of the result of %s", name.c_str(), d.wrong,
+                         d.elements, op->getName().getStringRef().str().c_str());
+    out.place = {o.file, o.line, 0};
+    out.value = number(d.got);
+    out.limit = number(d.want);
+    out.notes.push_back(
+        format("the first is element %zu: %s, the reference has %s", d.first, out.value.c_str(), out.limit.c_str()));
+    out.notes.push_back(format("relative error %.2g against f64; the reference's own is %.2g", d.error, d.reference));
+    out.advice = "This is a mistake of the compiler: report the group, `--dump` writes it as a graph of its own.";
+    return out;
+  }
+
+  // The operations of a group, each alone, on the reference's values.
+  void checkOperations(mlir::ModuleOp group, const std::vector<HostTensor> &inputs, Diagnostic &whole) {
+    llvm::DenseMap<mlir::Value, HostTensor> inside;
+    auto main = group.lookupSymbol<mlir::func::FuncOp>("main");
+    mlir::Block &body = main.getBody().front();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inside[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
+    InterpretOptions interpreting;
+    interpreting.onValue = [&](mlir::Operation *op, unsigned i, const HostTensor &t) { inside[op->getResult(i)] = t; };
+    interpret(group, "main", inputs, interpreting);
+    for (mlir::Operation &op : body.without_terminator()) {
+      if (opName(&op) == "constant" || isAlias(&op))
+        continue;
+      Group one{nullptr, {&op}, {}, {op.result_begin(), op.result_end()}};
+      std::vector<HostTensor> arguments;
+      for (mlir::Value v : op.getOperands())
+        if (!splatOf(v) && !llvm::is_contained(one.inputs, v)) {
+          one.inputs.push_back(v);
+          arguments.push_back(inside.at(v));
+        }
+      mlir::OwningOpRef<mlir::ModuleOp> alone = extractGroup(one);
+      GraphCheck inner;
+      try {
+        Checker(options).run(*alone, alone->lookupSymbol<mlir::func::FuncOp>("main"), arguments, inner);
+      } catch (const Error &) {
+        continue; // it cannot stand alone
+      }
+      if (inner.ok())
+        continue;
+      const nisa::Origin o = nisa::originOf(op.getLoc());
+      whole.place = {o.file, o.line, 0};
+      whole.notes.push_back(op.getName().getStringRef().str() + " alone differs too: " + inner.wrong[0].notes[0]);
+      return;
+    }
+    whole.notes.push_back("each of its operations alone is right");
+  }
+};
+
+} // namespace
+
+std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed) {
+  Random random(seed);
+  const auto uniform = [&] { return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53; };
+  std::vector<HostTensor> out;
+  for (mlir::Type type : main.getArgumentTypes()) {
+    const auto t = llvm::dyn_cast<mlir::RankedTensorType>(type);
+    std::string name;
+    llvm::raw_string_ostream(name) << mlir::getElementTypeOrSelf(type);
+    const std::optional<Element> e = parseElement(name);
+    if (!t || !e)
+      throw Error("GRAPH-TYPE", "an argument of type " + name + " cannot be made up", "Give inputs, with --input.");
+    HostTensor h{*e, {t.getShape().begin(), t.getShape().end()}, {}};
+    const auto n = static_cast<size_t>(t.getNumElements());
+    std::vector<Word> words(n);
+    for (Word &w : words) {
+      const double normal = std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
+      w = isFloat(*e)           ? std::bit_cast<Word>(roundTo(info(*e), normal))
+          : *e == Element::Pred ? static_cast<Word>(random.below(2))
+                                : static_cast<Word>(random.below(info(*e).bits < 8 ? 2 : 16));
+    }
+    h.bytes.resize(n * info(*e).bytes);
+    encode(*e, words.data(), h.bytes.data(), n);
+    out.push_back(std::move(h));
+  }
+  return out;
+}
+
+GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, const GraphOptions &options) {
+  GraphCheck out;
+  {
+    mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
+    mlir::func::FuncOp main = simplifyGraph(*work);
+    Checker(options).run(*work, main, inputs, out);
+  }
+  if (!out.ok())
+    return out;
+  const CompiledGraph whole = compileGraph(module, options);
+  if (std::vector<Diagnostic> refused = verify(whole.program).diagnostics; !refused.empty()) {
+    out.wrong = std::move(refused);
+    return out;
+  }
+  TensorData data;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    data["arg" + std::to_string(i)] = inputs[i].bytes;
+  const RunResult r = run(whole.program, data);
+  if (!r.ok()) {
+    out.wrong.push_back(r.fault ? *r.fault : *r.trap);
+    return out;
+  }
+  InterpretOptions inDouble;
+  inDouble.inDouble = true;
+  const std::vector<HostTensor> want = interpret(module, "main", inputs),
+                                ideal = interpret(module, "main", inputs, inDouble);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const HostTensor got{want[i].element, want[i].shape, r.outputs.at("result" + std::to_string(i))};
+    if (isFloat(want[i].element))
+      out.results.push_back({relativeError(got, ideal[i]), relativeError(want[i], ideal[i])});
+    else
+      out.results.push_back({got.bytes == want[i].bytes ? 0.0 : 1.0, 0});
+  }
+  return out;
+}
+
+} // namespace glia

@@ -1,0 +1,119 @@
+#include "CompareTensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace glia::emit {
+
+namespace {
+
+std::vector<double> numbers(const HostTensor &t) {
+  const size_t n = t.bytes.size() / info(t.element).bytes;
+  std::vector<Word> words(n);
+  decode(t.element, t.bytes.data(), words.data(), n);
+  std::vector<double> out(n);
+  const bool real = isFloat(t.element), natural = info(t.element).kind == ElementInfo::Unsigned;
+  for (size_t i = 0; i < n; ++i)
+    out[i] = real      ? std::bit_cast<double>(words[i])
+             : natural ? static_cast<double>(words[i])
+                       : static_cast<double>(static_cast<int64_t>(words[i]));
+  return out;
+}
+
+struct Distance {
+  double error = 0, size = 0;
+  void add(double x, double ideal) {
+    if (!std::isfinite(x) || !std::isfinite(ideal))
+      return;
+    error += (x - ideal) * (x - ideal);
+    size += ideal * ideal;
+  }
+  double relative() const { return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-300)); }
+};
+
+void count(Difference &d, size_t i, double got, double want) {
+  if (d.wrong++ == 0) {
+    d.first = i;
+    d.got = got;
+    d.want = want;
+  }
+}
+
+Difference exact(const HostTensor &got, const HostTensor &want) {
+  Difference d;
+  const size_t size = info(want.element).bytes;
+  d.elements = want.bytes.size() / size;
+  if (got.bytes == want.bytes)
+    return d;
+  const std::vector<double> g = numbers(got), w = numbers(want);
+  for (size_t i = 0; i < d.elements; ++i)
+    if (std::memcmp(&got.bytes[i * size], &want.bytes[i * size], size) != 0 && !(std::isnan(g[i]) && std::isnan(w[i])))
+      count(d, i, g[i], w[i]);
+  d.error = static_cast<double>(d.wrong) / static_cast<double>(d.elements);
+  return d;
+}
+
+// Integers may be off by one, and truth values may be others, in one element of a hundred.
+Difference decided(const HostTensor &got, const HostTensor &want) {
+  Difference d = exact(got, want);
+  const std::vector<double> g = numbers(got), w = numbers(want);
+  const bool truth = want.element == Element::Pred;
+  size_t near = 0;
+  for (size_t i = 0; i < d.elements; ++i)
+    near += g[i] != w[i] && (truth || std::fabs(g[i] - w[i]) <= 1);
+  if (near == d.wrong && near <= std::max<size_t>(1, d.elements / 100))
+    d.wrong = 0;
+  return d;
+}
+
+} // namespace
+
+double relativeError(const HostTensor &t, const HostTensor &ideal) {
+  const std::vector<double> x = numbers(t), y = numbers(ideal);
+  Distance d;
+  for (size_t i = 0; i < x.size(); ++i)
+    d.add(x[i], y[i]);
+  return d.relative();
+}
+
+Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule) {
+  if (rule == Closeness::Decided && !isFloat(want.element))
+    return decided(got, want);
+  if (rule == Closeness::Exact || !isFloat(want.element))
+    return exact(got, want);
+  Difference d;
+  const std::vector<double> g = numbers(got), w = numbers(want), f = ideal ? numbers(*ideal) : w;
+  d.elements = w.size();
+  Distance mine, reference;
+  double worst = 0, squares = 0;
+  size_t finite = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    mine.add(g[i], f[i]);
+    reference.add(w[i], f[i]);
+    if (!std::isfinite(w[i]) || !std::isfinite(f[i]))
+      continue;
+    worst = std::max(worst, std::fabs(w[i] - f[i]));
+    squares += w[i] * w[i];
+    ++finite;
+  }
+  d.error = mine.relative();
+  d.reference = reference.relative();
+  const ElementInfo &t = info(want.element);
+  const double eps = std::ldexp(1.0, -1 - t.mantissaBits), smallest = std::ldexp(1.0, 1 - t.bias);
+  const double size = finite > 0 ? std::sqrt(squares / static_cast<double>(finite)) : 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (g[i] == w[i] || (std::isnan(g[i]) && std::isnan(w[i])))
+      continue;
+    const double allowed = 32 * eps * std::max(std::fabs(w[i]) + size, smallest) + 8 * worst;
+    // Where the reference overflows, a value just below may not.
+    const bool border = std::isinf(w[i]) && std::fabs(g[i]) >= t.largest * (1 - 32 * eps) && (g[i] > 0) == (w[i] > 0);
+    const bool other = std::isinf(g[i]) && std::fabs(w[i]) >= t.largest * (1 - 32 * eps) && (g[i] > 0) == (w[i] > 0);
+    if (!border && !other && !(std::fabs(g[i] - w[i]) <= allowed))
+      count(d, i, g[i], w[i]);
+  }
+  return d;
+}
+
+} // namespace glia::emit

@@ -1,0 +1,33 @@
+// How far a computed tensor is from the reference: the local rule of docs/numerics.md.
+#pragma once
+#include "glia/Interpret/Interpret.h"
+
+#include <string>
+
+namespace glia::emit {
+
+// How close a value has to be.
+enum class Closeness : uint8_t {
+  Exact,    // bit for bit (any NaN equals any NaN of a float that was computed)
+  Rounding, // a float that went through operations that round
+  Decided,  // an integer or a truth value that hangs on such a float: near a border it may fall on the other side
+};
+
+struct Difference {
+  size_t wrong = 0, elements = 0; // how many are too far
+  size_t first = 0;               // the first of them
+  double got = 0, want = 0;       // there
+  double error = 0;               // relative L2 against the evaluation in f64; exact ones: the share of wrong elements
+  double reference = 0;           // the same of the reference itself
+  bool ok() const { return wrong == 0; }
+};
+
+// `want`: the reference in its own types. `ideal`: the same evaluated in f64, for Rounding; may be null.
+// Rounding: an element may be off by 32 roundings of its own size and the tensor's (root mean square), or by 8 times what the
+// reference itself is off from f64 anywhere.
+Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule);
+
+// Relative L2 distance from `ideal`; elements that are not finite in either are left out.
+double relativeError(const HostTensor &t, const HostTensor &ideal);
+
+} // namespace glia::emit

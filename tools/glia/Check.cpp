@@ -1,0 +1,46 @@
+#include "glia/Emit/CheckGraph.h"
+#include "Tool.h"
+#include "glia/Graph/Parse.h"
+#include "glia/Support/File.h"
+#include "glia/Target/Target.h"
+
+#include <algorithm>
+
+namespace glia::tool {
+
+void addCheck(CLI::App &app, Tool &tool) {
+  struct Options {
+    std::string file, target = "trn2";
+    uint64_t seed = 1;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("check", "Compiles a graph and compares it with the reference, group by group");
+  c->add_option("file", o->file, "The graph (StableHLO text)")->required();
+  c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
+  c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
+  c->footer("Example: glia check model.mlir --target trn1 --seed 3");
+  c->callback([o, &tool] {
+    tool.command = [o] {
+      loadTarget(o->target); // a wrong name is found before any work
+      const FileBytes f = readFile(o->file);
+      graph::Graph g = graph::parseGraph(f.text(), o->file);
+      GraphOptions options;
+      options.target = o->target;
+      GraphCheck check;
+      {
+        Progress progress("checking");
+        check = checkGraph(*g.module, randomInputs(g.main(), o->seed), options);
+      }
+      if (!check.ok())
+        throw Error(check.wrong);
+      write(format("%zu operations, %zu groups, %zu kernels: each equals the reference\n", check.operations, check.groups,
+                   check.kernels));
+      for (size_t i = 0; i < check.results.size(); ++i)
+        write(format("result %zu: relative error %.2g against f64; the reference in its own types %.2g\n", i,
+                     check.results[i].error, check.results[i].reference));
+      return 0;
+    };
+  });
+}
+
+} // namespace glia::tool
