@@ -166,8 +166,10 @@ bool argMax(mlir::Operation *op) {
   const auto counts = withElement(x, g.b.getF32Type());
   const mlir::Value candidates = g.select(hit, g.iota(counts, dims[0]), g.number(kInfinity, counts));
   const mlir::Value start = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
+  // Through i32, so that 64-bit places are seen to fit.
+  const mlir::Value place = g.convert(g.reduce("minimum", candidates, start, dims), g.b.getI32Type());
   op->getResult(0).replaceAllUsesWith(m);
-  op->getResult(1).replaceAllUsesWith(g.convert(g.reduce("minimum", candidates, start, dims), placeType));
+  op->getResult(1).replaceAllUsesWith(g.convert(place, placeType));
   return true;
 }
 

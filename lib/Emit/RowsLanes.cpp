@@ -57,6 +57,7 @@ constexpr Known kKnown[] = {
     {"select", kAny, Form::Special, ""},
     {"clamp", kNumber, Form::Special, ""},
     {"convert", kAny, Form::Special, ""},
+    {"bitcast_convert", kNumber, Form::Special, ""},
     // of integers only: see IntegerLanes.h
     {"remainder", kInteger, Form::Special, ""},
     {"shift_left", kInteger, Form::Special, ""},
@@ -97,6 +98,9 @@ std::string refusalOf(mlir::Operation *op) {
   const unsigned kind = kindOf(first);
   if (!(known->kinds & kind))
     return kind == kBool ? "on i1" : kind == kFloat ? "on floats" : "on integers";
+  if (opName(op) == "bitcast_convert" &&
+      (kindOf(op->getResult(0)) == kBool || shapeOf(op->getOperand(0)) != shapeOf(op->getResult(0))))
+    return "between types of different width";
   if (opName(op) == "compare" && comparisonOf(op).empty())
     return "the total order of floats";
   return "";
@@ -327,6 +331,10 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   out.type = *machineType(elementOf(result));
   out.row = llvm::all_of(in, [](const Lane &v) { return v.row || v.splat; });
   const int64_t n = out.row ? 1 : nc;
+  if (name == "bitcast_convert") { // another view of the same tile
+    out.tile = at(in[0], n).as(out.type);
+    return out;
+  }
   const Tile dst = out.tile = make(out.type, n);
   const Lane &a = in[0];
   if (isIntegerOperation(op)) {

@@ -51,7 +51,8 @@ bool isPointwise(llvm::StringRef name) {
                                                    "shift_right_logical",
                                                    "shift_right_arithmetic",
                                                    "count_leading_zeros",
-                                                   "popcnt"};
+                                                   "popcnt",
+                                                   "bitcast_convert"};
   return llvm::is_contained(kNames, name);
 }
 

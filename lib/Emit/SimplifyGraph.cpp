@@ -1,6 +1,9 @@
 #include "SimplifyGraph.h"
 #include "DecomposeReduce.h"
 #include "FoldConstants.h"
+#include "GraphBuilder.h"
+#include "NarrowTypes.h"
+#include "SimplifyIdentities.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -63,6 +66,13 @@ void inlineCalls(mlir::ModuleOp module, mlir::func::FuncOp main) {
   }
 }
 
+void eraseUnused(mlir::func::FuncOp main) {
+  std::vector<mlir::Operation *> all = programOps(main); // users stand behind
+  for (mlir::Operation *op : llvm::reverse(all))
+    if (op->use_empty() && mlir::isMemoryEffectFree(op))
+      op->erase();
+}
+
 } // namespace
 
 mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
@@ -72,22 +82,16 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   inlineCalls(module, main);
   decomposeReductions(main);
   foldConstants(main);
+  simplifyIdentities(main);
+  eraseUnused(main); // what nobody uses may have any type
+  narrowTypes(main);
+  foldConstants(main);
+  simplifyIdentities(main);
   mlir::PassManager passes(module.getContext());
   passes.addNestedPass<mlir::func::FuncOp>(mlir::createCSEPass());
   if (mlir::failed(passes.run(module)))
     throw std::runtime_error("simplification left an invalid graph");
-  // Nothing that nobody uses.
-  for (bool again = true; again;) {
-    again = false;
-    std::vector<mlir::Operation *> all;
-    for (mlir::Operation &op : main.getBody().front().without_terminator())
-      all.push_back(&op);
-    for (mlir::Operation *op : llvm::reverse(all))
-      if (op->use_empty() && mlir::isMemoryEffectFree(op)) {
-        op->erase();
-        again = true;
-      }
-  }
+  eraseUnused(main);
   return main;
 }
 

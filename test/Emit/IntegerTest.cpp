@@ -1,54 +1,9 @@
 // Integer operations against the reference interpreter, bit for bit, on every target: all pairs of edge values and of random ones.
-#include "glia/Emit/CompileGraph.h"
-#include "glia/Graph/Parse.h"
-#include "glia/Interpret/Interpret.h"
-#include "glia/Sim/Simulator.h"
-#include "glia/Verify/Verify.h"
-
-#include <cstring>
-#include <gtest/gtest.h>
+#include "CompareRuns.h"
 
 using namespace glia;
 
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-// Runs the graph on the machine and in the interpreter.
-void compareWithReference(const std::string &text, const std::vector<HostTensor> &arguments, const char *target) {
-  graph::Graph g = graph::parseGraph(text, "test.mlir");
-  GraphOptions options;
-  options.target = target;
-  const CompiledGraph c = compileGraph(*g.module, options);
-  const VerifyResult v = verify(c.program);
-  ASSERT_TRUE(v.ok()) << render(v.diagnostics[0]);
-  TensorData data;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    data["arg" + std::to_string(i)] = arguments[i].bytes;
-  const RunResult r = run(c.program, data);
-  ASSERT_TRUE(r.ok());
-  const std::vector<HostTensor> want = interpret(*g.module, "main", arguments);
-  for (size_t i = 0; i < want.size(); ++i) {
-    const Bytes &got = r.outputs.at("result" + std::to_string(i));
-    ASSERT_EQ(got.size(), want[i].bytes.size());
-    const size_t size = info(want[i].element).bytes;
-    size_t wrong = 0;
-    for (size_t e = 0; e * size < got.size(); ++e)
-      if (std::memcmp(&got[e * size], &want[i].bytes[e * size], size) != 0 && ++wrong < 4) {
-        const auto number = [&](const Bytes &from, size_t bytes, size_t at) {
-          int64_t n = 0;
-          std::memcpy(&n, &from[at * bytes], bytes);
-          return n;
-        };
-        std::string operands;
-        for (const HostTensor &a : arguments)
-          operands += " " + std::to_string(number(a.bytes, info(a.element).bytes, e));
-        ADD_FAILURE() << target << " result " << i << " element " << e << " of" << operands << ": " << number(got, size, e)
-                      << ", not " << number(want[i].bytes, size, e) << "\n"
-                      << text;
-      }
-  }
-}
 
 struct Type {
   const char *name;
@@ -118,7 +73,7 @@ protected:
     for (size_t i = 0; i < lines.size(); ++i)
       text += "  %r" + std::to_string(i) + " = " + filled(lines[i]) + "\n";
     text += "  return " + values + " : " + types + "\n}";
-    compareWithReference(text, arguments, GetParam());
+    compareRuns(text, arguments, GetParam());
   }
   void check(const Type &t, const std::vector<std::string> &ops) {
     std::vector<std::string> lines, results;
@@ -211,7 +166,7 @@ TEST_P(Integers, WithConstants) {
     for (auto [name, value] : {std::pair<std::string, std::string>{"big", big}, {"seven", "7"}, {"two", "2"}})
       body = "  %" + name + " = stablehlo.constant dense<" + value + "> : " + type + "\n" + body;
     text += types + ") {\n" + body + "  return " + values + " : " + types + "\n}";
-    compareWithReference(text, {pair[0]}, GetParam());
+    compareRuns(text, {pair[0]}, GetParam());
   }
 }
 
@@ -233,9 +188,9 @@ TEST_P(Integers, FromFloats) {
     types += (i ? ", " : "") + type;
     ++i;
   }
-  compareWithReference("func.func @main(%a: tensor<" + n + "xf32>) -> (" + types + ") {\n" + body + "  return " + values +
-                           " : " + types + "\n}",
-                       {in}, GetParam());
+  compareRuns("func.func @main(%a: tensor<" + n + "xf32>) -> (" + types + ") {\n" + body + "  return " + values + " : " +
+                  types + "\n}",
+              {in}, GetParam());
 }
 
 // Ties, NaN, infinities and rows that are all lowest; along the last axis and the first.
@@ -252,19 +207,20 @@ TEST_P(Integers, ArgMax) {
   std::memcpy(in.bytes.data(), x.data(), in.bytes.size());
   for (const auto &[how, start] : {std::pair<std::string, std::string>{"GT", "0xFF800000"}, {"LT", "0x7F800000"}})
     for (const auto &[dim, to] : {std::pair<std::string, std::string>{"1", "6"}, {"0", "9"}})
-      compareWithReference(R"(func.func @main(%x: tensor<6x9xf32>) -> (tensor<)" + to + R"(xf32>, tensor<)" + to +
-                               R"(xi32>) {
+      compareRuns(R"(func.func @main(%x: tensor<6x9xf32>) -> (tensor<)" + to + R"(xf32>, tensor<)" + to +
+                      R"(xi32>) {
   %i = stablehlo.iota dim = )" +
-                               dim + R"( : tensor<6x9xi32>
+                      dim + R"( : tensor<6x9xi32>
   %s = stablehlo.constant dense<)" +
-                               start + R"(> : tensor<f32>
+                      start + R"(> : tensor<f32>
   %z = stablehlo.constant dense<0> : tensor<i32>
   %r:2 = stablehlo.reduce(%x init: %s), (%i init: %z) across dimensions = [)" +
-                               dim + R"(] : (tensor<6x9xf32>, tensor<6x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<)" + to +
-                               R"(xf32>, tensor<)" + to + R"(xi32>)
+                      dim + R"(] : (tensor<6x9xf32>, tensor<6x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<)" + to +
+                      R"(xf32>, tensor<)" + to + R"(xi32>)
    reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<i32>, %d: tensor<i32>)  {
-    %2 = stablehlo.compare )" + how +
-                               R"(, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = stablehlo.compare )" +
+                      how +
+                      R"(, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
     %3 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
     %4 = stablehlo.or %2, %3 : tensor<i1>
     %5 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -276,9 +232,9 @@ TEST_P(Integers, ArgMax) {
     stablehlo.return %9, %10 : tensor<f32>, tensor<i32>
   }
   return %r#0, %r#1 : tensor<)" +
-                               to + R"(xf32>, tensor<)" + to + R"(xi32>
+                      to + R"(xf32>, tensor<)" + to + R"(xi32>
 })",
-                           {in}, GetParam());
+                  {in}, GetParam());
 }
 
 } // namespace

@@ -1,0 +1,210 @@
+#include "ValueRanges.h"
+#include "glia/Emit/Family.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace glia::emit {
+
+namespace {
+
+using Maybe = std::optional<Range>;
+
+Maybe together(const Maybe &a, const Maybe &b) {
+  if (!a || !b)
+    return std::nullopt;
+  return Range{std::min(a->low, b->low), std::max(a->high, b->high)};
+}
+
+// The corners of an operation that is monotonous in each operand.
+template <class Op> Maybe corners(const Range &a, const Range &b, Op op) {
+  Maybe out;
+  for (int64_t x : {a.low, a.high})
+    for (int64_t y : {b.low, b.high}) {
+      int64_t r;
+      if (op(x, y, &r))
+        return std::nullopt;
+      out = out ? together(out, Range{r, r}) : Range{r, r};
+    }
+  return out;
+}
+
+int64_t maskAbove(int64_t v) { // the smallest 2^k - 1 that is not less
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v) + 1) - 1);
+}
+
+Maybe ofConstant(mlir::Operation *op) {
+  const auto value = llvm::dyn_cast_or_null<mlir::DenseElementsAttr>(op->getAttr("value"));
+  const auto t = value ? llvm::dyn_cast<mlir::IntegerType>(value.getElementType()) : nullptr;
+  if (!t || value.getNumElements() == 0)
+    return std::nullopt;
+  Maybe out;
+  for (const llvm::APInt &n : value.getValues<llvm::APInt>()) {
+    if (t.isUnsigned() && n.getActiveBits() > 63)
+      return std::nullopt;
+    const int64_t v = t.isUnsigned() || t.getWidth() == 1 ? static_cast<int64_t>(n.getZExtValue()) : n.getSExtValue();
+    out = out ? together(out, Range{v, v}) : Range{v, v};
+    if (value.isSplat())
+      break;
+  }
+  return out;
+}
+
+Maybe divided(const Range &a, const Range &b) {
+  if (b.low <= 0 && b.high >= 0)
+    return std::nullopt;
+  return corners(a, b, [](int64_t x, int64_t y, int64_t *r) {
+    if (y == -1)
+      return __builtin_sub_overflow(int64_t{0}, x, r);
+    *r = x / y;
+    return false;
+  });
+}
+
+Maybe rest(const Range &a, const Range &b) {
+  if ((b.low <= 0 && b.high >= 0) || b.low == INT64_MIN)
+    return std::nullopt;
+  const int64_t most = std::max(std::abs(b.low), std::abs(b.high)) - 1;
+  return Range{a.low < 0 ? std::max(a.low, -most) : 0, a.high > 0 ? std::min(a.high, most) : 0};
+}
+
+Maybe reduced(mlir::Operation *op, const Maybe &data, const Maybe &start) {
+  mlir::Block &body = op->getRegion(0).front();
+  if (op->getNumResults() != 1 || body.getOperations().size() != 2 || !data || !start)
+    return std::nullopt;
+  const llvm::StringRef name = opName(&body.front());
+  if (name == "maximum" || name == "minimum")
+    return together(data, start);
+  const int64_t n = elementsOf(op->getOperand(0)) / std::max<int64_t>(elementsOf(op->getResult(0)), 1);
+  Range sum;
+  if (name != "add" || __builtin_mul_overflow(std::min<int64_t>(data->low, 0), n, &sum.low) ||
+      __builtin_mul_overflow(std::max<int64_t>(data->high, 0), n, &sum.high) ||
+      __builtin_add_overflow(sum.low, start->low, &sum.low) || __builtin_add_overflow(sum.high, start->high, &sum.high))
+    return std::nullopt;
+  return sum;
+}
+
+} // namespace
+
+std::optional<Range> rangeOfType(mlir::Type t) {
+  const auto i = llvm::dyn_cast<mlir::IntegerType>(t);
+  if (!i || i.getWidth() > 32)
+    return std::nullopt;
+  const int64_t all = int64_t{1} << i.getWidth();
+  return i.isUnsigned() || i.getWidth() == 1 ? Range{0, all - 1} : Range{-all / 2, all / 2 - 1};
+}
+
+std::optional<Range> ValueRanges::of(mlir::Value v) const {
+  if (const auto it = known.find(v); it != known.end())
+    return it->second;
+  return rangeOfType(elementOf(v));
+}
+
+void ValueRanges::visit(mlir::Operation *op) {
+  for (mlir::Value v : op->getResults()) {
+    const auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+    const auto t = tensor ? llvm::dyn_cast<mlir::IntegerType>(tensor.getElementType()) : nullptr;
+    if (!t)
+      continue;
+    const Maybe r = made(op, llvm::cast<mlir::OpResult>(v).getResultNumber());
+    const Maybe type = rangeOfType(t);
+    const bool wraps = r && (type ? !r->within(type->low, type->high) : t.isUnsigned() && r->low < 0);
+    if (r && !wraps)
+      known[v] = *r;
+  }
+}
+
+std::optional<Range> ValueRanges::made(mlir::Operation *op, unsigned result) const {
+  const llvm::StringRef name = opName(op);
+  static constexpr llvm::StringLiteral kSame[] = {"broadcast_in_dim", "reshape", "transpose",     "slice",
+                                                  "reverse",          "gather",  "dynamic_slice", "broadcast"};
+  if (name == "constant")
+    return ofConstant(op);
+  if (auto iota = llvm::dyn_cast<graph::IotaOp>(op))
+    return Range{
+        0, std::max<int64_t>(typeOf(op->getResult(0)).getDimSize(static_cast<int64_t>(iota.getIotaDimension())) - 1, 0)};
+  if (op->getNumOperands() == 0)
+    return std::nullopt;
+  for (mlir::Value v : op->getOperands())
+    if (!llvm::isa<mlir::RankedTensorType>(v.getType()))
+      return std::nullopt;
+  const Maybe a = of(op->getOperand(name == "optimization_barrier" ? result : 0));
+  if (llvm::is_contained(kSame, name) || name == "optimization_barrier" || name == "convert")
+    return a;
+  if (name == "concatenate") {
+    Maybe all = a;
+    for (mlir::Value v : op->getOperands())
+      all = together(all, of(v));
+    return all;
+  }
+  if (name == "negate" || name == "abs") {
+    if (!a || a->low == INT64_MIN)
+      return std::nullopt;
+    const Range minus{-a->high, -a->low};
+    return name == "negate" || a->high <= 0 ? minus : Range{std::max<int64_t>(a->low, 0), std::max(a->high, minus.high)};
+  }
+  if (name == "sign")
+    return Range{-1, 1};
+  if (name == "not" && a)
+    return Range{~a->high, ~a->low};
+  if (op->getNumOperands() < 2)
+    return std::nullopt;
+  const Maybe b = of(op->getOperand(1));
+  if (name == "pad" || name == "dynamic_update_slice")
+    return together(a, b);
+  if (name == "select")
+    return together(b, of(op->getOperand(2)));
+  if (name == "reduce")
+    return reduced(op, a, b);
+  if (name == "clamp") { // low, x, high: what the bounds allow, even if x is not known
+    const Maybe high = of(op->getOperand(2));
+    if (!a || !high)
+      return std::nullopt;
+    return b ? Range{std::min(std::max(a->low, b->low), high->low), std::min(std::max(a->high, b->high), high->high)}
+             : Range{std::min(a->low, high->low), high->high};
+  }
+  if (name == "remainder" && b && !a) { // less than the divisor, whatever it is taken of
+    const auto t = llvm::cast<mlir::IntegerType>(elementOf(op->getResult(0)));
+    return rest(t.isUnsigned() ? Range{0, INT64_MAX} : Range{-INT64_MAX, INT64_MAX}, *b);
+  }
+  if (name == "and" && (a || b)) {
+    if ((!a || a->low < 0) && (!b || b->low < 0))
+      return std::nullopt;
+    int64_t high = INT64_MAX;
+    for (const Maybe &r : {a, b})
+      if (r && r->low >= 0)
+        high = std::min(high, r->high);
+    return Range{0, high};
+  }
+  if (!a || !b)
+    return std::nullopt;
+  if (name == "add")
+    return corners(*a, *b, [](int64_t x, int64_t y, int64_t *r) { return __builtin_add_overflow(x, y, r); });
+  if (name == "subtract")
+    return corners(*a, *b, [](int64_t x, int64_t y, int64_t *r) { return __builtin_sub_overflow(x, y, r); });
+  if (name == "multiply")
+    return corners(*a, *b, [](int64_t x, int64_t y, int64_t *r) { return __builtin_mul_overflow(x, y, r); });
+  if (name == "maximum")
+    return Range{std::max(a->low, b->low), std::max(a->high, b->high)};
+  if (name == "minimum")
+    return Range{std::min(a->low, b->low), std::min(a->high, b->high)};
+  if (name == "divide")
+    return divided(*a, *b);
+  if (name == "remainder")
+    return rest(*a, *b);
+  if ((name == "or" || name == "xor") && a->low >= 0 && b->low >= 0)
+    return Range{0, maskAbove(std::max(a->high, b->high))};
+  if (name == "shift_left" && b->within(0, 62))
+    return corners(*a, *b, [](int64_t x, int64_t y, int64_t *r) { return __builtin_mul_overflow(x, int64_t{1} << y, r); });
+  if (name == "shift_right_arithmetic" || (name == "shift_right_logical" && a->low >= 0))
+    return b->low < 0 ? Range{std::min<int64_t>(a->low, 0) < 0 ? a->low : 0, std::max<int64_t>(a->high, 0)}
+                      : *corners(
+                            *a, *b,
+                            [](int64_t x, int64_t y, int64_t *r) {
+                              *r = x >> std::min<int64_t>(y, 63);
+                              return false;
+                            });
+  return std::nullopt;
+}
+
+} // namespace glia::emit
