@@ -292,7 +292,8 @@ GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, con
   }
   TensorData data;
   for (size_t i = 0; i < inputs.size(); ++i)
-    data["arg" + std::to_string(i)] = inputs[i].bytes;
+    if (!inputs[i].bytes.empty())
+      data["arg" + std::to_string(i)] = inputs[i].bytes;
   const RunResult r = run(whole.program, data);
   if (!r.ok()) {
     out.wrong.push_back(r.fault ? *r.fault : *r.trap);
@@ -303,6 +304,10 @@ GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, con
   const std::vector<HostTensor> want = interpret(module, "main", inputs),
                                 ideal = interpret(module, "main", inputs, inDouble);
   for (size_t i = 0; i < want.size(); ++i) {
+    if (want[i].bytes.empty()) {
+      out.results.push_back({});
+      continue;
+    }
     const HostTensor got{want[i].element, want[i].shape, r.outputs.at("result" + std::to_string(i))};
     if (isFloat(want[i].element))
       out.results.push_back({relativeError(got, ideal[i]), relativeError(want[i], ideal[i])});

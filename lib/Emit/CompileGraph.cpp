@@ -59,7 +59,9 @@ private:
   void declareArguments() {
     for (mlir::BlockArgument a : main.getBody().getArguments()) {
       const std::string name = "arg" + std::to_string(a.getArgNumber());
-      tensors.push_back(tensorOf(a, name, TensorKind::Input));
+      Tensor t = tensorOf(a, name, TensorKind::Input);
+      if (t.elements() > 0) // what has no elements is no part of a program
+        tensors.push_back(std::move(t));
       names[a] = name;
     }
   }
@@ -71,7 +73,10 @@ private:
     for (unsigned i = 0; i < end->getNumOperands(); ++i) {
       const std::string name = "result" + std::to_string(i);
       const mlir::Value v = end->getOperand(i), root = rootOf(v);
-      tensors.push_back(tensorOf(v, name, TensorKind::Output));
+      Tensor t = tensorOf(v, name, TensorKind::Output);
+      if (t.elements() == 0)
+        continue;
+      tensors.push_back(std::move(t));
       const bool fresh = root.getDefiningOp() && opName(root.getDefiningOp()) != "constant" && !names.count(root);
       if (fresh)
         names[root] = name;

@@ -36,14 +36,8 @@ mlir::OwningOpRef<mlir::ModuleOp> extractGroup(const Group &g) {
   mlir::IRMapping map;
   map.map(g.inputs, body->getArguments());
   for (mlir::Operation *op : g.ops) {
-    for (mlir::Value v : op->getOperands())
+    for (mlir::Value v : readBy(op))
       bring(v, b, map);
-    for (mlir::Region &r : op->getRegions())
-      r.walk([&](mlir::Operation *inner) {
-        for (mlir::Value v : inner->getOperands())
-          if (v.getParentBlock() == op->getBlock())
-            bring(v, b, map);
-      });
     if (!map.contains(op->getResult(0)))
       b.clone(*op, map);
   }

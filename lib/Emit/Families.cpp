@@ -4,7 +4,7 @@
 namespace glia::emit {
 
 std::span<const Family *const> families() {
-  static const std::vector<const Family *> all = {&rowsFamily(), &contractFamily()};
+  static const std::vector<const Family *> all = {&rowsFamily(), &contractFamily(), &controlFamily()};
   return all;
 }
 

@@ -6,5 +6,6 @@ namespace glia::emit {
 
 const Family &rowsFamily();     // RowsFamily.cpp
 const Family &contractFamily(); // ContractFamily.cpp
+const Family &controlFamily();  // ControlFamily.cpp
 
 } // namespace glia::emit

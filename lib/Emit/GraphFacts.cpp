@@ -47,6 +47,17 @@ std::optional<DType> machineType(mlir::Type t) {
   }
 }
 
+std::vector<mlir::Value> readBy(mlir::Operation *op) {
+  std::vector<mlir::Value> out(op->operand_begin(), op->operand_end());
+  for (mlir::Region &r : op->getRegions())
+    r.walk([&](mlir::Operation *inner) {
+      for (mlir::Value v : inner->getOperands())
+        if (!op->isAncestor(v.getParentRegion()->getParentOp()))
+          out.push_back(v);
+    });
+  return out;
+}
+
 std::optional<double> splatOf(mlir::Value v) {
   mlir::Operation *op = v.getDefiningOp();
   if (!op)

@@ -49,10 +49,11 @@ private:
 
 class Grouping {
 public:
-  std::vector<Group> run(mlir::Block &body) {
-    for (mlir::Operation &op : body.without_terminator())
+  std::vector<Group> run(mlir::Block &block) {
+    body = &block;
+    for (mlir::Operation &op : body->without_terminator())
       place(&op);
-    for (mlir::Value v : body.getTerminator()->getOperands())
+    for (mlir::Value v : body->getTerminator()->getOperands())
       needInHbm(v);
     if (!refused.empty())
       throw Error(std::move(refused));
@@ -60,6 +61,7 @@ public:
   }
 
 private:
+  mlir::Block *body = nullptr;
   std::vector<Group> groups;
   Reach reach;
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
@@ -89,6 +91,12 @@ private:
     refused.push_back(std::move(d));
   }
 
+  static bool isEmpty(mlir::Operation *op) {
+    return op->getNumResults() > 0 && llvm::all_of(op->getResults(), [](mlir::Value v) {
+             const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+             return t && t.hasStaticShape() && t.getNumElements() == 0;
+           });
+  }
   static bool isSplat(mlir::Operation *op) { return op->getNumResults() == 1 && splatOf(op->getResult(0)); }
 
   static bool repeats(mlir::Operation *op) {
@@ -99,12 +107,14 @@ private:
 
   // Written by whoever reads it.
   bool isLoose(mlir::Operation *op) const {
-    return op && !groupOf.count(op) && !isSplat(op) && (isAlias(op) || repeats(op));
+    return op && op->getBlock() == body && !groupOf.count(op) && !isSplat(op) && (isAlias(op) || repeats(op));
   }
 
   void place(mlir::Operation *op) {
     if (opName(op) == "constant" || isSplat(op) || isAlias(op))
       return; // part of whoever reads it
+    if (isEmpty(op))
+      return; // nothing to compute
     std::string why;
     const Family *family = familyOf(op, why);
     if (!family)
@@ -118,24 +128,13 @@ private:
     while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
       v = aliasOf(v);
     mlir::Operation *op = v.getDefiningOp();
-    if (!op || groupOf.count(op) || opName(op) == "constant" || !(isSplat(op) || repeats(op)))
+    if (!op || op->getBlock() != body || groupOf.count(op) || opName(op) == "constant" || !(isSplat(op) || repeats(op)))
       return;
     std::string why;
     if (const Family *family = familyOf(op, why))
       put(op, family);
     else
       refuse(op, why);
-  }
-
-  static std::vector<mlir::Value> readBy(mlir::Operation *op) {
-    std::vector<mlir::Value> out(op->operand_begin(), op->operand_end());
-    for (mlir::Region &r : op->getRegions())
-      r.walk([&](mlir::Operation *inner) {
-        for (mlir::Value v : inner->getOperands())
-          if (v.getParentBlock() == op->getBlock())
-            out.push_back(v);
-      });
-    return out;
   }
 
   using Ops = llvm::SetVector<mlir::Operation *>;

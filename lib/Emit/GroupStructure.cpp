@@ -7,17 +7,19 @@
 
 namespace glia::emit {
 
-std::string structureOf(const Group &g) {
-  std::string out;
-  llvm::raw_string_ostream s(out);
-  llvm::DenseMap<mlir::Value, size_t> numbers;
-  for (mlir::Value v : g.inputs) {
+namespace {
+
+class Structure {
+public:
+  explicit Structure(llvm::raw_ostream &s) : s(s) {}
+
+  void name(mlir::Value v) {
     numbers.try_emplace(v, numbers.size());
-    s << v.getType() << ";";
+    s << v.getType() << ",";
   }
-  mlir::OpPrintingFlags flags;
-  flags.useLocalScope();
-  for (mlir::Operation *op : g.ops) {
+  size_t numberOf(mlir::Value v) const { return numbers.lookup(v); }
+
+  void describe(mlir::Operation *op) {
     s << op->getName() << "(";
     for (mlir::Value v : op->getOperands())
       if (const auto it = numbers.find(v); it != numbers.end())
@@ -27,18 +29,37 @@ std::string structureOf(const Group &g) {
       else
         s << "?,";
     s << ")" << op->getAttrDictionary() << ":";
-    for (mlir::Value v : op->getResults()) {
-      numbers.try_emplace(v, numbers.size());
-      s << v.getType() << ",";
-    }
+    for (mlir::Value v : op->getResults())
+      name(v);
     for (mlir::Region &r : op->getRegions())
-      for (mlir::Block &b : r)
+      for (mlir::Block &b : r) {
+        s << "{";
+        for (mlir::BlockArgument a : b.getArguments())
+          name(a);
         for (mlir::Operation &inner : b)
-          inner.print(s, flags);
+          describe(&inner);
+        s << "}";
+      }
     s << "\n";
   }
+
+private:
+  llvm::raw_ostream &s;
+  llvm::DenseMap<mlir::Value, size_t> numbers;
+};
+
+} // namespace
+
+std::string structureOf(const Group &g) {
+  std::string out;
+  llvm::raw_string_ostream s(out);
+  Structure structure(s);
+  for (mlir::Value v : g.inputs)
+    structure.name(v);
+  for (mlir::Operation *op : g.ops)
+    structure.describe(op);
   for (mlir::Value v : g.outputs)
-    s << numbers.lookup(v) << " ";
+    s << structure.numberOf(v) << " ";
   return out;
 }
 

@@ -180,6 +180,16 @@ void KernelBuilder::matmul(const Tile &dst, const Tile &stationary, const Tile &
 void KernelBuilder::transpose(const Tile &dst, const Tile &data) { emit("nc_transpose", {operand(dst), operand(data)}); }
 
 int KernelBuilder::loop(int64_t count) { return t.loop(count, -1, loc); }
+int KernelBuilder::loopOf(int reg) { return t.loop(0, reg, loc); }
 void KernelBuilder::endLoop() { t.endLoop(); }
+void KernelBuilder::whileNotZero(int reg) { t.whileLoop(reg, loc); }
+void KernelBuilder::endWhile() { t.endWhile(); }
+int KernelBuilder::makeRegister() { return t.makeRegister(); }
+void KernelBuilder::loadInto(int reg, const Tile &element) {
+  SlotValue to;
+  to.kind = SlotValue::Register;
+  to.reg = t.registerValue(reg);
+  emit("reg_load", {to, operand(element)});
+}
 
 } // namespace glia::emit

@@ -4,6 +4,8 @@
 #include "GraphBuilder.h"
 #include "NarrowTypes.h"
 #include "SimplifyIdentities.h"
+#include "RemoveEmpty.h"
+#include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -80,6 +82,8 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   if (!main || main.isExternal())
     throw Error("GRAPH-MAIN", "the module has no function `main`", "Name the function to compile `main`.");
   inlineCalls(module, main);
+  unrollLoops(main);
+  removeEmpty(main);
   decomposeReductions(main);
   foldConstants(main);
   simplifyIdentities(main);

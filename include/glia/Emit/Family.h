@@ -52,6 +52,9 @@ std::vector<int64_t> shapeOf(mlir::Value v);
 int64_t elementsOf(mlir::Value v);
 llvm::StringRef opName(mlir::Operation *op); // without the dialect: "dot_general"
 
+// The values that an operation reads: its operands, and what its regions take from outside.
+std::vector<mlir::Value> readBy(mlir::Operation *op);
+
 // The number that every element of a value holds, if it is known: a constant, or a broadcast, reshape or conversion of one.
 std::optional<double> splatOf(mlir::Value v);
 // Reshapes and optimization barriers hold the bytes of what they are made of: no group, no kernel.

@@ -101,7 +101,12 @@ public:
   nisa::SlotValue operand(const Tile &t) const;
 
   int loop(int64_t count); // a run-time loop; returns the register that counts
+  int loopOf(int reg);     // as often as a register says
   void endLoop();
+  void whileNotZero(int reg); // the body sets the register anew
+  void endWhile();
+  int makeRegister();
+  void loadInto(int reg, const Tile &element); // narrow integers are extended
   nisa::Trace &trace() { return t; }
   nisa::Kernel finish() { return t.finish(); }
 
