@@ -18,6 +18,7 @@ void bindLink(nanobind::module_ &m);      // kernel objects to programs, likewis
 void bindKernel(nanobind::module_ &m);    // traced kernels, if the compiler is built
 void bindTrace(nanobind::module_ &m);     // tracing of kernels, if the compiler is built
 void bindInterpret(nanobind::module_ &m); // the reference of graphs, likewise
+void bindGraph(nanobind::module_ &m);     // graphs to programs, likewise
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
 TensorData toTensorData(nanobind::dict arrays);                                 // name -> bytes

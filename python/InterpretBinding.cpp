@@ -1,5 +1,6 @@
 // The reference interpreter for Python: text of a graph and arrays in, arrays out. glia.interpret is the public form.
 #include "Bindings.h"
+#include "glia/Emit/KernelCalls.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Support/Diagnostic.h"
@@ -43,6 +44,7 @@ std::vector<Array> interpretText(std::string_view text, const std::vector<Array>
     in.push_back(hostTensorOf(a));
   InterpretOptions options;
   options.inDouble = inDouble;
+  options.onCustomCall = emit::evaluateKernelCall;
   if (watcher)
     options.onValue = [&](mlir::Operation *op, unsigned result, const HostTensor &value) {
       std::string place;

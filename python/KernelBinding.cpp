@@ -12,6 +12,15 @@ using namespace nb::literals;
 
 namespace glia {
 
+static std::string text(nisa::Kernel &k, bool places) {
+  if (!places)
+    return k.text();
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  k.op()->print(stream, mlir::OpPrintingFlags().enableDebugInfo());
+  return out;
+}
+
 static nb::list check(nisa::Kernel &k) {
   std::vector<Diagnostic> ds;
   {
@@ -65,7 +74,7 @@ static nb::dict bound(nisa::Kernel &k) {
 
 void bindKernel(nb::module_ &m) {
   nb::class_<nisa::Kernel>(m, "Kernel", "A traced kernel.")
-      .def("text", &nisa::Kernel::text)
+      .def("text", &text, "places"_a = false, "The kernel IR; `places`: with source lines, as MLIR writes them.")
       .def("fingerprint", [](const nisa::Kernel &k) { return k.fingerprint; })
       .def("check", &check, "Rules known before anything is placed: a list of diagnostics, each with its source line.")
       .def("compile", &compile, "dump"_a = "", "A kernel object; `dump`: a folder for the kernel after each stage.")

@@ -12,5 +12,6 @@ NB_MODULE(_glia, m) {
   glia::bindLink(m);
   glia::bindTrace(m);
   glia::bindInterpret(m);
+  glia::bindGraph(m);
 #endif
 }

@@ -1,8 +1,10 @@
 #include "glia/Emit/CompileGraph.h"
 #include "CompileGroup.h"
+#include "GraphDump.h"
 #include "SimplifyGraph.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/Family.h"
+#include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -16,14 +18,18 @@ namespace {
 
 class GraphCompiler {
 public:
-  GraphCompiler(mlir::func::FuncOp main, const GraphOptions &options)
-      : main(main), options(options), target(loadTarget(options.target)) {}
+  explicit GraphCompiler(const GraphOptions &options)
+      : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target) {}
 
-  CompiledGraph run() {
+  CompiledGraph run(mlir::ModuleOp module) {
     CompiledGraph out;
+    begin("simplify");
+    main = simplifyGraph(module);
+    dump.graph(module);
+    begin("group");
     mlir::Block &body = main.getBody().front();
     out.operations = body.getOperations().size() - 1;
-    std::vector<Group> groups = groupOperations(body);
+    std::vector<Group> groups = formGroups(body);
     out.groups = groups.size();
     declareArguments();
     declareResults();
@@ -33,9 +39,9 @@ public:
       call(groups[i]);
     }
     copyResults();
-    out.kernels = objects.size();
-    if (options.progress)
-      options.progress("link", 0, 1);
+    dump.finish();
+    out.kernels = objects.size() + written.compiled();
+    begin("link");
     out.program = linkProgram(target, std::move(tensors), calls);
     return out;
   }
@@ -43,12 +49,32 @@ public:
 private:
   mlir::func::FuncOp main;
   const GraphOptions &options;
-  std::shared_ptr<const Target> target;
+  std::shared_ptr<const Target> target; // a wrong name is found before any work
+  GraphDump dump;
+  KernelCalls written; // kernels that the graph brings along
   std::vector<Tensor> tensors;
   std::vector<LinkCall> calls;
   std::map<std::string, std::shared_ptr<const Program>> objects; // by structure
   llvm::DenseMap<mlir::Value, std::string> names;                // the program's tensor that holds a value
   std::vector<std::pair<mlir::Value, std::string>> copies;       // results that are stored elsewhere too
+
+  void begin(std::string_view phase) {
+    if (options.progress)
+      options.progress(phase, 0, 1);
+  }
+
+  // Everything that cannot be lowered is said at once.
+  std::vector<Group> formGroups(mlir::Block &body) {
+    std::vector<Diagnostic> problems = written.check(body);
+    try {
+      std::vector<Group> groups = groupOperations(body);
+      if (problems.empty())
+        return groups;
+    } catch (const Error &e) {
+      problems.insert(problems.end(), e.diagnostics().begin(), e.diagnostics().end());
+    }
+    throw Error(std::move(problems));
+  }
 
   static mlir::Value rootOf(mlir::Value v) {
     while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
@@ -105,13 +131,39 @@ private:
 
   std::shared_ptr<const Program> compile(const Group &g) {
     std::shared_ptr<const Program> &object = objects[structureOf(g)];
-    if (object)
+    if (object) {
+      dump.group(g, kernelName(*object), false);
       return object;
+    }
     const std::string name = std::string(g.family->name()) + std::to_string(objects.size());
-    return object = std::make_shared<Program>(compileGroup(g, name, options.target));
+    nisa::Kernel kernel = writeGroup(g, name, options.target);
+    dump.group(g, name, true);
+    dump.kernel(kernel);
+    return object = std::make_shared<Program>(compileKernel(kernel));
+  }
+
+  // A kernel that the graph brings along: its own names, in the order of operands and results.
+  void callWritten(const Group &g) {
+    mlir::Operation *op = g.ops.front();
+    const size_t before = written.compiled();
+    LinkCall c;
+    c.object = written.compile(op);
+    c.label = written.kernel(op).op().getSymName().str();
+    const std::vector<std::string> inputs = tensorNames(*c.object, TensorKind::Input),
+                                   outputs = tensorNames(*c.object, TensorKind::Output);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      c.bind.push_back({inputs[i], nameOf(op->getOperand(i)), true});
+    for (size_t i = 0; i < outputs.size(); ++i)
+      c.bind.push_back({outputs[i], nameOf(op->getResult(i)), true});
+    dump.group(g, c.label, written.compiled() != before);
+    if (written.compiled() != before)
+      dump.kernel(written.kernel(op));
+    calls.push_back(std::move(c));
   }
 
   void call(const Group &g) {
+    if (isKernelCall(g.ops.front()))
+      return callWritten(g);
     LinkCall c;
     c.object = compile(g);
     c.label = std::string(g.family->name());
@@ -142,7 +194,7 @@ private:
 
 CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
-  return GraphCompiler(simplifyGraph(*work), options).run();
+  return GraphCompiler(options).run(*work);
 }
 
 } // namespace glia

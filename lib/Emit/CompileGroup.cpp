@@ -1,5 +1,7 @@
 #include "CompileGroup.h"
 #include "glia/CodeGen/Compile.h"
+#include "glia/Emit/KernelCalls.h"
+#include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -26,7 +28,7 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
   return t;
 }
 
-Program compileGroup(const Group &g, const std::string &name, const std::string &target) {
+nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target) {
   KernelBuilder k(name, target);
   std::vector<Tile> inputs, outputs;
   for (size_t i = 0; i < g.inputs.size(); ++i) {
@@ -39,7 +41,38 @@ Program compileGroup(const Group &g, const std::string &name, const std::string 
   }
   k.location(g.ops.back()->getLoc());
   g.family->emit(k, g, inputs, outputs);
-  nisa::Kernel kernel = k.finish();
+  return k.finish();
+}
+
+// The call of a kernel that the graph brings along, under the names of the group.
+static Program linkWritten(const Group &g, const std::string &target) {
+  mlir::Operation *op = g.ops.front();
+  std::vector<Tensor> tensors;
+  const auto nameOf = [&](const std::vector<mlir::Value> &list, mlir::Value v, const char *stem) {
+    const auto at = std::find(list.begin(), list.end(), v);
+    return stem + std::to_string(at - list.begin());
+  };
+  for (mlir::Value v : g.inputs)
+    tensors.push_back(tensorOf(v, nameOf(g.inputs, v, "in"), TensorKind::Input));
+  for (mlir::Value v : g.outputs)
+    tensors.push_back(tensorOf(v, nameOf(g.outputs, v, "out"), TensorKind::Output));
+  KernelCalls kernels(target);
+  LinkCall call;
+  call.object = kernels.compile(op);
+  const std::vector<std::string> in = tensorNames(*call.object, TensorKind::Input),
+                                 out = tensorNames(*call.object, TensorKind::Output);
+  for (size_t i = 0; i < in.size(); ++i)
+    call.bind.push_back({in[i], nameOf(g.inputs, op->getOperand(i), "in"), true});
+  for (size_t i = 0; i < out.size(); ++i)
+    if (llvm::is_contained(g.outputs, op->getResult(i))) // others become outputs that nobody asks for
+      call.bind.push_back({out[i], nameOf(g.outputs, op->getResult(i), "out"), true});
+  return linkProgram(loadTarget(target), std::move(tensors), {call});
+}
+
+Program compileGroup(const Group &g, const std::string &name, const std::string &target) {
+  if (isKernelCall(g.ops.front()))
+    return linkWritten(g, target);
+  nisa::Kernel kernel = writeGroup(g, name, target);
   return compileKernel(kernel);
 }
 

@@ -1,5 +1,6 @@
 // One group as a program of its own: its inputs are in0, in1 ..., its outputs out0, out1 ...
 #pragma once
+#include "glia/Dialect/Kernel.h"
 #include "glia/Emit/Family.h"
 #include "glia/Program/Program.h"
 
@@ -8,6 +9,7 @@ namespace glia::emit {
 // The program's tensor for a value. Throws Error GRAPH-TYPE if the device has no such element type.
 Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind);
 
+nisa::Kernel writeGroup(const Group &g, const std::string &kernel, const std::string &target);
 Program compileGroup(const Group &g, const std::string &kernel, const std::string &target);
 
 } // namespace glia::emit

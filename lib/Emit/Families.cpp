@@ -4,7 +4,12 @@
 namespace glia::emit {
 
 std::span<const Family *const> families() {
-  static const std::vector<const Family *> all = {&rowsFamily(), &contractFamily(), &controlFamily()};
+  static const std::vector<const Family *> all = {
+      &rowsFamily(),
+      &contractFamily(),
+      &controlFamily(),
+      &kernelFamily(), // one per line
+  };
   return all;
 }
 

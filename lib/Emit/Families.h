@@ -7,5 +7,6 @@ namespace glia::emit {
 const Family &rowsFamily();     // RowsFamily.cpp
 const Family &contractFamily(); // ContractFamily.cpp
 const Family &controlFamily();  // ControlFamily.cpp
+const Family &kernelFamily();   // KernelCalls.cpp
 
 } // namespace glia::emit

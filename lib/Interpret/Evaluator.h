@@ -13,6 +13,7 @@
 namespace glia::interp {
 
 HostTensor hostTensor(const Tensor &t, bool inDouble);
+Tensor fromHost(const HostTensor &h);
 
 class Evaluator {
 public:
@@ -37,6 +38,7 @@ private:
   const Plan &planOf(mlir::Operation *op);
   void run(mlir::Operation &op, Frame &frame, bool show);
   const std::vector<mlir::Value> &dyingAt(mlir::Operation *op); // values whose last use in their block is here
+  bool runOutside(mlir::Operation &op, Call &call);             // a custom call that the caller of the interpreter knows
   void findLastUses(mlir::Block &block);
 
   llvm::DenseMap<mlir::Operation *, Plan> plans;

@@ -23,6 +23,13 @@ def compile(function, *args, target=None, **kwargs):
     return compile_function(function, *args, target=target, **kwargs)
 
 
+def jit(function=None, **options):
+    """A JAX function that is compiled into one program for a target when it is called: see glia.jit in docs/graph.md."""
+    from .jax_door import jit as jit_function
+
+    return jit_function(function, **options)
+
+
 def interpret(text, *inputs, **options):
     """Evaluates a StableHLO graph on the host, as the reference does: see glia.reference."""
     from .reference import interpret as interpret_text
@@ -46,6 +53,7 @@ __all__ = [
     "install",
     "interpret",
     "isa",
+    "jit",
     "load",
     "reg",
     "rules",

@@ -1,36 +1,166 @@
+// glia compile: a kernel (.nisa) or a graph (.mlir) becomes a program file.
 #include "Tool.h"
 #include "glia/CodeGen/Compile.h"
+#include "glia/Emit/CompileGraph.h"
+#include "glia/Graph/Parse.h"
 #include "glia/Program/Container.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Target.h"
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+
 namespace glia::tool {
 
+namespace {
+
+struct Options {
+  std::string file, target, output, dump;
+};
+
+// The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
+bool isGraph(const std::string &path, std::string_view text) {
+  if (path.ends_with(".mlir"))
+    return true;
+  if (path.ends_with(".nisa"))
+    return false;
+  return text.find("nisa.kernel") == std::string_view::npos;
+}
+
+// While a file is written, an interrupt waits: the file is whole or absent, and no temporary one stays.
+class Uninterrupted {
+public:
+  Uninterrupted() {
+    sigset_t all;
+    sigemptyset(&all);
+    for (int s : {SIGINT, SIGTERM, SIGHUP})
+      sigaddset(&all, s);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+  }
+  ~Uninterrupted() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
+private:
+  sigset_t before;
+};
+
+void saveWhole(const Program &p, const std::string &path) {
+  const Uninterrupted now;
+  save(p, path);
+}
+
+// A folder that is not there is found before the work, not after it.
+void checkFolder(const std::string &output) {
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error("FILE-WRITE", "cannot write " + output + ": there is no folder " + folder.string());
+}
+
+class PhaseTimes {
+public:
+  void begin(std::string_view name) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!phases.empty())
+      phases.back().second += std::chrono::duration<double>(now - since).count();
+    since = now;
+    if (!name.empty() && (phases.empty() || phases.back().first != name))
+      phases.emplace_back(name, 0.0);
+  }
+  std::string text() {
+    begin("");
+    double sum = 0;
+    std::string out;
+    for (const auto &[name, seconds] : phases) {
+      sum += seconds;
+      out += (out.empty() ? "" : ", ") + name + format(" %.2f s", seconds);
+    }
+    return format("%.2f s: ", sum) + out;
+  }
+
+private:
+  std::chrono::steady_clock::time_point since;
+  std::vector<std::pair<std::string, double>> phases;
+};
+
+std::string costs(const CompiledGraph &g, PhaseTimes &times) {
+  uint64_t bytes[4] = {};
+  for (const Tensor &t : g.program.tensors)
+    bytes[static_cast<int>(t.kind)] += static_cast<uint64_t>(t.bytes()) * (t.shared ? 1 : g.program.cores);
+  const auto of = [&](TensorKind k) { return grouped(bytes[static_cast<int>(k)]); };
+  std::string out = "target        " + g.program.target->name + ", " + std::to_string(g.program.cores) +
+                    (g.program.cores == 1 ? " core\n" : " cores\n");
+  out += "operations    " + grouped(g.operations) + "\n";
+  out += "groups        " + grouped(g.groups) + ", " + grouped(g.kernels) + " distinct kernels\n";
+  out += "instructions  " + grouped(g.program.instructionCount()) + "\n";
+  out += "HBM bytes     " + grouped(bytes[0] + bytes[1] + bytes[2] + bytes[3]) + ": inputs " + of(TensorKind::Input) +
+         ", outputs " + of(TensorKind::Output) + ", constants " + of(TensorKind::Constant) + ", between groups " +
+         of(TensorKind::Scratch) + "\n";
+  return out + "compile time  " + times.text() + "\n";
+}
+
+int compileModel(const Tool &tool, const Options &o, std::string_view text) {
+  GraphOptions options;
+  options.dump = o.dump;
+  if (!o.target.empty())
+    options.target = o.target;
+  loadTarget(options.target); // a wrong name is found before any work
+  PhaseTimes times;
+  CompiledGraph compiled;
+  {
+    Progress progress("reading the graph");
+    times.begin("read");
+    graph::Graph g = graph::parseGraph(text, o.file);
+    options.progress = [&](std::string_view phase, size_t done, size_t all) {
+      times.begin(phase);
+      progress.say("compiling, " + std::string(phase) + (all > 1 ? " " + grouped(done) + " of " + grouped(all) : ""));
+    };
+    compiled = compileGraph(*g.module, options);
+  }
+  times.begin("verify");
+  if (!verified(tool, compiled.program))
+    return 1;
+  times.begin("write");
+  saveWhole(compiled.program, o.output);
+  write(costs(compiled, times));
+  return 0;
+}
+
+int compileText(const Options &o, std::string_view text) {
+  Progress progress("compiling");
+  nisa::Kernel k = nisa::parseKernel(text, o.file);
+  if (!o.target.empty()) {
+    loadTarget(o.target); // likewise
+    k.op().setTarget(o.target);
+  }
+  if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
+    throw Error(std::move(bad));
+  CompileOptions options;
+  options.dump = o.dump;
+  saveWhole(compileKernel(k, options), o.output);
+  return 0;
+}
+
+} // namespace
+
 void addCompile(CLI::App &app, Tool &tool) {
-  struct Options {
-    std::string file, target, output;
-    CompileOptions compile;
-  };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("compile", "Compiles a kernel into a program file");
-  c->add_option("file", o->file, "The kernel IR (.nisa)")->required();
-  c->add_option("--target", o->target, "Built-in target or target file; wins over the kernel's own");
+  CLI::App *c = app.add_subcommand("compile", "Compiles a graph or a kernel into a program file");
+  c->add_option("file", o->file, "A graph (StableHLO text, .mlir) or the IR of a kernel (.nisa)")->required();
+  c->add_option("--target", o->target,
+                "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
-  c->add_option("--dump", o->compile.dump, "A folder for the IR after each stage");
-  c->footer("Example: glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages");
+  c->add_option("--dump", o->dump,
+                "A folder: of a graph, what it is simplified to, its groups and their kernels; of a kernel, "
+                "its IR after each stage");
+  c->footer("Example: glia compile model.mlir --target trn1 -o model.glia\n"
+            "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
+            "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
   c->callback([o, &tool] {
-    tool.command = [o] {
-      Progress progress("compiling");
+    tool.command = [o, &tool] {
       const FileBytes f = readFile(o->file);
-      nisa::Kernel k = nisa::parseKernel(f.text(), o->file);
-      if (!o->target.empty()) {
-        loadTarget(o->target); // a wrong name is found before any work
-        k.op().setTarget(o->target);
-      }
-      if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
-        throw Error(std::move(bad));
-      save(compileKernel(k, o->compile), o->output);
-      return 0;
+      checkFolder(o->output);
+      return isGraph(o->file, f.text()) ? compileModel(tool, *o, f.text()) : compileText(*o, f.text());
     };
   });
 }

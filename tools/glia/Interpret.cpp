@@ -1,4 +1,5 @@
 #include "Tool.h"
+#include "glia/Emit/KernelCalls.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Runtime/Npy.h"
@@ -146,6 +147,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
                                                static_cast<int>(function.getNumResults()) - 1));
         files[i] = a.file;
       }
+      o->interpret.onCustomCall = emit::evaluateKernelCall;
       std::vector<HostTensor> results;
       {
         Progress progress("interpreting");

@@ -82,20 +82,25 @@ bool verified(const Tool &tool, const Program &p, bool requireProved) {
   return r.ok();
 }
 
-Progress::Progress(std::string what) {
+Progress::Progress(std::string text) : what(std::move(text)) {
   if (!::isatty(2))
     return;
-  thread = std::thread([this, what = std::move(what)] {
+  thread = std::thread([this] {
     std::unique_lock guard(lock);
     bool shown = false;
     for (int seconds = 1; !wake.wait_for(guard, std::chrono::seconds(1), [this] { return stop; }); ++seconds)
       if (seconds >= 2) {
-        std::cerr << "\r" << what << ": " << seconds << " s " << std::flush;
+        std::cerr << "\r\033[K" << what << ": " << seconds << " s " << std::flush;
         shown = true;
       }
     if (shown)
       std::cerr << "\r\033[K" << std::flush;
   });
+}
+
+void Progress::say(std::string text) {
+  const std::lock_guard guard(lock);
+  what = std::move(text);
 }
 
 Progress::~Progress() {

@@ -46,8 +46,10 @@ class Progress {
 public:
   explicit Progress(std::string what);
   ~Progress();
+  void say(std::string what); // what is going on now
 
 private:
+  std::string what;
   std::mutex lock;
   std::condition_variable wake;
   bool stop = false;

@@ -12,7 +12,9 @@ namespace glia {
 
 struct GraphOptions {
   std::string target = "trn2";
-  std::function<void(std::string_view phase, size_t done, size_t all)> progress; // may be empty
+  // Called when a phase begins ("simplify", "group", "kernels", "link") and for each kernel; may be empty.
+  std::function<void(std::string_view phase, size_t done, size_t all)> progress;
+  std::string dump; // a folder for the simplified graph, the groups and the text of each kernel; empty: none
 };
 
 struct CompiledGraph {

@@ -4,6 +4,7 @@
 #include "glia/Interpret/Element.h"
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct InterpretOptions {
   int64_t maxIterations = int64_t{1} << 32; // of all `while` loops together
   // Called for each result of each operation outside the bodies of reductions, sorts and the like. Tuples and tokens are not shown.
   std::function<void(mlir::Operation *, unsigned result, const HostTensor &)> onValue;
+  // Asked first about each custom call, with its operands in the graph's own types: the results, or nullopt if it does not know the call.
+  std::function<std::optional<std::vector<HostTensor>>(mlir::Operation *, const std::vector<HostTensor> &operands)>
+      onCustomCall;
 };
 
 // Tuples are flattened in arguments and results. Throws Error: GRAPH-FUNCTION (no such function), GRAPH-ARGUMENT (wrong number, type

@@ -62,15 +62,6 @@ def from_numpy(array: np.ndarray, kind: str, like=None):
     return array
 
 
-def in_jax(function, shapes: list[tuple], symbols: list) -> list:
-    """What `function` makes of the arrays that the symbols will be, as JAX symbols of these (shape, type)."""
-    jax = sys.modules["jax"]
-    results = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
-    return jax.pure_callback(
-        lambda *arrays: function([np.asarray(a) for a in arrays]), results, *symbols, vmap_method="sequential"
-    )
-
-
 def update(x, array: np.ndarray) -> bool:
     """Writes `array` into the caller's `x`; false where that cannot be done."""
     kind = kind_of(x)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 
 import numpy as np
 
 from .. import _glia
-from ..program import Profile, Program, Verified
+from ..executable import Executable
+from ..program import Program
 from . import dtypes, environment
 from . import trace as _t
 from .frameworks import from_numpy, kind_of, to_numpy, update
@@ -110,14 +110,13 @@ class Graph:
         return d
 
 
-class Executable:
-    """A compiled function: one program. Call `run` with arrays of the shapes and types it was compiled for."""
+class KernelExecutable(Executable):
+    """A compiled function of kernels."""
 
     def __init__(self, function, program: Program, inputs, structure, updates, objects):
-        self._function, self.program, self._objects = function, program, objects
+        super().__init__(program)
+        self._function, self._objects = function, objects
         self._inputs, self._structure, self._updates = inputs, structure, updates
-
-    target = property(lambda self: self.program.target)
 
     def run(self, *args, **kwargs):
         """The results of the function. Arguments that a kernel writes to are updated."""
@@ -158,26 +157,13 @@ class Executable:
                 )
         return _map(self._structure, value)
 
-    def verify(self) -> Verified:
-        return self.program.verify()
-
-    def profile(self, *args, **kwargs) -> Profile:
-        """The predicted run. Arguments are needed only where the control flow depends on data."""
-        if not args and not kwargs:
-            return self.program.profile()
+    def inputs(self, *args, **kwargs) -> dict:
         arrays = _arrays_of(self._function, args, kwargs)
-        return self.program.profile({name: to_numpy(x) for (name, *_), x in zip(self._inputs, arrays)})
-
-    def time(self) -> float:
-        """Predicted nanoseconds; no data, no timeline."""
-        return self.program.profile(timeline=False).total
+        return {name: to_numpy(x) for (name, *_), x in zip(self._inputs, arrays)}
 
     def contracts(self) -> list[dict[str, str]]:
         """What each kernel uses and promises, once per kernel and signature, in the order of their first calls."""
         return [dict(o.contract) for o in self._objects]
-
-    def save(self, path) -> None:
-        self.program.save(os.fspath(path))
 
 
 def _bound(function, args, kwargs):
@@ -200,7 +186,7 @@ def _arrays_of(function, args, kwargs) -> list:
     return found
 
 
-def compile(function, *args, target: str | None = None, **kwargs) -> Executable:
+def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecutable:
     """Compiles `function` for arguments like these into one program."""
     if _t.current() is not None or active() is not None:
         raise _t.failure("GRAPH-NESTED", "glia.compile is called while something is compiled")
@@ -244,7 +230,7 @@ def compile(function, *args, target: str | None = None, **kwargs) -> Executable:
             program_of(traced)  # a kernel that is wrong by itself says so with its lines
         raise _glia.error_of(merged(e.diagnostics)) from None
     objects = list({id(o): o for o, *_ in graph.calls}.values())
-    return Executable(function, program, inputs, structure, updates, objects)
+    return KernelExecutable(function, program, inputs, structure, updates, objects)
 
 
 def active() -> Graph | None:

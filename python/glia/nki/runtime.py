@@ -15,8 +15,8 @@ from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
 from . import trace as _t
 from .advice import for_author
-from .frameworks import in_jax, is_symbol
-from .jit import Kernel, Traced, require_returned, result_of, unpack
+from .frameworks import is_symbol
+from .jit import Kernel, Traced, unpack
 
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
@@ -121,11 +121,11 @@ def sequential(traced: Traced, inputs: dict[str, np.ndarray]) -> dict[str, np.nd
 
 def finish(traced: Traced, outputs: dict[str, np.ndarray]):
     """What the caller gets."""
-    _booleans(traced, outputs)
+    booleans(traced, outputs)
     return unpack(traced, outputs)
 
 
-def _booleans(traced: Traced, outputs: dict[str, np.ndarray]) -> None:
+def booleans(traced: Traced, outputs: dict[str, np.ndarray]) -> None:
     for o in traced.lowered.outputs:
         if o.dtype == "bool":
             outputs[o.name] = outputs[o.name].view(np.bool_)
@@ -133,33 +133,20 @@ def _booleans(traced: Traced, outputs: dict[str, np.ndarray]) -> None:
 
 def call(kernel: Kernel, args: tuple, kwargs: dict):
     """A call of a kernel with arrays."""
-    traced = kernel.trace(*args, **kwargs)
-    program = program_of(traced)
+    target = getattr(_t._state, "jit_target", None)  # of a function that glia.jit traces
+    if target is not None and kernel.target not in (None, target):
+        raise _t.failure(
+            "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {target}"
+        )
+    traced = (kernel if target is None else kernel.on(target)).trace(*args, **kwargs)
     if any(is_symbol(x) for x in traced.arrays.originals):
-        return _staged(traced, program)
+        from . import jax_calls
+
+        if target is None:
+            program_of(traced)  # what is wrong with it is said here, not where JAX lowers it
+        return jax_calls.call(kernel, args, kwargs, traced)
+    program = program_of(traced)
     inputs = inputs_of(traced)
     for look in observers:
         look(traced, program, inputs)
     return finish(traced, program.run(inputs, verify=False))
-
-
-def _staged(traced: Traced, program: Program):
-    """A call inside of jax.jit: the program is compiled and verified now, and runs when the numbers are there."""
-    lowered = traced.lowered
-    for n in lowered.updates:
-        require_returned(traced, n)
-
-    def run(arrays: list[np.ndarray]) -> list[np.ndarray]:
-        inputs = inputs_of(traced, arrays)
-        for look in observers:
-            look(traced, program, inputs)
-        outputs = program.run(inputs, verify=False)
-        _booleans(traced, outputs)
-        pairs = zip(traced.tensors, lowered.results)
-        return [
-            arrays[r] if type(r) is int and r not in lowered.updates else result_of(traced, t, r, outputs)
-            for t, r in pairs
-        ]
-
-    shapes = [(t.shape, t.dtype.numpy) for t in traced.tensors]
-    return traced.rebuild(in_jax(run, shapes, traced.arrays.originals))

@@ -1,0 +1,266 @@
+"""glia.jit: a JAX function becomes one program. JAX traces it and prints StableHLO; the graph compiler does the rest.
+
+f = glia.jit(jax.value_and_grad(loss), target="trn2")
+value, gradients = f(parameters, x)
+exe = f.compile(parameters, x)
+print(exe.time(), exe.profile().summary())
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+from collections import OrderedDict
+
+import numpy as np
+
+from . import _glia
+from .dtypes import numpy_dtype
+from .executable import Executable
+from .nki import environment
+from .nki import trace as _t
+from .nki.jit import Kernel
+from .nki.runtime import merged
+from .program import Program
+
+_KEPT = 64  # executables of one function
+
+
+def _jax():
+    if importlib.util.find_spec("jax") is None:
+        raise _t.failure(
+            "JIT-JAX",
+            "glia.jit compiles JAX functions, and JAX is not installed",
+            "Install it (pip install jax), or use glia.compile for functions of NKI kernels on NumPy arrays.",
+        )
+    import jax
+
+    return jax
+
+
+class GraphExecutable(Executable):
+    """A compiled JAX function."""
+
+    def __init__(self, program: Program, text: str, counts: dict, function: Jitted, traced):
+        super().__init__(program)
+        self._text, self._function = text, function
+        self._in_tree, self._arguments = traced.in_tree, _jax().tree.leaves(traced.in_avals)
+        self._results, self._out_tree = _jax().tree.flatten(traced.out_info)
+        self._tensors = {t.name: t for t in program.tensors}
+        self.operations, self.groups, self.kernels = counts["operations"], counts["groups"], counts["kernels"]
+
+    def text(self) -> str:
+        """The graph, as StableHLO."""
+        return self._text
+
+    def inputs(self, *args, **kwargs) -> dict:
+        return self._inputs(self._leaves(args, kwargs))
+
+    def run(self, *args, **kwargs):
+        """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
+        leaves = self._leaves(args, kwargs)
+        outputs = self.program.run(self._inputs(leaves), verify=False)
+        in_jax = any(isinstance(x, _jax().Array) for x in leaves)
+        results = [self._result(i, outputs, in_jax) for i in range(len(self._results))]
+        return _jax().tree.unflatten(self._out_tree, results)
+
+    def _leaves(self, args, kwargs) -> list:
+        leaves, tree = _jax().tree.flatten(self._function.dynamic(args, kwargs))
+        if tree != self._in_tree:
+            raise _t.failure("JIT-ARGUMENT", f"the arguments are {tree}, compiled for {self._in_tree}")
+        return leaves
+
+    def _inputs(self, leaves: list) -> dict:
+        return {f"arg{i}": self._input(i, x) for i, x in enumerate(leaves) if f"arg{i}" in self._tensors}
+
+    def _input(self, i: int, x) -> np.ndarray:
+        jax, want = _jax(), self._arguments[i]
+        if jax.dtypes.issubdtype(want.dtype, jax.dtypes.prng_key):
+            if getattr(x, "dtype", None) != want.dtype or x.shape != want.shape:
+                raise _t.failure("JIT-ARGUMENT", f"argument {i} is not {want.dtype}{list(want.shape)}")
+            array = np.asarray(jax.random.key_data(x))
+        else:
+            array = np.asarray(x)
+            dtype = jax.dtypes.canonicalize_dtype(array.dtype)  # as JAX does: 64 bits only where they are on
+            if dtype != want.dtype or array.shape != want.shape:
+                raise _t.failure(
+                    "JIT-ARGUMENT",
+                    f"argument {i} is {dtype}{list(array.shape)}, compiled for {want.dtype}{list(want.shape)}",
+                )
+            array = array.astype(dtype, copy=False)
+        t = self._tensors[f"arg{i}"]
+        return _stored(array, numpy_dtype(t.dtype), f"argument {i}").reshape(t.shape)
+
+    def _result(self, i: int, outputs: dict, in_jax: bool):
+        jax, want = _jax(), self._results[i]
+        key = jax.dtypes.issubdtype(want.dtype, jax.dtypes.prng_key)
+        dtype = np.dtype(np.uint32) if key else np.dtype(want.dtype)
+        array = outputs.get(f"result{i}")
+        if array is None:  # no elements, so no tensor
+            array = np.zeros(want.shape, dtype)
+        array = array.view(np.bool_) if dtype == np.bool_ else array.astype(dtype, copy=False)
+        if key:
+            array = array.reshape(*want.shape, *jax.random.key_data(jax.eval_shape(lambda: want)).shape[want.ndim :])
+            return jax.random.wrap_key_data(array, impl=str(want.dtype._impl.name))
+        array = array.reshape(want.shape)
+        return jax.numpy.asarray(array) if in_jax else array
+
+
+def _stored(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
+    """The array in the type that the program holds it in: booleans are bytes; 64-bit types may be narrowed."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array).view(np.uint8)
+    with np.errstate(over="ignore"):
+        narrow = array.astype(dtype)
+    same = narrow.astype(array.dtype)
+    if not np.array_equal(same, array, equal_nan=np.issubdtype(array.dtype, np.inexact)):
+        raise _t.failure(
+            "JIT-NARROW", f"{what} has values that the program's {dtype} does not hold", "Pass narrower arrays."
+        )
+    return narrow
+
+
+class Jitted:
+    """A JAX function to be compiled: called with arrays it compiles (once per shapes, types and structure) and runs."""
+
+    def __init__(self, function, target: str | None, static_argnums, static_argnames, donate_argnums, donate_argnames):
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.target = function, target
+        self._static = _both(function, static_argnums, static_argnames)
+        self._jitted = _jax().jit(
+            function,
+            static_argnums=self._static[0] or None,
+            static_argnames=self._static[1] or None,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=True,  # argument i of the function is input i of the program
+        )
+        self._made: OrderedDict[tuple, tuple] = OrderedDict()
+
+    def __call__(self, *args, **kwargs):
+        return self.compile(*args, **kwargs).run(*args, **kwargs)
+
+    def dynamic(self, args, kwargs) -> tuple:
+        """The arguments that are arrays or made of arrays."""
+        numbers, names = self._static
+        taken = {n % len(args) if -len(args) <= n < len(args) else n for n in numbers} if args else set()
+        left = tuple(x for n, x in enumerate(args) if n not in taken)
+        return left, {k: x for k, x in kwargs.items() if k not in names}
+
+    def lower(self, *args, **kwargs) -> str:
+        """StableHLO for arguments like these."""
+        target = _target(self.target)
+        return _text(self._trace(target, args, kwargs), target)
+
+    def compile(self, *args, dump: str = "", **kwargs) -> GraphExecutable:
+        """Compiles and proves the program for arguments like these; `dump` is a folder for what the compiler makes on the way."""
+        target = _target(self.target)
+        traced = self._trace(target, args, kwargs)
+        key = (target, id(traced.jaxpr))  # JAX keeps one per shapes, types, structure and static arguments
+        found = self._made.get(key)
+        if found is None or dump:
+            text = _text(traced, target)
+            name = getattr(self.function, "__name__", "function")
+            try:
+                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump)
+                handle.require_verified()
+            except _glia.Error as e:
+                raise _glia.error_of(merged(e.diagnostics)) from None
+            found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced))
+            self._made[key] = found  # with the trace, so that its identity stays its own
+            while len(self._made) > _KEPT:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        return found[1]
+
+    def _trace(self, target: str, args, kwargs):
+        if _t.current() is not None or getattr(_t._state, "graph", None) is not None:
+            raise _t.failure("GRAPH-NESTED", "a function of glia.jit is compiled while something else is")
+        with _compiling_for(target):
+            return self._jitted.trace(*args, **kwargs)
+
+
+def _text(traced, target: str) -> str:
+    with _compiling_for(target), _plain_sharding():
+        # A platform of its own: JAX then lowers to plain operations where it has something special for the host.
+        return traced.lower(lowering_platforms=("neuron",)).as_text(debug_info=True)
+
+
+@contextlib.contextmanager
+def _compiling_for(target: str):
+    """NKI kernels that the function calls are traced for this target."""
+    before = getattr(_t._state, "jit_target", None)
+    _t._state.jit_target = target
+    try:
+        yield
+    finally:
+        _t._state.jit_target = before
+
+
+def _plain_sharding():
+    """Without Shardy, sharding is a custom call that means nothing on one device; with it, a dialect of its own."""
+    from jax._src import config
+
+    state = getattr(config, "use_shardy_partitioner", None)
+    return contextlib.nullcontext() if state is None else state(False)
+
+
+def _target(name: str | None) -> str:
+    return _t.find_target(name or environment.target_name()).name
+
+
+def _both(function, numbers, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Static arguments by number and by name: each may be passed either way, as in jax.jit."""
+    numbers = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    names = () if names is None else (names,) if isinstance(names, str) else tuple(names)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return numbers, names
+    plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_number = [first[n] for n in numbers if -len(first) <= n < len(first)]
+    more = [first.index(n) for n in names if n in plain]
+    known = {n % len(first) if -len(first) <= n < len(first) else n for n in numbers} if first else set(numbers)
+    return tuple(sorted({*known, *more})), tuple(dict.fromkeys([*names, *(n for n in by_number if n in plain)]))
+
+
+def jit(
+    function=None,
+    *,
+    target: str | None = None,
+    static_argnums=None,
+    static_argnames=None,
+    donate_argnums=None,
+    donate_argnames=None,
+):
+    """A JAX function that runs on `target` (default trn2). Arguments and results are trees of NumPy or JAX arrays.
+
+    static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: the program may reuse the memory of these
+    arguments; the caller's arrays stay as they are."""
+    if function is None:
+        return functools.partial(
+            jit,
+            target=target,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+        )
+    if not hasattr(_glia, "compile_graph"):
+        raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
+    if isinstance(function, Kernel):
+        raise _t.failure(
+            "JIT-KERNEL",
+            f"`{function.__name__}` is an NKI kernel; glia.jit takes JAX functions",
+            "Call the kernel with arrays, compile functions of kernels with glia.compile, or call it in a JAX function.",
+        )
+    if not callable(function):
+        raise _t.failure("JIT-FUNCTION", f"glia.jit takes a JAX function, not a {type(function).__name__}")
+    if target is not None:
+        _target(target)  # a wrong name is found here
+    return Jitted(function, target, static_argnums, static_argnames, donate_argnums, donate_argnames)
