@@ -142,7 +142,7 @@ mlir.register_lowering(_nki_call, _lower, inline=False)
 
 def _one_after_the_other(operands, axes, call: KernelCall):
     """jax.vmap: the kernel is for the shapes it was traced for, so it is called once per element."""
-    batched = [a is not batching.not_mapped for a in axes]
+    batched = [a is not None for a in axes]
     moved = [jax.numpy.moveaxis(x, a, 0) for x, a, b in zip(operands, axes, batched) if b]
 
     def one(some):
