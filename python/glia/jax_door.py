@@ -131,14 +131,8 @@ class Jitted:
         functools.update_wrapper(self, function, updated=())
         self.function, self.target = function, target
         self._static = _both(function, static_argnums, static_argnames)
-        self._jitted = _jax().jit(
-            function,
-            static_argnums=self._static[0] or None,
-            static_argnames=self._static[1] or None,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=True,  # argument i of the function is input i of the program
-        )
+        self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
+        self._jitted: dict[str, object] = {}  # by target
         self._made: OrderedDict[tuple, tuple] = OrderedDict()
 
     def __call__(self, *args, **kwargs):
@@ -181,7 +175,25 @@ class Jitted:
         if _t.current() is not None or getattr(_t._state, "graph", None) is not None:
             raise _t.failure("GRAPH-NESTED", "a function of glia.jit is compiled while something else is")
         with _compiling_for(target):
-            return self._jitted.trace(*args, **kwargs)
+            return self._for(target).trace(*args, **kwargs)
+
+    def _for(self, target: str):
+        """One for each target: JAX keeps what it lowered by function, and NKI kernels in it are lowered for one target."""
+        if target not in self._jitted:
+            function = self.function
+
+            @functools.wraps(function)
+            def call(*args, **kwargs):
+                return function(*args, **kwargs)
+
+            self._jitted[target] = _jax().jit(
+                call,
+                static_argnums=self._static[0] or None,
+                static_argnames=self._static[1] or None,
+                keep_unused=True,  # argument i of the function is input i of the program
+                **self._options,
+            )
+        return self._jitted[target]
 
 
 def _text(traced, target: str) -> str:
