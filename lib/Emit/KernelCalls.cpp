@@ -120,18 +120,24 @@ std::vector<Diagnostic> KernelCalls::check(mlir::Block &body) {
   body.walk([&](mlir::Operation *op) {
     if (!isKernelCall(op))
       return;
-    if (kernelText(op).empty())
-      return out.push_back(
-          problem(op, "a call of @glia.nki without a kernel", "Its backend_config is a string: the IR of the kernel."));
-    const bool first = !kernels.count(std::string(kernelText(op)));
-    Entry &e = entry(op);
-    if (first)
-      out.insert(out.end(), e.problems.begin(), e.problems.end());
-    if (!e.kernel)
-      return;
+    const bool first = !kernels.count(std::string_view(kernelText(op)));
+    const std::vector<Diagnostic> more = problemsOf(op, first);
+    out.insert(out.end(), more.begin(), more.end());
+  });
+  return out;
+}
+
+std::vector<Diagnostic> KernelCalls::problemsOf(mlir::Operation *op, bool ofKernel) {
+  if (kernelText(op).empty())
+    return {problem(op, "a call of @glia.nki without a kernel", "Its backend_config is a string: the IR of the kernel.")};
+  Entry &e = entry(op);
+  std::vector<Diagnostic> out;
+  if (ofKernel)
+    out = e.problems;
+  if (e.kernel) {
     compare(op, *e.kernel, "input", op->getOperands(), "operand", out);
     compare(op, *e.kernel, "output", op->getResults(), "result", out);
-  });
+  }
   return out;
 }
 
