@@ -5,9 +5,7 @@ namespace glia::emit {
 
 std::span<const Family *const> families() {
   static const std::vector<const Family *> all = {
-      &rowsFamily(),
-      &contractFamily(),
-      &controlFamily(),
+      &rowsFamily(),   &contractFamily(), &convolutionFamily(), &controlFamily(),
       &kernelFamily(), // one per line
   };
   return all;

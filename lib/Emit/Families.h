@@ -4,9 +4,10 @@
 
 namespace glia::emit {
 
-const Family &rowsFamily();     // RowsFamily.cpp
-const Family &contractFamily(); // ContractFamily.cpp
-const Family &controlFamily();  // ControlFamily.cpp
-const Family &kernelFamily();   // KernelCalls.cpp
+const Family &rowsFamily();        // RowsFamily.cpp
+const Family &contractFamily();    // ContractFamily.cpp
+const Family &convolutionFamily(); // ConvolutionFamily.cpp
+const Family &controlFamily();     // ControlFamily.cpp
+const Family &kernelFamily();      // KernelCalls.cpp
 
 } // namespace glia::emit

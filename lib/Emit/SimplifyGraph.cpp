@@ -1,6 +1,8 @@
 #include "SimplifyGraph.h"
+#include "DecomposeBatchNorm.h"
 #include "DecomposeReduce.h"
 #include "FoldConstants.h"
+#include "FoldReverse.h"
 #include "GraphBuilder.h"
 #include "NarrowTypes.h"
 #include "SimplifyIdentities.h"
@@ -85,6 +87,8 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   unrollLoops(main);
   removeEmpty(main);
   decomposeReductions(main);
+  decomposeBatchNorms(main);
+  foldKernelReverses(main);
   foldConstants(main);
   simplifyIdentities(main);
   eraseUnused(main); // what nobody uses may have any type

@@ -1,0 +1,34 @@
+// How a convolution with channels on the contraction is cut up: decided from sizes alone.
+#pragma once
+#include "Convolution.h"
+#include "ConvolutionTiles.h"
+
+#include <optional>
+
+namespace glia::emit {
+
+struct TapsPlan {
+  std::vector<ConvolutionPhase> rows, columns;
+  int64_t batch, channels, outputs;
+  // Few channels: copies of the input, shifted by one tap each, lie on further partitions, packRows x packColumns of them.
+  int64_t packRows = 1, packColumns = 1;
+  bool packed() const { return packRows * packColumns > 1; }
+  int64_t rowStep = 1; // only each so manieth input row is needed
+  std::vector<Span> channelParts, outputParts;
+  // What is on chip at a time: outputs of each phase, of so many images.
+  int64_t bandBatch = 1, bandRows = 1, bandColumns = 1;
+  int64_t block = 512; // columns of a product
+  enum { AllWeights, WeightsOfAPart, StreamedWeights } weights = AllWeights;
+  int64_t pieceRows = 0, pieceColumns = 0; // streamed: so many taps of the kernel at a time
+  bool bandFits = true; // all channels of a band fit; otherwise they are loaded again for each part of the outputs
+
+  // Input positions that outputs [t, t + count) of all phases need, not cut at the borders.
+  Span inputOf(const std::vector<ConvolutionPhase> &phases, int64_t pack, int64_t t, int64_t count) const;
+  int64_t phaseOutputs(const std::vector<ConvolutionPhase> &phases) const; // most of one phase
+  int64_t tileBytes(const Convolution &c, int64_t n, int64_t r,
+                    int64_t col) const; // of the input for a band, one part of the channels
+};
+
+std::optional<TapsPlan> planTaps(const Convolution &c, int64_t sbufBytes);
+
+} // namespace glia::emit
