@@ -5,8 +5,11 @@ namespace glia::emit {
 
 std::span<const Family *const> families() {
   static const std::vector<const Family *> all = {
-      &rowsFamily(),   &contractFamily(), &convolutionFamily(), &controlFamily(),
-      &kernelFamily(), // one per line
+      &rowsFamily(),        //
+      &contractFamily(),    //
+      &convolutionFamily(), //
+      &controlFamily(),     //
+      &kernelFamily(),      // one per line
   };
   return all;
 }
