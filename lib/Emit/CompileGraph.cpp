@@ -1,6 +1,7 @@
 #include "glia/Emit/CompileGraph.h"
 #include "CompileGroup.h"
 #include "GraphDump.h"
+#include "PlanTensors.h"
 #include "SimplifyGraph.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/Family.h"
@@ -33,10 +34,12 @@ public:
     out.groups = groups.size();
     declareArguments();
     declareResults();
+    planLifetimes(groups);
     for (size_t i = 0; i < groups.size(); ++i) {
       if (options.progress)
         options.progress("kernels", i, groups.size());
       call(groups[i]);
+      plan.finish(i);
     }
     copyResults();
     dump.finish();
@@ -56,6 +59,7 @@ private:
   std::vector<LinkCall> calls;
   std::map<std::string, std::shared_ptr<const Program>> objects; // by structure
   llvm::DenseMap<mlir::Value, std::string> names;                // the program's tensor that holds a value
+  TensorPlan plan;                                               // of scratch tensors
   std::vector<std::pair<mlir::Value, std::string>> copies;       // results that are stored elsewhere too
 
   void begin(std::string_view phase) {
@@ -111,6 +115,17 @@ private:
     }
   }
 
+  void planLifetimes(const std::vector<Group> &groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      for (mlir::Value v : groups[i].inputs)
+        plan.uses(rootOf(v), i);
+      for (mlir::Value v : groups[i].outputs)
+        plan.uses(rootOf(v), i);
+    }
+    for (const auto &[v, result] : copies)
+      plan.keeps(v);
+  }
+
   const std::string &nameOf(mlir::Value v) {
     v = rootOf(v);
     auto [it, fresh] = names.try_emplace(v);
@@ -124,9 +139,16 @@ private:
       const std::vector<uint8_t> bytes = graph::constantBytes(llvm::cast<mlir::ElementsAttr>(op->getAttr("value")));
       const auto *first = reinterpret_cast<const std::byte *>(bytes.data());
       t.data.assign(first, first + bytes.size());
+    } else {
+      std::string old = plan.take(t, calls.size());
+      plan.holds(v, old.empty() ? t.name : old, t);
+      if (!old.empty()) {
+        it->second = std::move(old);
+        return it->second;
+      }
     }
     tensors.push_back(std::move(t));
-    return names[v];
+    return it->second;
   }
 
   std::shared_ptr<const Program> compile(const Group &g) {
@@ -136,10 +158,11 @@ private:
       return object;
     }
     const std::string name = std::string(g.family->name()) + std::to_string(objects.size());
-    nisa::Kernel kernel = writeGroup(g, name, options.target);
-    dump.group(g, name, true);
-    dump.kernel(kernel);
-    return object = std::make_shared<Program>(compileKernel(kernel));
+    const auto show = [&](nisa::Kernel &kernel) {
+      dump.group(g, name, true);
+      dump.kernel(kernel);
+    };
+    return object = std::make_shared<Program>(compileGroup(g, name, options.target, show));
   }
 
   // A kernel that the graph brings along: its own names, in the order of operands and results.

@@ -1,8 +1,10 @@
 #include "CompileGroup.h"
+#include "ExtractGroup.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Support/File.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -28,7 +30,7 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
   return t;
 }
 
-nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target) {
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target) {
   KernelBuilder k(name, target);
   std::vector<Tile> inputs, outputs;
   for (size_t i = 0; i < g.inputs.size(); ++i) {
@@ -42,6 +44,23 @@ nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::stri
   k.location(g.ops.back()->getLoc());
   g.family->emit(k, g, inputs, outputs);
   return k.finish();
+}
+
+// Whatever goes wrong in a group that was accepted is a mistake of ours: the group is written down as a graph of its own.
+[[noreturn]] static void internal(const Group &g, const std::string &name, const std::string &target,
+                                  const std::string &what) {
+  std::string text;
+  llvm::raw_string_ostream(text) << *extractGroup(g);
+  std::string where = "no reproducer could be written";
+  const std::string file = "glia-internal-" + name + "-" + target + ".mlir";
+  try {
+    writeFile(file, text);
+    where = "the group was written to " + file;
+  } catch (const Error &) { // the folder may be read-only; the message says so
+  }
+  const nisa::Origin o = nisa::originOf(g.ops.back()->getLoc());
+  throw Error("GRAPH-INTERNAL", "a bug in glia's graph compiler, in " + name + ": " + what + "; " + where,
+              "Please report it with that file. `glia check FILE` repeats it.", {o.file, o.line, 0});
 }
 
 // The call of a kernel that the graph brings along, under the names of the group.
@@ -69,11 +88,22 @@ static Program linkWritten(const Group &g, const std::string &target) {
   return linkProgram(loadTarget(target), std::move(tensors), {call});
 }
 
-Program compileGroup(const Group &g, const std::string &name, const std::string &target) {
+Program compileGroup(const Group &g, const std::string &name, const std::string &target,
+                     const std::function<void(nisa::Kernel &)> &written) {
   if (isKernelCall(g.ops.front()))
     return linkWritten(g, target);
-  nisa::Kernel kernel = writeGroup(g, name, target);
-  return compileKernel(kernel);
+  try {
+    nisa::Kernel kernel = writeGroup(g, name, target);
+    if (written)
+      written(kernel);
+    return compileKernel(kernel);
+  } catch (const Error &e) {
+    if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
+      throw;
+    internal(g, name, target, e.diagnostics()[0].code + ": " + e.diagnostics()[0].message);
+  } catch (const std::exception &e) {
+    internal(g, name, target, e.what());
+  }
 }
 
 } // namespace glia::emit

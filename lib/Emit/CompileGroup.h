@@ -4,12 +4,16 @@
 #include "glia/Emit/Family.h"
 #include "glia/Program/Program.h"
 
+#include <functional>
+
 namespace glia::emit {
 
 // The program's tensor for a value. Throws Error GRAPH-TYPE if the device has no such element type.
 Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind);
 
-nisa::Kernel writeGroup(const Group &g, const std::string &kernel, const std::string &target);
-Program compileGroup(const Group &g, const std::string &kernel, const std::string &target);
+// `written` sees the kernel before it is compiled. Throws Error GRAPH-INTERNAL, with the group written down as a graph, for what is no
+// mistake of the user's.
+Program compileGroup(const Group &g, const std::string &kernel, const std::string &target,
+                     const std::function<void(nisa::Kernel &)> &written = {});
 
 } // namespace glia::emit
