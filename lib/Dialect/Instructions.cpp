@@ -220,16 +220,28 @@ TensorOperand wholeTensor(Value tensor) {
 
 // ---- places -----------------------------------------------------------------------------------------------------------------
 
+// The innermost place: of a call the place in the callee, of several the first that has one.
+static bool findPlace(Location loc, Origin &o) {
+  if (auto named = dyn_cast<NameLoc>(loc)) {
+    if (o.operation.empty())
+      o.operation = named.getName().str();
+    return findPlace(named.getChildLoc(), o);
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return findPlace(call.getCallee(), o) || findPlace(call.getCaller(), o);
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    return llvm::any_of(fused.getLocations(), [&](Location l) { return findPlace(l, o); });
+  auto file = dyn_cast<FileLineColRange>(loc);
+  if (!file)
+    return false;
+  o.file = file.getFilename().str();
+  o.line = file.getStartLine();
+  return true;
+}
+
 Origin originOf(Location loc) {
   Origin o;
-  if (auto named = dyn_cast<NameLoc>(loc)) {
-    o.operation = named.getName().str();
-    loc = named.getChildLoc();
-  }
-  if (auto file = dyn_cast<FileLineColLoc>(loc)) {
-    o.file = file.getFilename().str();
-    o.line = file.getLine();
-  }
+  findPlace(loc, o);
   return o;
 }
 

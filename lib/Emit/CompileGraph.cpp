@@ -42,6 +42,8 @@ public:
       plan.finish(i);
     }
     copyResults();
+    if (calls.empty())
+      callNothing();
     dump.finish();
     out.kernels = objects.size() + written.compiled();
     begin("link");
@@ -195,6 +197,13 @@ private:
     for (size_t i = 0; i < g.outputs.size(); ++i)
       c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});
     calls.push_back(std::move(c));
+  }
+
+  // A graph without results, or with results that have no elements, is a program all the same.
+  void callNothing() {
+    KernelBuilder k("nothing", options.target);
+    nisa::Kernel kernel = k.finish();
+    calls.push_back({std::make_shared<Program>(compileKernel(kernel)), "nothing", {}});
   }
 
   void copyResults() {

@@ -30,7 +30,9 @@ void inlineInto(mlir::Operation *call, mlir::func::FuncOp callee) {
   map.map(callee.getBody().getArguments(), call->getOperands());
   mlir::OpBuilder b(call);
   for (mlir::Operation &op : callee.getBody().front().without_terminator())
-    b.clone(op, map);
+    b.clone(op, map)->walk([&](mlir::Operation *o) { // what says no line of its own is where the call is
+      o->setLoc(mlir::CallSiteLoc::get(o->getLoc(), call->getLoc()));
+    });
   mlir::Operation *end = callee.getBody().front().getTerminator();
   for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
     result.replaceAllUsesWith(map.lookupOrDefault(value));

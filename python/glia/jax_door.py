@@ -273,6 +273,7 @@ def jit(
         )
     if not callable(function):
         raise _t.failure("JIT-FUNCTION", f"glia.jit takes a JAX function, not a {type(function).__name__}")
+    _jax()
     if target is not None:
         _target(target)  # a wrong name is found here
     return Jitted(function, target, static_argnums, static_argnames, donate_argnums, donate_argnames)

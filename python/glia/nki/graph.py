@@ -186,10 +186,20 @@ def _arrays_of(function, args, kwargs) -> list:
     return found
 
 
+def _jax_function(function):
+    return _t.failure(
+        "GRAPH-DOOR",
+        f"`{getattr(function, '__name__', 'the function')}` is a JAX function; glia.compile takes functions of NKI kernels",
+        "Compile it with glia.jit; kernels may be called in it.",
+    )
+
+
 def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecutable:
     """Compiles `function` for arguments like these into one program."""
     if _t.current() is not None or active() is not None:
         raise _t.failure("GRAPH-NESTED", "glia.compile is called while something is compiled")
+    if type(function).__module__.split(".", 1)[0] in ("jax", "jaxlib"):  # made by jax.jit and the like
+        raise _jax_function(function)
     graph = Graph(_t.find_target(target or environment.target_name()).name)
     bound = _bound(function, args, kwargs)
     inputs, symbols = [], []
@@ -212,10 +222,14 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
     _t._state.graph = graph
     try:
         structure = function(*new.args, **new.kwargs)
+    except TypeError as e:
+        if "GraphTensor" in str(e):  # JAX met an array that stands for a tensor of the program
+            raise _jax_function(function) from e
+        raise
     finally:
         _t._state.graph = None
     if not graph.calls:
-        raise _t.failure("GRAPH-EMPTY", "the function calls no kernel")
+        raise _t.failure("GRAPH-EMPTY", "the function calls no kernel", "JAX functions are compiled with glia.jit.")
     results: list[GraphTensor] = []
     _map(structure, lambda x: results.append(x) if isinstance(x, GraphTensor) else None)
     updates = {n: s.tensor for n, s in enumerate(symbols) if s.tensor != inputs[n][0]}

@@ -1,4 +1,5 @@
-"""Finds the line of the user's file that the front is working for: the innermost frame outside of this package."""
+"""Finds the line of the user's file that the front is working for: the innermost frame outside of this package and of
+JAX, which calls back."""
 
 from __future__ import annotations
 
@@ -12,12 +13,15 @@ _INTERNAL: dict[str, bool] = {}  # by file name
 
 def _is_internal(filename: str) -> bool:
     found = filename.startswith((_PACKAGE, _REAL_PACKAGE)) or filename.startswith("<frozen")
+    jax = sys.modules.get("jax")
+    if jax is not None and getattr(jax, "__file__", None):
+        found = found or filename.startswith(os.path.dirname(jax.__file__) + os.sep)
     _INTERNAL[filename] = found
     return found
 
 
 def user_frame(depth: int = 1):
-    """The innermost frame that is not this package's, or None."""
+    """The innermost frame that is neither this package's nor JAX's, or None."""
     frame = sys._getframe(depth)
     known = _INTERNAL
     while frame is not None:

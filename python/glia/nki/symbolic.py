@@ -40,7 +40,8 @@ class GraphTensor:
         raise _t.failure(
             "GRAPH-NUMPY",
             "NumPy computes with an array that is known only when the program runs",
-            "In a function for glia.compile only kernels compute. Do the rest before, or in a kernel.",
+            "In a function for glia.compile only kernels compute. Do the rest before, or in a kernel; "
+            "JAX functions are compiled with glia.jit.",
         )
 
     def _refused(self, *_):

@@ -1,0 +1,243 @@
+"""glia.jit: JAX functions as programs, against JAX on the host. Small ones: what the emitters compute is tested in test/Emit."""
+
+import glia
+import ml_dtypes
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+if not hasattr(glia._glia, "compile_graph"):
+    pytest.skip("glia was built without the compiler", allow_module_level=True)
+import jax.numpy as jnp
+
+TARGETS = ("trn1", "trn2", "trn3")
+
+
+def normal(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def close(a, b, **options):
+    jax.tree.map(
+        lambda x, y: np.testing.assert_allclose(
+            np.float64(x), np.float64(y), **{"rtol": 1e-5, "atol": 1e-5, **options}
+        ),
+        a,
+        b,
+    )
+
+
+def layer(p, x):
+    h = jnp.tanh(x @ p["w"] + p["b"])
+    return {"h": h, "positive": h > 0}, h.sum()
+
+
+def arguments():
+    return {"w": normal(64, 32), "b": normal(32, seed=1)}, normal(16, 64, seed=2)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_trees_in_and_out(target):
+    p, x = arguments()
+    out, ref = glia.jit(layer, target=target)(p, x), jax.jit(layer)(p, x)
+    assert jax.tree.structure(out) == jax.tree.structure(ref)
+    for a, b in zip(jax.tree.leaves(out), jax.tree.leaves(ref)):
+        assert type(a) is np.ndarray and (a.shape, a.dtype) == (b.shape, b.dtype)
+    close(out, ref)
+
+
+def test_gradients():
+    def loss(p, x):
+        return (jnp.tanh(x * p["w"] + p["b"]) ** 2).mean()
+
+    p, x = {"w": normal(16, 64), "b": normal(64, seed=1)}, normal(16, 64, seed=2)
+    f = glia.jit(jax.value_and_grad(loss))
+    close(f(p, x), jax.value_and_grad(loss)(p, x))
+
+
+def test_jax_arrays_give_jax_arrays():
+    f = glia.jit(lambda x, y: x * y)
+    x = jnp.arange(12.0).reshape(3, 4)
+    y = f(x, np.float32(2))
+    assert isinstance(y, jax.Array)
+    np.testing.assert_array_equal(y, x * 2)
+    assert isinstance(f(np.asarray(x), 2.0), np.ndarray)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.int32, np.uint8, np.int16])
+def test_types(dtype):
+    x = (np.arange(40) % 7).astype(dtype).reshape(5, 8)
+    y = glia.jit(lambda x: x + x)(x)
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y.astype(np.float32), (x + x).astype(np.float32))
+
+
+def test_booleans_and_scalars():
+    f = glia.jit(lambda a, b, s: (jnp.where(a, b, s), jnp.logical_not(a), s + 1))
+    a, b = np.array([True, False, True]), normal(3)
+    out = f(a, b, 3)
+    np.testing.assert_array_equal(out[0], np.where(a, b, np.float32(3)))
+    np.testing.assert_array_equal(out[1], ~a)
+    assert out[1].dtype == np.bool_ and out[2].shape == () and out[2] == 4 and out[2].dtype == np.int32
+
+
+def test_64_bits_are_off_as_in_jax():
+    y = glia.jit(lambda x: x * 2)(np.arange(5))  # int64
+    assert y.dtype == np.int32 and y.tolist() == [0, 2, 4, 6, 8]
+    z = glia.jit(lambda x: x / 2)(np.arange(5.0))  # float64
+    assert z.dtype == np.float32 and z.tolist() == [0, 0.5, 1, 1.5, 2]
+
+
+def test_arguments_as_results_constants_and_nothing():
+    table = normal(300)
+
+    def f(x, unused, empty):
+        return x, x + table, table, empty, 7, None
+
+    x = normal(300, seed=4)
+    y = glia.jit(f)(x, normal(4), np.zeros((0, 3), np.float32))
+    np.testing.assert_array_equal(y[0], x)
+    np.testing.assert_array_equal(y[1], x + table)
+    np.testing.assert_array_equal(y[2], table)
+    assert y[3].shape == (0, 3) and y[4] == 7 and y[5] is None
+    assert glia.jit(lambda x: None)(x) is None
+
+
+def test_static_arguments():
+    def f(x, n, scale=2.0):
+        return x * n if n > 2 else x + scale
+
+    x = normal(8)
+    by_number = glia.jit(f, static_argnums=1)
+    np.testing.assert_array_equal(by_number(x, 3), x * 3)
+    np.testing.assert_array_equal(by_number(x, 1), x + 2)
+    np.testing.assert_array_equal(by_number(x, n=5), x * np.float32(5))
+    by_name = glia.jit(f, static_argnames=("n", "scale"))
+    np.testing.assert_array_equal(by_name(x, 1, scale=4.0), x + 4)
+    np.testing.assert_array_equal(by_name(x, 1, 3.0), x + 3)
+
+
+def test_donated_arguments_stay_as_they_are():
+    x, y = normal(64), normal(64, seed=1)
+    before = x.copy()
+    f = glia.jit(lambda x, y: (x + y, x * y), donate_argnums=(0,))
+    for _ in range(2):
+        total, product = f(x, y)
+        np.testing.assert_array_equal(x, before)
+        np.testing.assert_array_equal(total, x + y)
+        np.testing.assert_array_equal(product, x * y)
+
+
+def test_one_program_per_shapes_types_and_structure():
+    made = []
+    f = glia.jit(lambda x: (made.append(None), x["a"] + 1)[1])
+    first = f.compile({"a": normal(4)})
+    assert f.compile({"a": normal(4, seed=9)}) is first and len(made) == 1
+    assert f.compile({"a": normal(5)}) is not first
+    assert f.compile({"a": np.zeros(4, np.int32)}) is not first
+    assert len(made) == 3
+
+
+def test_decorator_and_names():
+    @glia.jit(target="trn1")
+    def half(x):
+        """Divides by two."""
+        return x * 0.5
+
+    assert half.__name__ == "half" and half.__doc__ == "Divides by two."
+    x = normal(8)
+    np.testing.assert_array_equal(half(x), x / 2)
+    assert half.compile(x).target == "trn1"
+
+
+def test_executable(tmp_path):
+    p, x = arguments()
+    exe = glia.jit(layer, target="trn2").compile(p, x, dump=str(tmp_path / "parts"))
+    close(exe(p, x), jax.jit(layer)(p, x))
+    assert exe.verify().ok and exe.time() > 0 and exe.time() == exe.profile().total == exe.profile(p, x).total
+    assert "stablehlo.dot_general" in exe.text() and exe.program.instructions > 0
+    assert 1 <= exe.kernels <= exe.groups <= exe.operations
+    assert {"graph.mlir", "groups.txt"} <= {f.name for f in (tmp_path / "parts").iterdir()}
+    exe.save(tmp_path / "layer.glia")
+    flat = {"arg0": p["b"], "arg1": p["w"], "arg2": x}
+    close(glia.load(tmp_path / "layer.glia").run(flat)["result0"], layer(p, x)[0]["h"])
+    reference = glia.interpret(exe.text(), *flat.values())
+    close(reference[0], layer(p, x)[0]["h"])
+
+
+def test_random_numbers_are_plain_operations():
+    """For a platform of its own JAX lowers Threefry to operations, not to a call of the host's library."""
+    text = glia.jit(lambda k: jax.random.uniform(k, (4,))).lower(jax.random.key(0))
+    assert "custom_call" not in text.replace("custom_call @Sharding", "")
+    assert "stablehlo.shift_right_logical" in text
+
+
+# ---- what is refused
+
+
+def problems(call):
+    with pytest.raises(glia.Error) as caught:
+        call()
+    return caught.value.diagnostics
+
+
+def test_everything_that_cannot_be_lowered_at_once():
+    def f(x):
+        return jnp.fft.fft(x), jnp.linalg.cholesky(x)
+
+    found = problems(lambda: glia.jit(f)(normal(8, 8)))
+    assert {"stablehlo.fft", "stablehlo.cholesky"} <= {d.message.split()[0] for d in found}
+    assert all(d.code == "GRAPH-UNSUPPORTED" and d.file == __file__ for d in found)
+    assert {d.line for d in found} == {f.__code__.co_firstlineno + 1}
+
+
+def test_wrong_arguments():
+    x = normal(4)
+    exe = glia.jit(lambda x: x["a"] + 1).compile({"a": x})
+    assert problems(lambda: exe({"a": normal(5)}))[0].code == "JIT-ARGUMENT"
+    assert problems(lambda: exe({"a": x.astype(np.int32)}))[0].code == "JIT-ARGUMENT"
+    assert problems(lambda: exe({"b": x}))[0].code == "JIT-ARGUMENT"
+    assert problems(lambda: exe())[0].code == "JIT-ARGUMENT"
+    with pytest.raises(TypeError):
+        glia.jit(lambda x: x)("text")
+
+
+def test_wrong_doors():
+    import glia.nki.language as nl
+    from glia import nki
+
+    @nki.jit
+    def double(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(x), 2.0))
+        return out
+
+    x = normal(8, 8)
+    (d,) = problems(lambda: glia.jit(double))
+    assert d.code == "JIT-KERNEL" and "glia.compile" in d.advice
+    for f in (jax.jit(lambda x: x + 1), lambda x: jnp.tanh(x), jax.grad(lambda x: x.sum())):
+        (d,) = problems(lambda f=f: glia.compile(f, x))
+        assert d.code == "GRAPH-DOOR" and "glia.jit" in d.advice
+    (d,) = problems(lambda: glia.compile(lambda x: x @ x, x))
+    assert "glia.jit" in d.advice
+    (d,) = problems(lambda: glia.jit(3))
+    assert d.code == "JIT-FUNCTION"
+    (d,) = problems(lambda: glia.jit(lambda x: x, target="trn9"))
+    assert d.code == "TARGET-UNKNOWN"
+
+
+def test_without_jax(monkeypatch):
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "jax" else find(name, *a))
+    (d,) = problems(lambda: glia.jit(lambda x: x))
+    assert d.code == "JIT-JAX" and "not installed" in d.message
+
+
+@pytest.mark.parametrize("text", ["", "module {", "func.func @main() { return }", "\0", "nisa.kernel @k"])
+def test_malformed_text(text):
+    try:
+        glia._glia.compile_graph(text, "<text>", "trn2")
+    except glia.Error as e:
+        assert e.diagnostics
