@@ -3,6 +3,7 @@
 #include "DecomposeReduce.h"
 #include "FoldConstants.h"
 #include "FoldReverse.h"
+#include "FoldTranspose.h"
 #include "GraphBuilder.h"
 #include "NarrowTypes.h"
 #include "SimplifyIdentities.h"
@@ -97,6 +98,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   narrowTypes(main);
   foldConstants(main);
   simplifyIdentities(main);
+  foldTransposes(main);
   mlir::PassManager passes(module.getContext());
   passes.addNestedPass<mlir::func::FuncOp>(mlir::createCSEPass());
   if (mlir::failed(passes.run(module)))

@@ -28,7 +28,10 @@ STEPS = {
     "sinh|cosh|asinh|acosh|atanh|asin|acos|atan|atan2|tan|erf_inv|erfc|lgamma|digamma|igamma|bessel|regularized|random_gamma|cbrt|pow|integer_pow|cumprod|reduce_prod": 64,
 }
 # Absolute error where the result may be near 0 and the argument is not.
-ABSOLUTE = {"sin|cos|tan": 2.0**-20, "lgamma|digamma|erfc|igamma|bessel|regularized|atanh|acosh|asinh|acos|asin": 2.0**-18}
+ABSOLUTE = {
+    "sin|cos|tan": 2.0**-20,
+    "lgamma|digamma|erfc|igamma|bessel|regularized|atanh|acosh|asinh|acos|asin": 2.0**-18,
+}
 
 
 def arguments(text):
@@ -61,7 +64,11 @@ def close(got, want, name):
         return f"shape {got.shape} instead of {want.shape}"
     if want.dtype.kind in "iub":
         wrong = np.flatnonzero((got != want).reshape(-1))
-        return None if not len(wrong) else f"{len(wrong)} of {want.size} differ, the first {got.reshape(-1)[wrong[0]]} for {want.reshape(-1)[wrong[0]]}"
+        return (
+            None
+            if not len(wrong)
+            else f"{len(wrong)} of {want.size} differ, the first {got.reshape(-1)[wrong[0]]} for {want.reshape(-1)[wrong[0]]}"
+        )
     info = ml_dtypes.finfo(want.dtype)
     g, w = got.astype(np.float64).reshape(-1), want.astype(np.float64).reshape(-1)
     steps = max([3] + [n for words, n in STEPS.items() if re.match(f"({words})_", name)])
@@ -73,7 +80,9 @@ def close(got, want, name):
             allowed = allowed + 16 * float(info.eps) * np.max(np.abs(w[np.isfinite(w)]), initial=0)
         bad = ~((g == w) | (np.isnan(g) & np.isnan(w)) | (np.abs(g - w) <= allowed))
     wrong = np.flatnonzero(bad)
-    return None if not len(wrong) else f"{len(wrong)} of {want.size} differ, the first {g[wrong[0]]!r} for {w[wrong[0]]!r}"
+    return (
+        None if not len(wrong) else f"{len(wrong)} of {want.size} differ, the first {g[wrong[0]]!r} for {w[wrong[0]]!r}"
+    )
 
 
 def run(text, name, target):
@@ -103,7 +112,12 @@ def run(text, name, target):
     for i, want in enumerate(expected):
         if not want.size:
             continue
-        got = np.asarray(out[f"result{i}"]).reshape(-1).view(want.dtype if want.dtype != np.bool_ else np.uint8).reshape(want.shape)
+        got = (
+            np.asarray(out[f"result{i}"])
+            .reshape(-1)
+            .view(want.dtype if want.dtype != np.bool_ else np.uint8)
+            .reshape(want.shape)
+        )
         if want.dtype == np.bool_:
             got = got != 0
         if difference := close(got, want, name):
