@@ -123,6 +123,10 @@ private:
         plan.uses(rootOf(v), i);
       for (mlir::Value v : groups[i].outputs)
         plan.uses(rootOf(v), i);
+      if (isKernelCall(groups[i].ops.front())) // it writes all its results, also those that nobody reads
+        for (mlir::Value v : groups[i].ops.front()->getResults())
+          if (v.use_empty())
+            plan.uses(v, i);
     }
     for (const auto &[v, result] : copies)
       plan.keeps(v);

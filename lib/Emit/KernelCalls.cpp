@@ -12,6 +12,7 @@ namespace glia::emit {
 namespace {
 
 constexpr llvm::StringLiteral kTarget = "glia.nki";
+constexpr std::string_view kFile = "<kernel of a custom call>"; // where its text has no places of its own
 
 llvm::StringRef kernelText(mlir::Operation *op) {
   const auto text = op->getAttrOfType<mlir::StringAttr>("backend_config");
@@ -33,6 +34,10 @@ Diagnostic problem(mlir::Operation *op, std::string message, std::string advice)
   d.advice = std::move(advice);
   d.place = {o.file, o.line, 0};
   return d;
+}
+
+Diagnostic withoutKernel(mlir::Operation *op) {
+  return problem(op, "a call of @glia.nki without a kernel", "Its backend_config is a string: the IR of the kernel.");
 }
 
 std::vector<nisa::TensorOp> tensorsOf(nisa::Kernel &k, llvm::StringRef kind) {
@@ -106,9 +111,17 @@ KernelCalls::Entry &KernelCalls::entry(mlir::Operation *op) {
     return known->second;
   Entry &e = kernels[text.str()];
   try {
-    e.kernel = nisa::parseKernel(text, "<kernel of a custom call>");
+    e.kernel = nisa::parseKernel(text, kFile);
     e.kernel->op().setTarget(target);
     e.problems = checkKernel(*e.kernel);
+    const std::string name = "kernel `" + e.kernel->op().getSymName().str() + "`";
+    const std::shared_ptr<const Target> machine = loadTarget(target);
+    if (const int cores = static_cast<int>(e.kernel->op().cores()); cores > machine->maxCores)
+      e.problems.push_back(problem(
+          op, format("%s runs on %d cores, and %s has %d", name.c_str(), cores, machine->name.c_str(), machine->maxCores),
+          "Launch it on fewer cores, or compile it for a target that has them."));
+    for (Diagnostic &d : e.problems)
+      d.notes.push_back(name + " is compiled for " + machine->name);
   } catch (const Error &x) {
     e.problems = x.diagnostics();
   }
@@ -129,7 +142,7 @@ std::vector<Diagnostic> KernelCalls::check(mlir::Block &body) {
 
 std::vector<Diagnostic> KernelCalls::problemsOf(mlir::Operation *op, bool ofKernel) {
   if (kernelText(op).empty())
-    return {problem(op, "a call of @glia.nki without a kernel", "Its backend_config is a string: the IR of the kernel.")};
+    return {withoutKernel(op)};
   Entry &e = entry(op);
   std::vector<Diagnostic> out;
   if (ofKernel)
@@ -164,8 +177,10 @@ std::vector<std::string> tensorNames(const Program &object, TensorKind kind) {
 std::optional<std::vector<HostTensor>> evaluateKernelCall(mlir::Operation *op, const std::vector<HostTensor> &operands) {
   if (!isKernelCall(op))
     return std::nullopt;
-  nisa::Kernel k = nisa::parseKernel(kernelText(op), "<kernel of a custom call>");
   std::vector<Diagnostic> problems;
+  if (kernelText(op).empty())
+    throw Error(withoutKernel(op));
+  nisa::Kernel k = nisa::parseKernel(kernelText(op), kFile);
   compare(op, k, "input", op->getOperands(), "operand", problems);
   compare(op, k, "output", op->getResults(), "result", problems);
   if (!problems.empty())
