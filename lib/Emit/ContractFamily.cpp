@@ -1,9 +1,7 @@
-// dot_general: sums of products over any dimensions. Both operands are seen as matrices with the contraction on the partitions, in
-// blocks that the Tensor engine takes: 128 contracted elements, 128 rows and 512 columns of the result; sums stay in PSUM over the
-// whole contraction.
+// dot_general: sums of products over any dimensions, with the pointwise operations behind it. The contraction is on the partitions of
+// both operands, in blocks of 128; the sums of 128 rows and 512 columns stay in PSUM over the whole contraction.
+#include "ContractPlan.h"
 #include "Families.h"
-#include "OperandTiles.h"
-#include "glia/Graph/Graph.h"
 
 #include <algorithm>
 
@@ -11,171 +9,199 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kRows = 128, kContract = 128;
-
-using Dims = llvm::ArrayRef<int64_t>;
-
-// Dimensions of two tensors that run together (x[i] with y[i]), merged where they lie together in both.
-void mergeTogether(const Tile &x, const std::vector<int64_t> &xs, const Tile &y, const std::vector<int64_t> &ys,
-                   std::vector<Tile::Dim> &xOut, std::vector<Tile::Dim> &yOut) {
-  for (size_t i = 0; i < xs.size(); ++i) {
-    const Tile::Dim a = x.dims[static_cast<size_t>(xs[i])], b = y.dims[static_cast<size_t>(ys[i])];
-    if (a.count == 1)
-      continue;
-    if (!xOut.empty() && xOut.back().stride == a.stride * a.count && yOut.back().stride == b.stride * b.count) {
-      xOut.back() = {a.stride, xOut.back().count * a.count};
-      yOut.back() = {b.stride, yOut.back().count * b.count};
-    } else {
-      xOut.push_back(a);
-      yOut.push_back(b);
-    }
+// An operand on chip: free elements [from, from + width), in tiles of `step`.
+struct Panel {
+  std::vector<Tile> pieces;
+  int64_t from = 0, step = kColumnBlock;
+  Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const {
+    const int64_t i = (x - from) / step;
+    return pieces[static_cast<size_t>(i)].index(0, b).index(0, block).part(0, x - from - i * step, n);
   }
-  if (xOut.empty()) {
-    xOut.push_back({1, 1});
-    yOut.push_back({1, 1});
-  }
-}
-
-// Offsets of all combinations of all dimensions but the last.
-std::vector<int64_t> outerOffsets(const std::vector<Tile::Dim> &dims) {
-  std::vector<int64_t> out{0};
-  for (size_t d = 0; d + 1 < dims.size(); ++d) {
-    std::vector<int64_t> next;
-    for (int64_t o : out)
-      for (int64_t i = 0; i < dims[d].count; ++i)
-        next.push_back(o + i * dims[d].stride);
-    out = std::move(next);
-  }
-  return out;
-}
-
-Tile matrixAt(const Tile &t, int64_t offset, Tile::Dim rows, Tile::Dim columns) {
-  Tile out = t;
-  out.offset += offset;
-  out.dims = {rows, columns};
-  return out;
-}
-
-struct Side { // one operand; the last of each are the sides of its matrices, the others are walked one by one
-  const Tile *tensor;
-  std::vector<Tile::Dim> free, contract;
 };
 
-std::vector<int64_t> rest(size_t rank, Dims a, Dims b) {
-  std::vector<int64_t> out;
-  for (size_t d = 0; d < rank; ++d)
-    if (!llvm::is_contained(a, static_cast<int64_t>(d)) && !llvm::is_contained(b, static_cast<int64_t>(d)))
-      out.push_back(static_cast<int64_t>(d));
-  return out;
-}
-
-class Contraction {
+class ContractKernel {
 public:
-  Contraction(KernelBuilder &k, graph::DotGeneralOp op, const Tile &lhs, const Tile &rhs, const Tile &out) : k(k), out(out) {
-    const auto n = op.getDotDimensionNumbers();
-    const auto vec = [](Dims d) { return std::vector<int64_t>(d.begin(), d.end()); };
-    // The order of the contracted dimensions does not matter as long as it is the same on both sides: as the left side lies.
-    std::vector<size_t> order(n.getLhsContractingDimensions().size());
-    for (size_t i = 0; i < order.size(); ++i)
-      order[i] = i;
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return n.getLhsContractingDimensions()[a] < n.getLhsContractingDimensions()[b]; });
-    std::vector<int64_t> lc, rc;
-    for (size_t i : order) {
-      lc.push_back(n.getLhsContractingDimensions()[i]);
-      rc.push_back(n.getRhsContractingDimensions()[i]);
-    }
-    lbatch = vec(n.getLhsBatchingDimensions());
-    rbatch = vec(n.getRhsBatchingDimensions());
-    const std::vector<int64_t> lfree = rest(lhs.dims.size(), lbatch, lc), rfree = rest(rhs.dims.size(), rbatch, rc);
-    a.tensor = &lhs;
-    b.tensor = &rhs;
-    mergeTogether(lhs, lc, rhs, rc, a.contract, b.contract);
-    batches(lhs, rhs);
-    // The result is [batch, left free, right free].
-    std::vector<int64_t> om, on;
-    for (size_t d = 0; d < lfree.size(); ++d)
-      om.push_back(static_cast<int64_t>(lbatch.size() + d));
-    for (size_t d = 0; d < rfree.size(); ++d)
-      on.push_back(static_cast<int64_t>(lbatch.size() + lfree.size() + d));
-    mergeTogether(lhs, lfree, out, om, a.free, outM);
-    mergeTogether(rhs, rfree, out, on, b.free, outN);
-    type = lhs.dtype == DType::F32 || rhs.dtype == DType::F32 ? DType::F32 : lhs.dtype;
-  }
+  ContractKernel(KernelBuilder &k, const ContractPlan &p, Epilogue &epilogue, mlir::Value root)
+      : k(k), p(p), epilogue(epilogue), place(root.getLoc()), rank(shapeOf(root).size()) {}
 
   void run() {
-    for (const Batch &batch : all)
-      for (size_t m = 0; m < outerOffsets(a.free).size(); ++m)
-        for (size_t n = 0; n < outerOffsets(b.free).size(); ++n)
-          product(batch, outerOffsets(a.free)[m], outerOffsets(outM)[m], outerOffsets(b.free)[n], outerOffsets(outN)[n]);
+    if (p.batches * p.nr * p.nc == 0)
+      return;
+    if (p.nk == 0)
+      return zeros();
+    for (int64_t b = 0; b < p.batches; b += p.together) {
+      batch = b;
+      together = std::min(p.together, p.batches - b);
+      if (p.piece)
+        inPieces();
+      else if (p.rowsStay)
+        rowsStay();
+      else
+        columnsStay();
+    }
   }
 
 private:
-  struct Batch {
-    int64_t lhs, rhs, out;
-  };
   KernelBuilder &k;
-  Tile out;
-  Side a, b;
-  std::vector<int64_t> lbatch, rbatch;
-  std::vector<Tile::Dim> outM, outN;
-  std::vector<Batch> all;
-  DType type;
+  const ContractPlan &p;
+  Epilogue &epilogue;
+  mlir::Location place;
+  size_t rank;
+  int64_t batch = 0, together = 1;
 
-  void batches(const Tile &lhs, const Tile &rhs) {
-    all = {{0, 0, 0}};
-    for (size_t i = 0; i < lbatch.size(); ++i) {
-      std::vector<Batch> next;
-      const Tile::Dim x = lhs.dims[static_cast<size_t>(lbatch[i])], y = rhs.dims[static_cast<size_t>(rbatch[i])],
-                      o = out.dims[i];
-      for (const Batch &s : all)
-        for (int64_t n = 0; n < x.count; ++n)
-          next.push_back({s.lhs + n * x.stride, s.rhs + n * y.stride, s.out + n * o.stride});
-      all = std::move(next);
-    }
+  Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
+    k.location(place);
+    Panel out;
+    out.from = from;
+    for (int64_t x = 0; x < width; x += out.step)
+      out.pieces.push_back(loadPanel(k, s, batch, together, block, blocks, from + x, std::min(out.step, width - x)));
+    return out;
   }
 
-  // One product of matrices: all of the contraction, one run of rows and columns.
-  void product(const Batch &batch, int64_t m, int64_t outm, int64_t n, int64_t outn) {
-    const Tile::Dim M = a.free.back(), N = b.free.back(), K = a.contract.back();
-    const std::vector<int64_t> ka = outerOffsets(a.contract), kb = outerOffsets(b.contract);
-    const int64_t columns = k.target().integer("limit.moving_free_fp32") < 512 ? 256 : 512;
-    const int64_t blocks = (K.count + kContract - 1) / kContract * static_cast<int64_t>(ka.size());
-    for (int64_t c = 0; c < N.count; c += columns) {
-      const int64_t nc = std::min(columns, N.count - c);
-      // The right block stays on chip for all rows if it fits in a third of what a kernel may use.
-      const bool stays = blocks * nc * sizeOf(type) <= k.target().sbufBytes / 6;
-      std::vector<Tile> right;
-      if (stays)
-        for (int64_t i = 0; i < blocks; ++i)
-          right.push_back(block(b, batch.rhs + n, kb, i, c, nc));
-      for (int64_t r = 0; r < M.count; r += kRows) {
-        const int64_t nr = std::min(kRows, M.count - r);
-        const Tile sum = k.psum(nr, {nc});
-        for (int64_t i = 0; i < blocks; ++i) {
-          const Tile left = block(a, batch.lhs + m, ka, i, r, nr);
-          k.matmul(sum, left, stays ? right[static_cast<size_t>(i)] : block(b, batch.rhs + n, kb, i, c, nc), i > 0);
-        }
-        const Tile result = k.sbuf(out.dtype, nr, {nc});
-        k.move(result, sum);
-        k.copy(matrixAt(out, batch.out + outm + outn, outM.back(), outN.back()).part(0, r, nr).part(1, c, nc), result);
+  void rowsStay() {
+    for (int64_t r = 0; r < p.nr; r += p.panel) {
+      const int64_t nr = std::min(p.panel, p.nr - r);
+      const Panel left = load(p.left, r, nr, 0, p.blocks);
+      for (int64_t c = 0; c < p.nc; c += p.chunk) {
+        const int64_t nc = std::min(p.chunk, p.nc - c);
+        products(left, r, nr, load(p.right, c, nc, 0, p.blocks), c, nc);
       }
     }
   }
 
-  // Block i of the contraction x [from, from + count) of the free side, contraction on the partitions.
-  Tile block(const Side &s, int64_t offset, const std::vector<int64_t> &outer, int64_t i, int64_t from, int64_t count) {
-    const Tile::Dim K = s.contract.back();
-    const int64_t per = (K.count + kContract - 1) / kContract;
-    const int64_t first = i % per * kContract;
-    const Tile matrix = matrixAt(*s.tensor, offset + outer[static_cast<size_t>(i / per)], K, s.free.back());
-    return loadBlock(k, matrix, first, std::min(kContract, K.count - first), from, count, type);
+  void columnsStay() {
+    for (int64_t c = 0; c < p.nc; c += p.panel) {
+      const int64_t nc = std::min(p.panel, p.nc - c);
+      const Panel right = load(p.right, c, nc, 0, p.blocks);
+      for (int64_t r = 0; r < p.nr; r += p.chunk) {
+        const int64_t nr = std::min(p.chunk, p.nr - r);
+        products(load(p.left, r, nr, 0, p.blocks), r, nr, right, c, nc);
+      }
+    }
+  }
+
+  void products(const Panel &left, int64_t r, int64_t nr, const Panel &right, int64_t c, int64_t nc) {
+    for (int64_t x = c; x < c + nc; x += kColumnBlock) {
+      const int64_t columns = std::min(kColumnBlock, c + nc - x);
+      // Several narrow products share a bank, an epilogue and its transfers.
+      const int64_t beside = columns == p.nc ? kColumnBlock / columns : 1, whole = nr / kRowBlock;
+      if (beside > 1 && whole > 1 && p.rows.size() == 1) {
+        for (int64_t b = 0; b < together; ++b) {
+          for (int64_t i = 0; i < whole; i += beside)
+            rowBlocks(left, right, b, r + i * kRowBlock, std::min(beside, whole - i));
+          if (nr % kRowBlock)
+            product(left, right, b, r + whole * kRowBlock, nr % kRowBlock, x, columns);
+        }
+      } else if (beside > 1 && together > 1 && nr == p.nr && nr <= kRowBlock && p.batch.size() == 1) {
+        for (int64_t b = 0; b < together; b += beside)
+          batches(left, right, b, std::min(beside, together - b));
+      } else {
+        for (int64_t b = 0; b < together; ++b)
+          for (int64_t y = r; y < r + nr; y += kRowBlock)
+            product(left, right, b, y, std::min(kRowBlock, r + nr - y), x, columns);
+      }
+    }
+  }
+
+  void multiply(const Tile &sum, const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x,
+                int64_t columns, int64_t first = 0, int64_t blocks = -1) {
+    k.location(place);
+    for (int64_t i = 0; i < (blocks < 0 ? p.blocks : blocks); ++i) {
+      const int64_t depth = std::min(kContract, p.nk - (first + i) * kContract);
+      k.matmul(sum, left.at(b, i, y, rows).rows(0, depth), right.at(b, i, x, columns).rows(0, depth), first + i > 0);
+    }
+  }
+
+  void product(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x, int64_t columns) {
+    const Tile sum = k.psum(rows, {columns});
+    multiply(sum, left, right, b, y, rows, x, columns);
+    epilogue.block(sum, blockAt(b, y, x));
+  }
+
+  void rowBlocks(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t n) {
+    const Tile sum = k.psum(kRowBlock, {n * p.nc});
+    for (int64_t i = 0; i < n; ++i)
+      multiply(sum.columns(i * p.nc, p.nc), left, right, b, y + i * kRowBlock, kRowBlock, 0, p.nc);
+    Block at = blockAt(b, 0, 0);
+    at.rows = {{p.rows[0].root, kRowBlock}};
+    at.columns.insert(at.columns.begin(), {p.rows[0].root, n, kRowBlock});
+    at.start[static_cast<size_t>(p.rows[0].root)] = y;
+    epilogue.block(sum, at);
+  }
+
+  void batches(const Panel &left, const Panel &right, int64_t b, int64_t n) {
+    const Tile sum = k.psum(p.nr, {n * p.nc});
+    for (int64_t i = 0; i < n; ++i)
+      multiply(sum.columns(i * p.nc, p.nc), left, right, b + i, 0, p.nr, 0, p.nc);
+    Block at = blockAt(b, 0, 0);
+    at.columns.insert(at.columns.begin(), {p.batch[0].root, n});
+    epilogue.block(sum, at);
+  }
+
+  // The contraction in pieces, several sums at a time.
+  void inPieces() {
+    for (int64_t r = 0; r < p.nr; r += p.panel)
+      for (int64_t c = 0; c < p.nc; c += p.chunk) {
+        const int64_t nr = std::min(p.panel, p.nr - r), nc = std::min(p.chunk, p.nc - c);
+        std::vector<Tile> sums;
+        for (int64_t first = 0; first < p.blocks; first += p.piece) {
+          const int64_t n = std::min(p.piece, p.blocks - first);
+          const Panel left = load(p.left, r, nr, first, n), right = load(p.right, c, nc, first, n);
+          size_t i = 0;
+          for (int64_t y = r; y < r + nr; y += kRowBlock)
+            for (int64_t x = c; x < c + nc; x += kColumnBlock, ++i) {
+              const int64_t rows = std::min(kRowBlock, r + nr - y), columns = std::min(kColumnBlock, c + nc - x);
+              if (first == 0)
+                sums.push_back(k.psum(rows, {columns}));
+              multiply(sums[i], left, right, 0, y, rows, x, columns, first, n);
+            }
+        }
+        size_t i = 0;
+        for (int64_t y = r; y < r + nr; y += kRowBlock)
+          for (int64_t x = c; x < c + nc; x += kColumnBlock)
+            epilogue.block(sums[i++], blockAt(0, y, x));
+      }
+  }
+
+  Block blockAt(int64_t b, int64_t y, int64_t x) const {
+    Block at;
+    at.start.assign(rank, 0);
+    int64_t left = batch + b;
+    for (size_t i = p.batch.size(); i-- > 0; left /= p.batch[i].count)
+      at.start[static_cast<size_t>(p.batch[i].root)] = left % p.batch[i].count;
+    for (const ContractAxis &a : p.rows)
+      at.rows.push_back({a.root, a.count});
+    for (const ContractAxis &a : p.columns)
+      at.columns.push_back({a.root, a.count});
+    at.row = y;
+    at.column = x;
+    return at;
+  }
+
+  // Sums of nothing.
+  void zeros() {
+    for (batch = 0; batch < p.batches; ++batch)
+      for (int64_t y = 0; y < p.nr; y += kRowBlock)
+        for (int64_t x = 0; x < p.nc; x += kColumnBlock) {
+          const Tile sum = k.sbuf(DType::F32, std::min(kRowBlock, p.nr - y), {std::min(kColumnBlock, p.nc - x)});
+          k.fill(sum, 0);
+          epilogue.block(sum, blockAt(0, y, x));
+        }
   }
 };
+
+graph::DotGeneralOp anchorOf(const Group &g) {
+  for (mlir::Operation *op : g.ops)
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
+      return dot;
+  return nullptr;
+}
 
 class ContractFamily : public Family {
 public:
   std::string_view name() const override { return "dot"; }
+  bool takesSplats() const override { return true; }
+
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
     if (!dot)
@@ -189,13 +215,40 @@ public:
     }
     return "";
   }
+
+  bool joins(const Group &g, mlir::Operation *op) const override {
+    constexpr size_t kMostOps = 64;
+    constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue
+    const graph::DotGeneralOp dot = anchorOf(g);
+    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1 || onlyReduced(op->getResult(0)))
+      return false;
+    std::vector<mlir::Operation *> ops = g.ops;
+    ops.push_back(op);
+    const mlir::Value root = dot->getResult(0);
+    std::optional<EpiloguePlan> plan = planEpilogue(ops, root);
+    return plan && storesRuns(plan->values[op->getResult(0)], dot) && epilogueBytes(ops, root, kColumnBlock) <= kMostBytes;
+  }
+
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
-    auto op = llvm::cast<graph::DotGeneralOp>(g.ops[0]);
-    auto at = [&](mlir::Value v) { // the same tensor may be on both sides
-      return inputs[static_cast<size_t>(std::find(g.inputs.begin(), g.inputs.end(), v) - g.inputs.begin())];
+    graph::DotGeneralOp dot = anchorOf(g);
+    const auto at = [&](mlir::Value v) -> const Tile * { // the same tensor may be on both sides
+      const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
+      return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
     };
-    k.location(op.getLoc());
-    Contraction(k, op, at(op->getOperand(0)), at(op->getOperand(1)), outputs[0]).run();
+    const mlir::Value root = dot->getResult(0);
+    Epilogue epilogue(k, g, root, inputs, outputs);
+    const ContractPlan plan = planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)),
+                                              epilogue.strides(), epilogueBytes(g.ops, root, kColumnBlock));
+    ContractKernel(k, plan, epilogue, root).run();
+  }
+
+private:
+  // The last dimension is no batch: what is stored together is computed together.
+  static bool storesRuns(const EpiloguePlan::Value &v, graph::DotGeneralOp dot) {
+    for (size_t i = v.place.size(); i-- > 0;)
+      if (v.place[i] >= 0 && shapeOf(dot->getResult(0))[static_cast<size_t>(v.place[i])] != 1)
+        return v.place[i] >= static_cast<int>(dot.getDotDimensionNumbers().getLhsBatchingDimensions().size());
+    return true;
   }
 };
 

@@ -1,5 +1,6 @@
 // Forms groups: walks the operations in order and lets each join the group of one of its producers if the family agrees and no
-// cycle of groups comes of it; otherwise it starts a group of its own. Groups of one family that meet in an operation become one.
+// cycle of groups comes of it; otherwise it starts a group of its own. The group's family is asked, which need not be the operation's: a
+// contraction takes what comes behind it. Groups of one family that meet in an operation become one.
 // Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
@@ -194,22 +195,24 @@ private:
     std::vector<size_t> candidates(producers.begin(), producers.end());
     std::sort(candidates.begin(), candidates.end(), std::greater<>());
     for (size_t g : candidates) {
-      if (groups[g].family != family)
-        continue;
+      const Family *host = groups[g].family; // an anchor takes operations of other families behind it
       // Another producer that itself reads from g would have to run between the group's own operations.
       const bool cycle =
           std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p != g && reach.from(p, g); });
       Ops loose;
       for (mlir::Value v : readBy(op))
         between(v, g, loose);
-      const Group trial = inProgramOrder(family, groups[g].ops, loose.getArrayRef());
-      if (cycle || !family->joins(trial, op))
+      const Group trial = inProgramOrder(host, groups[g].ops, loose.getArrayRef());
+      if (cycle || !host->joins(trial, op))
         continue;
+      if (!host->takesSplats())
+        for (mlir::Value v : readBy(op))
+          needInHbm(v);
       llvm::SmallVector<mlir::Operation *> fresh;
       for (mlir::Operation *l : loose)
         if (!groups[g].contains(l))
           fresh.push_back(l);
-      groups[g] = inProgramOrder(family, trial.ops, {op});
+      groups[g] = inProgramOrder(host, trial.ops, {op});
       own(g, fresh, op, producers.getArrayRef());
       for (size_t p : candidates)
         if (p != g)

@@ -134,7 +134,9 @@ void KernelBuilder::gather(const Tile &dst, const Tile &src, const Tile &index, 
 void KernelBuilder::scatter(const Tile &dst, const Tile &index, const Tile &src, int64_t stride, bool skip) {
   emit("dma_copy", indexed(operand(dst), operand(src), operand(index), {}, stride, skip));
 }
-void KernelBuilder::transposeByDma(const Tile &dst, const Tile &src) { emit("dma_transpose", {operand(dst), operand(src)}); }
+void KernelBuilder::transposeByDma(const Tile &dst, const Tile &src, int64_t middle) {
+  emit("dma_transpose", {operand(dst), operand(src), {}, {}, SlotValue::of(static_cast<int32_t>(middle))});
+}
 
 void KernelBuilder::tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op) {
   emit("tensor_tensor", {operand(dst), operand(a), operand(b), choice("tensor_tensor", "op", op)});

@@ -7,15 +7,13 @@ namespace glia::emit {
 namespace {
 
 // Transposes move bits. Where the Tensor engine multiplies to do so (NaN and infinity would spread), the Vector engine does
-// blocks of 32 x 32, and transfers put the blocks in place.
+// blocks of 32 x 32, from one group of 32 partitions to another.
 void transposeByBlocks(KernelBuilder &k, const Tile &dst, const Tile &src) {
   const int64_t P = src.partitions, F = src.elements();
   for (int64_t p = 0; p < P; p += 32)
     for (int64_t f = 0; f < F; f += 32) {
       const int64_t np = std::min<int64_t>(32, P - p), nf = std::min<int64_t>(32, F - f);
-      const Tile block = k.sbuf(src.dtype, nf, {np});
-      k.transpose(block, src.rows(p, np).columns(f, nf));
-      k.copy(dst.rows(f, nf).columns(p, np), block);
+      k.transpose(dst.rows(f, nf).columns(p, np), src.rows(p, np).columns(f, nf));
     }
 }
 

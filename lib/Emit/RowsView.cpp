@@ -69,12 +69,6 @@ namespace {
 
 constexpr size_t kMostDims = 4; // of one transfer
 
-struct Box { // a part of a run of indices: where it starts in the run and in memory, and how it goes on
-  int64_t from, count, offset;
-  Dims dims;
-};
-
-// Cuts [first, first + n) of the row-major indices of `dims` into boxes of at most `most` dimensions.
 void boxes(const Dims &dims, size_t at, int64_t first, int64_t n, int64_t from, int64_t offset, size_t most,
            std::vector<Box> &out) {
   if (at == dims.size()) {
@@ -125,6 +119,12 @@ void transfer(const Tile &chip, const Tile &hbm, const Dims &rows, const Dims &c
 }
 
 } // namespace
+
+std::vector<Box> boxesOf(const Dims &dims, int64_t first, int64_t n, size_t most) {
+  std::vector<Box> out;
+  boxes(dims, 0, first, n, 0, 0, most, out);
+  return out;
+}
 
 void load(KernelBuilder &k, const Tile &chip, const Tile &hbm, const Dims &rows, const Dims &cols, int64_t row,
           int64_t column) {

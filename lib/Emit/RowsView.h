@@ -13,6 +13,14 @@ int64_t countOf(const Dims &dims);
 bool isStill(const Dims &dims); // the same element everywhere
 // Cuts the view into rows of `columns` elements. False if a row would not begin at a multiple of some dimension.
 bool splitAt(const Dims &view, int64_t columns, Dims &rows, Dims &cols);
+
+struct Box { // a part of a run of indices: where it starts in the run and in memory, and how it goes on
+  int64_t from, count, offset;
+  Dims dims;
+};
+// Cuts [first, first + n) of the row-major indices of `dims` into boxes of at most `most` dimensions.
+std::vector<Box> boxesOf(const Dims &dims, int64_t first, int64_t n, size_t most);
+
 // Between a tile on chip (its first partition and column are element [row, column] of the view) and the tensor in HBM; as many
 // transfers as the view needs.
 void load(KernelBuilder &k, const Tile &chip, const Tile &hbm, const Dims &rows, const Dims &cols, int64_t row,

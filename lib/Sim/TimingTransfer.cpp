@@ -82,8 +82,11 @@ Transfer transferOf(const Program &p, const Decoded &d, const Target &t) {
   }
   const double rate = t.number(s.dstHbm ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns") * rateFactor(d, s, t);
   int64_t run = runBytes(*s.dst);
-  if (s.src) // a transpose writes element by element, but in hardware: only its source counts
-    run = d.def->name == "dma_transpose" ? runBytes(*s.src) : std::min(run, runBytes(*s.src));
+  if (s.src && d.def->name == "dma_transpose") // writes element by element, but in hardware: only its source counts,
+    run = std::min(runBytes(*s.src),
+                   out.bytes / std::max<int64_t>(s.dst->partitions, 1)); // dealt by partitions of the destination
+  else if (s.src)
+    run = std::min(run, runBytes(*s.src));
   const double descriptors = std::max({1.0, static_cast<double>(out.bytes) / static_cast<double>(std::max<int64_t>(run, 1)),
                                        static_cast<double>(s.indices)});
   const double bytesEach = static_cast<double>(out.bytes) / descriptors;

@@ -30,8 +30,8 @@ public:
   // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "3-D convolution", for the list of everything
   // that cannot be lowered. nullopt: the operation is not of this family.
   virtual std::optional<std::string> accepts(mlir::Operation *op) const = 0;
-  // The operation may join the group: it is of this family, and group and operation together are still one kernel. The caller
-  // makes sure that this closes no cycle of groups.
+  // The operation may join the group, which is of this family: together they are still one kernel. It may be an operation of another
+  // family (a bias behind a contraction). The caller makes sure that this closes no cycle of groups.
   virtual bool joins(const Group &, mlir::Operation *) const { return false; }
   // The operation costs next to nothing inside a group that reads it (a broadcast): each such group writes it again. It has a group of
   // its own only if somebody needs its result in HBM.

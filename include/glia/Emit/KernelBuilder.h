@@ -79,7 +79,8 @@ public:
   void gather(const Tile &dst, const Tile &src, const Tile &index, int64_t stride,
               bool skip = false); // row i from src + index[i] * stride
   void scatter(const Tile &dst, const Tile &index, const Tile &src, int64_t stride, bool skip = false);
-  void transposeByDma(const Tile &dst, const Tile &src);
+  // dst[c, m, r] = src[r, m, c]: src in row-major order, `middle` elements between its first and its last dimension.
+  void transposeByDma(const Tile &dst, const Tile &src, int64_t middle = 1);
 
   // Compute. `op` is a name of `alu_op`, `fn` one of `activation` (glia isa tensor_tensor, activation).
   void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op);

@@ -1,0 +1,224 @@
+#include "ContractPlan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace glia::emit {
+
+namespace {
+
+DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
+
+class Planner {
+public:
+  Planner(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
+          const std::vector<std::vector<int64_t>> &strides, int64_t reserved)
+      : t(t), op(op), sides{lhs, rhs}, others(strides), reserved(reserved) {}
+
+  ContractPlan run() {
+    axes();
+    p.left = source(rowSide, p.rows);
+    p.right = source(1 - rowSide, p.columns);
+    types();
+    p.batches = sizeOfAll(p.batch);
+    p.nr = sizeOfAll(p.rows);
+    p.nc = sizeOfAll(p.columns);
+    p.nk = sizeOfAll(contract);
+    p.blocks = (p.nk + kContract - 1) / kContract;
+    if (p.batches * p.nr * p.nc > 0 && p.nk > 0)
+      cut();
+    return std::move(p);
+  }
+
+private:
+  const Target &t;
+  graph::DotGeneralOp op;
+  const Tile *sides[2]; // null: one number everywhere
+  const std::vector<std::vector<int64_t>> &others;
+  int64_t reserved;
+  ContractPlan p;
+  std::vector<ContractAxis> contract;
+  int rowSide = 0;
+
+  static int64_t sizeOfAll(const std::vector<ContractAxis> &axes) {
+    int64_t n = 1;
+    for (const ContractAxis &a : axes)
+      n *= a.count;
+    return n;
+  }
+
+  // Strides of dimension l of the left, r of the right and d of the result (-1: not in it).
+  ContractAxis axis(int64_t l, int64_t r, int d) const {
+    ContractAxis a;
+    a.root = d;
+    const int64_t at[2] = {l, r};
+    for (int s : {0, 1}) {
+      const std::vector<int64_t> shape = shapeOf(op->getOperand(static_cast<unsigned>(s)));
+      const bool has = at[s] >= 0;
+      if (has)
+        a.count = shape[static_cast<size_t>(at[s])];
+      a.strides.push_back(has && sides[s] ? sides[s]->dims[static_cast<size_t>(at[s])].stride : 0);
+    }
+    for (const std::vector<int64_t> &o : others)
+      a.strides.push_back(d >= 0 ? o[static_cast<size_t>(d)] : 0);
+    return a;
+  }
+
+  // Sizes of 1 go away; what lies together in every tensor is one. Slowest first, as the tensor `by` lies.
+  static std::vector<ContractAxis> merged(std::vector<ContractAxis> axes, size_t by) {
+    std::erase_if(axes, [](const ContractAxis &a) { return a.count == 1; });
+    std::sort(axes.begin(), axes.end(), [&](const ContractAxis &a, const ContractAxis &b) {
+      return a.strides[by] != b.strides[by] ? a.strides[by] > b.strides[by] : a.strides > b.strides;
+    });
+    std::vector<ContractAxis> out;
+    for (ContractAxis &a : axes) {
+      bool together = !out.empty();
+      for (size_t i = 0; i < a.strides.size() && together; ++i)
+        together = out.back().strides[i] == a.strides[i] * a.count;
+      if (together) {
+        a.count *= out.back().count;
+        out.back() = std::move(a);
+      } else {
+        out.push_back(std::move(a));
+      }
+    }
+    return out;
+  }
+
+  void axes() {
+    const auto n = op.getDotDimensionNumbers();
+    const auto lc = n.getLhsContractingDimensions(), rc = n.getRhsContractingDimensions();
+    const auto lb = n.getLhsBatchingDimensions(), rb = n.getRhsBatchingDimensions();
+    int d = 0;
+    for (size_t i = 0; i < lb.size(); ++i)
+      p.batch.push_back(axis(lb[i], rb[i], d++));
+    std::vector<ContractAxis> free[2];
+    for (int s : {0, 1}) {
+      const auto c = s ? rc : lc, b = s ? rb : lb;
+      for (int64_t i = 0; i < static_cast<int64_t>(shapeOf(op->getOperand(static_cast<unsigned>(s))).size()); ++i)
+        if (!llvm::is_contained(c, i) && !llvm::is_contained(b, i))
+          free[s].push_back(s ? axis(-1, i, d++) : axis(i, -1, d++));
+    }
+    for (size_t i = 0; i < lc.size(); ++i)
+      contract.push_back(axis(lc[i], rc[i], -1));
+    const size_t result = 2 + others.size() - 1; // the last tensor of an epilogue is stored
+    p.batch = merged(p.batch, result);
+    for (int s : {0, 1})
+      free[s] = merged(free[s], result);
+    contract = merged(contract, sides[0] ? 0 : 1);
+    // Columns are what lies together in the result; a single column would store single elements.
+    const auto adjacent = [&](int s) { return !free[s].empty() && free[s].back().strides[result] == 1; };
+    rowSide = free[1].empty() || (adjacent(0) && !adjacent(1)) ? 1 : 0;
+    p.rows = std::move(free[rowSide]);
+    p.columns = std::move(free[1 - rowSide]);
+  }
+
+  PanelSource source(int side, const std::vector<ContractAxis> &free) const {
+    PanelSource s;
+    const auto dims = [&](const std::vector<ContractAxis> &axes) {
+      Dims out;
+      for (const ContractAxis &a : axes)
+        out.push_back({a.strides[static_cast<size_t>(side)], a.count});
+      return out;
+    };
+    if (sides[side])
+      s.tensor = *sides[side];
+    else
+      s.splat = splatOf(op->getOperand(static_cast<unsigned>(side)));
+    s.batch = dims(p.batch);
+    s.contract = dims(contract);
+    s.free = dims(free);
+    s.type = typeOf(op->getOperand(static_cast<unsigned>(side)));
+    return s;
+  }
+
+  // The Tensor engine takes fp32 with fp32, and 8- and 16-bit floats with each other.
+  void types() {
+    const bool wide = p.left.type == DType::F32 || p.right.type == DType::F32;
+    for (PanelSource *s : {&p.left, &p.right}) {
+      if (wide)
+        s->type = DType::F32;
+      else if (sizeOf(s->type) == 1 && (liesTurned(*s) || (s->type == DType::F8E4M3FN && !t.has("f8e4m3fn"))))
+        s->type = DType::BF16; // holds every 8-bit float
+    }
+    const auto is = [&](DType a, DType b) { return p.left.type == a && p.right.type == b; };
+    if (is(DType::F8E4M3, DType::F8E4M3FN) || is(DType::F8E4M3FN, DType::F8E4M3))
+      p.left.type = p.right.type = DType::BF16;
+  }
+
+  double engineNs(int64_t rows, int64_t columns) const { // of all products of these sizes
+    const double passes = p.left.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
+    const double each = std::max<double>(static_cast<double>(std::min(columns, kColumnBlock)), t.number("cost.issue_floor"));
+    return std::ceil(static_cast<double>(rows) / kRowBlock) * std::ceil(static_cast<double>(columns) / kColumnBlock) *
+           static_cast<double>(p.blocks) * each * passes / t.number("clock.tensor");
+  }
+
+  double loadNs(const PanelSource &s, int64_t free) const {
+    if (s.splat)
+      return 0;
+    const double bytes = static_cast<double>(free * p.nk * sizeOf(s.tensor.dtype)) / (s.tensor.dtype == s.type ? 1 : 0.5);
+    const double rate = std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
+    const double turn = turnsOnVector(t, s) ? 70.0 / (32 * 32) * static_cast<double>(free * p.nk) : 0;
+    return std::max(bytes / rate, turn);
+  }
+
+  void cut() {
+    const int64_t room = t.sbufBytes / 2 - reserved - 2048;
+    const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
+    const int64_t turning = turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks);
+    if (p.nr * l + p.nc * r + turning <= room) { // everything of a batch at once, and the next batches beside it
+      const int64_t each = std::max<int64_t>(1, p.nr * l + p.nc * r);
+      p.panel = p.nr;
+      p.chunk = p.nc;
+      p.together = std::clamp<int64_t>((room - turning) / each, 1, p.batches);
+      if (p.together < p.batches)
+        p.together = std::max<int64_t>(1, p.together / 2);
+      return;
+    }
+    double best = std::numeric_limits<double>::infinity();
+    for (const bool rowsStay : {true, false}) {
+      const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
+      const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr;
+      for (int64_t chunk : {512, 256, 128}) {
+        const int64_t width = std::min(chunk, other);
+        const int64_t left = room - turning - 2 * width * (rowsStay ? r : l);
+        const int64_t most = left / (rowsStay ? l : r), grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
+        int64_t panel = std::min(all, most / grain * grain);
+        if (most <= 0 || panel == 0)
+          continue;
+        const int64_t passes = (all + panel - 1) / panel;
+        panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
+        const double load = loadNs(stay, all) + static_cast<double>(passes) * loadNs(pass, other);
+        const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
+                                static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
+        const double time = std::max(load, engineNs(p.nr, p.nc)) + 0.02 * load + 10 * products; // few instructions, too
+        if (time < best) {
+          best = time;
+          p.rowsStay = rowsStay;
+          p.panel = panel;
+          p.chunk = width;
+        }
+      }
+    }
+    if (best < std::numeric_limits<double>::infinity())
+      return;
+    // Not even one row block and one column block fit with all of the contraction.
+    const int64_t down = std::min(kBanks, (p.nr + kRowBlock - 1) / kRowBlock),
+                  across = std::min(kBanks / down, (p.nc + kColumnBlock - 1) / kColumnBlock);
+    p.panel = std::min(p.nr, down * kRowBlock);
+    p.chunk = std::min(p.nc, across * kColumnBlock);
+    const int64_t perBlock = p.panel * sizeOf(p.left.type) + p.chunk * sizeOf(p.right.type) + turningBytes(t, p.left, 1) +
+                             turningBytes(t, p.right, 1);
+    p.piece = std::clamp<int64_t>(room / 3 / perBlock, 1, p.blocks);
+  }
+};
+
+} // namespace
+
+ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
+                             const std::vector<std::vector<int64_t>> &strides, int64_t reserved) {
+  return Planner(t, op, lhs, rhs, strides, reserved).run();
+}
+
+} // namespace glia::emit

@@ -1,0 +1,150 @@
+#include "OperandPanels.h"
+#include "OperandTiles.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr size_t kMostDims = 4;          // of one transfer
+constexpr int64_t kTransferBytes = 8192; // per partition, so that the first blocks can be used while the others come
+constexpr int64_t kFewColumns = 8;       // below, single elements are loaded rather than turned on chip
+
+bool turnsByDma(const Target &t, const PanelSource &s) {
+  return t.has("dma_transpose") && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
+}
+
+class Loader {
+public:
+  Loader(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x, int64_t nx)
+      : k(k), s(s), b(b), nb(nb), x(x), nx(nx), all(countOf(s.contract)) {
+    first = block * kContract;
+    count = std::min(blocks * kContract, all - first);
+    out = k.sbuf(s.type, std::min(kContract, count), {nb, blocks, nx});
+  }
+
+  Tile run() {
+    if (s.splat) {
+      fillAll();
+      return out;
+    }
+    turned = liesTurned(s);
+    if (turned && !turnsByDma(k.target(), s)) {
+      if (nx >= kFewColumns) {
+        onChip();
+        return out;
+      }
+      turned = false;
+    }
+    const int64_t full = count / kContract;
+    if (s.contract.size() == 1) {
+      const int64_t each = std::max<int64_t>(1, kTransferBytes / (nb * nx * sizeOf(s.type)));
+      for (int64_t i = 0; i < full; i += each)
+        blocksAt(i, std::min(each, full - i), kContract);
+      if (count % kContract)
+        blocksAt(full, 1, count % kContract);
+    } else {
+      for (int64_t i = 0; i * kContract < count; ++i) {
+        const int64_t n = std::min(kContract, count - i * kContract);
+        for (const Box &box : boxesOf(s.contract, first + i * kContract, n, 2))
+          send(out.rows(box.from, box.count).part(1, i, 1), box.dims, {0, 1}, box.offset);
+      }
+    }
+    return out;
+  }
+
+private:
+  KernelBuilder &k;
+  const PanelSource &s;
+  int64_t b, nb, x, nx, all, first, count;
+  Tile out;
+  bool turned = false;
+
+  void fillAll() {
+    const int64_t full = count / kContract;
+    if (full)
+      k.fill(out.part(1, 0, full), static_cast<float>(*s.splat));
+    if (count % kContract)
+      k.fill(out.rows(0, count % kContract).part(1, full, 1), static_cast<float>(*s.splat));
+  }
+
+  void blocksAt(int64_t i, int64_t n, int64_t rows) {
+    const int64_t stride = s.contract[0].stride;
+    send(out.rows(0, rows).part(1, i, n), {{stride, rows}}, {stride * kContract, n}, (first + i * kContract) * stride);
+  }
+
+  // chip is [rows, batches, blocks, free].
+  void send(const Tile &chip, const Dims &rows, Tile::Dim outer, int64_t offset) {
+    for (const Box &batch : boxesOf(s.batch, b, nb, 1))
+      for (const Box &free : boxesOf(s.free, x, nx, std::max<size_t>(1, kMostDims - rows.size() - (outer.count > 1))))
+        one(chip.part(0, batch.from, batch.count).part(2, free.from, free.count), rows, batch.dims, outer, free.dims,
+            offset + batch.offset + free.offset);
+  }
+
+  void one(const Tile &chip, const Dims &rows, const Dims &batch, Tile::Dim outer, const Dims &free, int64_t offset) {
+    const size_t dims = rows.size() + (countOf(batch) > 1) + (outer.count > 1) + free.size();
+    if (dims > kMostDims && countOf(batch) > 1) {
+      for (int64_t i = 0; i < batch[0].count; ++i)
+        one(chip.part(0, i, 1), rows, {}, outer, free, offset + i * batch[0].stride);
+      return;
+    }
+    if (dims > kMostDims && outer.count > 1) {
+      for (int64_t i = 0; i < outer.count; ++i)
+        one(chip.part(1, i, 1), rows, batch, {0, 1}, free, offset + i * outer.stride);
+      return;
+    }
+    Tile from = s.tensor;
+    from.offset += offset;
+    Dims middle = batch;
+    middle.push_back(outer);
+    from.dims = turned ? free : rows;
+    from.dims.insert(from.dims.end(), middle.begin(), middle.end());
+    const Dims &last = turned ? rows : free;
+    from.dims.insert(from.dims.end(), last.begin(), last.end());
+    if (turned)
+      k.transposeByDma(chip, from, countOf(middle));
+    else
+      k.copy(chip, from);
+  }
+
+  // Rows of the operand as they lie, and their blocks turned.
+  void onChip() {
+    for (int64_t at = 0; at < nx; at += kContract) {
+      const int64_t n = std::min(kContract, nx - at);
+      for (int64_t i = 0; i < nb; ++i) {
+        const Tile rows = k.sbuf(s.type, n, {count});
+        for (const Box &batch : boxesOf(s.batch, b + i, 1, 1)) {
+          Tile from = s.tensor;
+          from.offset += batch.offset;
+          load(k, rows, from, s.free, s.contract, x + at, first);
+        }
+        for (int64_t c = 0; c * kContract < count; ++c) {
+          const int64_t m = std::min(kContract, count - c * kContract);
+          transposeTile(k, out.rows(0, m).index(0, i).index(0, c).part(0, at, n), rows.columns(c * kContract, m));
+        }
+      }
+    }
+  }
+};
+
+} // namespace
+
+bool liesTurned(const PanelSource &s) {
+  return !s.splat && !s.contract.empty() && s.contract.back().stride == 1 && (s.free.empty() || s.free.back().stride != 1);
+}
+
+bool turnsOnVector(const Target &t, const PanelSource &s) {
+  return liesTurned(s) && !turnsByDma(t, s) && countOf(s.free) >= kFewColumns;
+}
+
+int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks) {
+  return turnsOnVector(t, s) ? 2 * blocks * kContract * sizeOf(s.type) : 0;
+}
+
+Tile loadPanel(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x,
+               int64_t nx) {
+  return Loader(k, s, b, nb, block, blocks, x, nx).run();
+}
+
+} // namespace glia::emit
