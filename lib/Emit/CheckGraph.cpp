@@ -151,15 +151,18 @@ private:
   static Closeness closenessOf(const Group &g, mlir::Value v) {
     llvm::SetVector<mlir::Operation *> behind;
     behind.insert(v.getDefiningOp());
+    size_t rounding = 0;
     for (size_t i = 0; i < behind.size(); ++i) {
-      if (!isExact(behind[i]))
-        return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType())) ? Closeness::Rounding
-                                                                                   : Closeness::Decided;
+      rounding += !isExact(behind[i]);
       for (mlir::Value o : behind[i]->getOperands())
         if (mlir::Operation *op = o.getDefiningOp(); op && g.contains(op))
           behind.insert(op);
     }
-    return Closeness::Exact;
+    if (rounding == 0)
+      return Closeness::Exact;
+    if (!llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType())))
+      return Closeness::Decided;
+    return rounding == 1 ? Closeness::Rounding : Closeness::Chain;
   }
 
   void check(const Group &g, size_t index, GraphCheck &out) {

@@ -10,6 +10,7 @@ namespace glia::emit {
 enum class Closeness : uint8_t {
   Exact,    // bit for bit (any NaN equals any NaN of a float that was computed)
   Rounding, // a float that went through operations that round
+  Chain,    // the same, several of them: sums may be larger than what is made of them
   Decided,  // an integer or a truth value that hangs on such a float: near a border it may fall on the other side
 };
 
@@ -24,7 +25,7 @@ struct Difference {
 
 // `want`: the reference in its own types. `ideal`: the same evaluated in f64, for Rounding; may be null.
 // Rounding: an element may be off by 32 roundings of its own size and the tensor's (root mean square), or by 8 times what the
-// reference itself is off from f64 anywhere.
+// reference itself is off from f64 anywhere. Chain: 128 of fp32, which is what sums are made in.
 Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule);
 
 // Relative L2 distance from `ideal`; elements that are not finite in either are left out.

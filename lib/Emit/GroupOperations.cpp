@@ -2,6 +2,7 @@
 // cycle of groups comes of it; otherwise it starts a group of its own. The group's family is asked, which need not be the operation's: a
 // contraction takes what comes behind it. Groups of one family that meet in an operation become one.
 // Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
+#include "GroupOrder.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -16,37 +17,8 @@ bool Group::contains(mlir::Operation *op) const { return std::find(ops.begin(), 
 
 namespace {
 
-// Which groups a group reads from, directly or not.
-class Reach {
-public:
-  void add(size_t group) {
-    if (rows.size() <= group)
-      rows.resize(group + 1);
-  }
-  bool from(size_t group, size_t other) const { return other < rows[group].size() && rows[group][other]; }
-  // `group` now reads from `other`; so does everything that reads from `group`.
-  void connect(size_t group, size_t other) {
-    if (group == other || from(group, other))
-      return;
-    std::vector<bool> more(std::max(rows[other].size(), other + 1));
-    std::copy(rows[other].begin(), rows[other].end(), more.begin());
-    more[other] = true;
-    join(group, more);
-    for (size_t g = 0; g < rows.size(); ++g)
-      if (g != group && from(g, group))
-        join(g, more);
-  }
-
-private:
-  std::vector<std::vector<bool>> rows;
-  void join(size_t g, const std::vector<bool> &more) {
-    if (rows[g].size() < more.size())
-      rows[g].resize(more.size());
-    for (size_t i = 0; i < more.size(); ++i)
-      if (more[i])
-        rows[g][i] = true;
-  }
-};
+// A group further from the end than this takes no more operations: what it made is no longer at hand, and the decision stays local.
+constexpr size_t kReach = 256;
 
 class Grouping {
 public:
@@ -64,7 +36,7 @@ public:
 private:
   mlir::Block *body = nullptr;
   std::vector<Group> groups;
-  Reach reach;
+  GroupOrder order;
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<size_t, 2>> writers; // every group that has the operation
   std::vector<Diagnostic> refused;
@@ -118,10 +90,12 @@ private:
       return; // nothing to compute
     std::string why;
     const Family *family = familyOf(op, why);
-    if (!family)
-      return refuse(op, why);
-    if (!family->repeats(op))
+    if (!family) {
+      if (!join(op))
+        refuse(op, why);
+    } else if (!family->repeats(op)) {
       put(op, family);
+    }
   }
 
   // The value is read from HBM: something must have put it there.
@@ -184,10 +158,11 @@ private:
       groupOf[op] = g;
     }
     for (size_t p : producers)
-      reach.connect(g, p);
+      order.connect(g, p);
   }
 
-  void put(mlir::Operation *op, const Family *family) {
+  // Into the group of one of its producers, if there is one that takes it.
+  bool join(mlir::Operation *op) {
     llvm::SmallSetVector<size_t, 4> producers;
     for (mlir::Value v : readBy(op))
       sources(v, producers);
@@ -195,10 +170,12 @@ private:
     std::vector<size_t> candidates(producers.begin(), producers.end());
     std::sort(candidates.begin(), candidates.end(), std::greater<>());
     for (size_t g : candidates) {
+      if (order.age(g) > kReach)
+        continue;
       const Family *host = groups[g].family; // an anchor takes operations of other families behind it
       // Another producer that itself reads from g would have to run between the group's own operations.
       const bool cycle =
-          std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p != g && reach.from(p, g); });
+          std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p != g && order.reads(p, g); });
       Ops loose;
       for (mlir::Value v : readBy(op))
         between(v, g, loose);
@@ -217,8 +194,17 @@ private:
       for (size_t p : candidates)
         if (p != g)
           merge(g, p);
-      return;
+      return true;
     }
+    return false;
+  }
+
+  void put(mlir::Operation *op, const Family *family) {
+    if (join(op))
+      return;
+    llvm::SmallSetVector<size_t, 4> producers;
+    for (mlir::Value v : readBy(op))
+      sources(v, producers);
     Ops loose;
     for (mlir::Value v : readBy(op))
       between(v, std::nullopt, loose);
@@ -232,19 +218,17 @@ private:
     if (!family->takesSplats())
       for (mlir::Value v : readBy(op))
         needInHbm(v);
-    const size_t g = groups.size();
+    const size_t g = order.add();
     groups.push_back(inProgramOrder(family, loose.getArrayRef(), {op}));
-    reach.add(g);
     own(g, loose.getArrayRef(), op, producers.getArrayRef());
   }
 
   // Two groups of a family become one if nothing has to run between them and the family agrees.
   void merge(size_t g, size_t p) {
-    if (groups[p].family != groups[g].family || groups[p].ops.empty())
+    if (groups[p].family != groups[g].family || groups[p].ops.empty() || order.age(p) > kReach)
       return;
-    for (size_t h = 0; h < groups.size(); ++h)
-      if (h != g && h != p && ((reach.from(h, p) && reach.from(g, h)) || (reach.from(h, g) && reach.from(p, h))))
-        return;
+    if (order.readsAround(g, p) || order.readsAround(p, g))
+      return;
     Group both = inProgramOrder(groups[g].family, groups[g].ops, groups[p].ops);
     mlir::Operation *last = both.ops.back();
     both.ops.pop_back();
@@ -260,37 +244,16 @@ private:
     }
     groups[g] = std::move(both);
     groups[p].ops.clear();
-    for (size_t h = 0; h < groups.size(); ++h) {
-      if (h != g && reach.from(p, h))
-        reach.connect(g, h);
-      if (h != g && h != p && reach.from(h, p))
-        reach.connect(h, g);
-    }
+    order.merge(g, p);
   }
 
   // A group may have grown after later ones were begun: order them by what they read.
   std::vector<Group> inOrder() {
     std::vector<Group> out;
-    std::vector<bool> done(groups.size(), false);
-    size_t left = groups.size();
-    for (size_t g = 0; g < groups.size(); ++g)
-      if (groups[g].ops.empty()) { // merged into another one
-        done[g] = true;
-        --left;
-      }
-    while (left > 0)
-      for (size_t g = 0; g < groups.size(); ++g) {
-        if (done[g])
-          continue;
-        bool ready = true;
-        for (size_t p = 0; p < groups.size() && ready; ++p)
-          ready = p == g || done[p] || !reach.from(g, p);
-        if (!ready)
-          continue;
-        done[g] = true;
-        --left;
+    for (size_t g : order.sorted())
+      if (!groups[g].ops.empty()) { // else merged into another one
         findTensors(g);
-        out.push_back(groups[g]);
+        out.push_back(std::move(groups[g]));
       }
     return out;
   }

@@ -260,7 +260,36 @@ void RowsLanes::convert(const Tile &dst, const Lane &in, bool toBool, bool fromB
   lowBytes(k, dst, at(in, n));
 }
 
+// 1 / (1 + exp(scale x)) as exp(-log(1 + exp(scale x))): on the Scalar engine, which is faster than a reciprocal, with one table.
+// The error is that of a logarithm of up to 40: enough for 16 bits.
+void RowsLanes::sigmoidByExp(const Tile &dst, const Tile &x, float scale) {
+  const Tile e = make(DType::F32, dst.elements()), l = make(DType::F32, dst.elements());
+  k.activation(e, x, "exp", scale);
+  k.activation(l, e, "log", 1.0f, ScalarOperand(constant(DType::F32, 1, 1)));
+  k.activation(dst, l, "exp", -1.0f);
+}
+
+// tanh(x) = 1 - 2 / (1 + exp(2x)), which shares the table of exp; near 0, where the difference loses bits, it is x to 16 bits.
+void RowsLanes::tanhByExp(const Tile &dst, const Tile &x) {
+  const int64_t n = dst.elements();
+  const Tile inside = make(DType::F32, n), s = make(DType::F32, n), small = make(DType::U8, n);
+  k.scalar(inside, x, "max", -20.0f, false, "min", 20.0f); // beyond it is 1
+  sigmoidByExp(s, inside, 2.0f);
+  k.scalar(dst, s, "multiply", -2.0f, false, "add", 1.0f);
+  k.scalar(small, x, "abs", 0.0f, false, "less", 0x1p-7f);
+  k.select(dst, small, x);
+}
+
 void RowsLanes::logistic(const Tile &dst, const Tile &x) {
+  if (sizeOf(dst.dtype) == 2) {
+    const int64_t n = dst.elements();
+    const Tile inside = make(DType::F32, n), low = make(dst.dtype, n), isLow = make(DType::U8, n);
+    k.scalar(inside, x, "max", -40.0f);
+    sigmoidByExp(dst, inside, -1.0f);
+    k.activation(low, x, "exp"); // far below 0 it is exp(x)
+    k.scalar(isLow, x, "less", -20.0f);
+    return k.select(dst, isLow, low);
+  }
   const Tile e = make(DType::F32, dst.elements());
   k.activation(e, x, "exp", -1.0f);
   k.scalar(e, e, "add", 1.0f);
@@ -344,6 +373,8 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
                                   : logical && name == "multiply" ? "bitwise_and"
                                                                   : known.code;
     binary(dst, a, in[1], code);
+  } else if (name == "tanh" && sizeOf(out.type) == 2) {
+    tanhByExp(dst, at(a, n));
   } else if (known.form == Form::Activation) {
     k.activation(dst, at(a, n), known.code);
   } else if (name == "power") {

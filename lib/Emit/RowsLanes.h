@@ -43,6 +43,8 @@ private:
   void exponentialMinusOne(const Tile &dst, const Tile &x);
   void logPlusOne(const Tile &dst, const Tile &x);
   void sine(const Tile &dst, const Tile &x, bool quarterAhead);
+  void sigmoidByExp(const Tile &dst, const Tile &x, float scale);
+  void tanhByExp(const Tile &dst, const Tile &x);
   void logistic(const Tile &dst, const Tile &x);
   void fill(const Tile &t, double value);
 };

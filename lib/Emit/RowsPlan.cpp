@@ -436,8 +436,8 @@ private:
     return isCheap(op) ? 2 : 14;
   }
   static bool isCheap(mlir::Operation *op) {
-    static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply", "maximum",          "minimum",
-                                                     "negate", "exponential", "tanh",     "broadcast_in_dim", "reshape"};
+    static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply",         "maximum", "minimum",
+                                                     "negate", "exponential", "broadcast_in_dim", "reshape"};
     return llvm::is_contained(kCheap, opName(op));
   }
 

@@ -1,0 +1,133 @@
+"""Training steps of transformers of any depth in bf16: forward, and backward to every parameter, as one program.
+
+python museum/activation-tables/transformer.py
+"""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import glia
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+SIDE, WIDTH, HEADS, HIDDEN, LENGTH = 16, 128, 2, 512, 64
+TARGETS = ("trn2", "trn1", "trn3")
+DEPTHS = (2, 20)  # 40 and 200 take longer: bench/transformer.py
+MOST_TABLES = 8
+CLOSE = 1.0  # error(): at most as far from f64 as is allowed
+
+
+def linear(p, x):
+    return x @ p["weight"] + p["bias"]
+
+
+def normalise(p, x):
+    centred = x - x.mean(-1, keepdims=True)
+    spread = (centred * centred).mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt(spread + 1e-5) * p["scale"] + p["shift"]
+
+
+def attend(p, x):
+    batch, length, width = x.shape
+    query, key, value = (linear(p[name], x).reshape(batch, length, HEADS, -1) for name in ("query", "key", "value"))
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) * (width // HEADS) ** -0.5
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, axis=-1), value)
+    return linear(p["out"], mixed.reshape(batch, length, width))
+
+
+def block(p, x):
+    """Both halves share one normalisation."""
+    x = x + attend(p, normalise(p["norm"], x))
+    hidden = jax.nn.gelu(linear(p["up"], normalise(p["norm"], x)), approximate=True)
+    return x + linear(p["down"], hidden)
+
+
+def loss(parameters, x, target):
+    x = linear(parameters["first"], x)
+    for p in parameters["blocks"]:
+        x = block(p, x)
+    return jnp.mean(jnp.square(linear(parameters["last"], x) - target))
+
+
+step = jax.value_and_grad(loss)
+
+
+def arguments(depth, dtype=jnp.bfloat16, seed=1314):
+    """Parameters, input and target, rounded to bf16, in `dtype`."""
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape, scale=1.0, around=0.0):
+        return (around + rng.standard_normal(shape) * scale).astype(jnp.bfloat16).astype(dtype)
+
+    def affine(n, m):
+        return {"weight": draw(n, m, scale=n**-0.5), "bias": draw(m, scale=0.02)}
+
+    def layer():
+        names = ("query", "key", "value", "out")
+        return {
+            **{name: affine(WIDTH, WIDTH) for name in names},
+            "up": affine(WIDTH, HIDDEN),
+            "down": affine(HIDDEN, WIDTH),
+            "norm": {"scale": draw(WIDTH, scale=0.02, around=1.0), "shift": draw(WIDTH, scale=0.02)},
+        }
+
+    blocks = [layer() for _ in range(depth)]
+    parameters = {"first": affine(SIDE, WIDTH), "blocks": blocks, "last": affine(WIDTH, SIDE)}
+    return parameters, draw(1, LENGTH, SIDE), draw(1, LENGTH, SIDE)
+
+
+def distance(got, want):
+    """Relative L2 distance."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    return float(np.linalg.norm(got - want) / max(np.linalg.norm(want), 1e-300))
+
+
+def error(depth, results):
+    """How far the results are from an evaluation in f64, as a share of what is allowed, at worst: of each result twice the distance
+    of JAX on the CPU in bf16, and one rounding to bf16 (of a single number JAX may be right by chance)."""
+    in_bf16 = jax.jit(step)(*arguments(depth))
+    with jax.enable_x64(True):
+        exact = jax.jit(step)(*arguments(depth, np.float64))
+    worst = 0.0
+    for got, other, want in zip(*map(jax.tree.leaves, (results, in_bf16, exact)), strict=True):
+        worst = max(worst, distance(got, want) / (2 * distance(other, want) + 2**-8))
+    return worst
+
+
+def tables(exe):
+    """(activation tables, loads of one) of a program."""
+    names = [
+        line.split("act_table_load")[1].split()[0]
+        for line in exe.program.disassemble().splitlines()
+        if "act_table_load" in line
+    ]
+    return len(set(names)), len(names)
+
+
+def compiled(depth, target):
+    return glia.jit(step, target=target).compile(*arguments(depth))
+
+
+def rows():
+    """One row of the table per program: (program, target, instructions, microseconds, error, verified)."""
+    for depth in DEPTHS:
+        for target in TARGETS if depth == min(DEPTHS) else TARGETS[:1]:
+            exe = compiled(depth, target)
+            worst = error(depth, exe.run(*arguments(depth)))
+            yield f"{depth} blocks", target, exe.program.instructions, exe.time() / 1000, worst, exe.verify().ok
+
+
+if __name__ == "__main__":
+    print(
+        f"{'program':12} {'target':7} {'groups':>7} {'kernels':>8} {'instructions':>12} {'predicted':>12} {'tables':>7} {'loads':>6} {'error':>6}  verified"
+    )
+    for depth in DEPTHS:
+        for target in TARGETS:
+            exe = compiled(depth, target)
+            worst, (used, loads) = error(depth, exe.run(*arguments(depth))), tables(exe)
+            print(
+                f"{depth:3} blocks   {target:7} {exe.groups:7} {exe.kernels:8} {exe.program.instructions:12} {exe.time() / 1000:9.2f} us"
+                f" {used:7} {loads:6} {worst:6.2f}  {'yes' if exe.verify().ok else 'NO'}"
+            )
