@@ -83,7 +83,11 @@ class KernelFamily final : public Family {
 public:
   std::string_view name() const override { return "kernel"; }
   std::optional<std::string> accepts(mlir::Operation *op) const override {
-    return isKernelCall(op) ? std::optional<std::string>("") : std::nullopt;
+    if (!isKernelCall(op))
+      return std::nullopt;
+    if (!llvm::isa<mlir::func::FuncOp>(op->getParentOp())) // those become one kernel, and kernels do not call kernels
+      return "a kernel in a loop or a branch that depends on data";
+    return "";
   }
   void emit(KernelBuilder &, const Group &, std::span<const Tile>, std::span<const Tile>) const override {
     throw std::logic_error("the kernel of a call is written already");

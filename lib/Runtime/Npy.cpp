@@ -226,11 +226,13 @@ std::vector<std::byte> fitTo(const Tensor &t, NpyArray a) {
   auto bad = [&t](const std::string &what, std::string advice) {
     throw Error("RUN-INPUT", "input `" + printable(t.name) + "` " + what, std::move(advice));
   };
-  if (!accepts(t.dtype, a.descr))
+  const bool truth = t.dtype == DType::U8 && a.descr == "|b1"; // a byte of 0 or 1
+  if (!accepts(t.dtype, a.descr) && !truth)
     bad("has elements of type `" + printable(a.descr) + "` and the program takes " + std::string(name(t.dtype)),
         "Convert the array: NumPy calls that type `" + descrOf(t.dtype) + "`" +
             (isFloat(t.dtype) && descrOf(t.dtype)[1] == 'V' ? " when an ml_dtypes array is saved." : "."));
-  if (a.shape != t.shape)
+  const bool scalar = a.shape.empty() && t.shape == std::vector<int64_t>{1}; // a program's tensors have a dimension
+  if (a.shape != t.shape && !scalar)
     bad("has shape " + shapeText(a.shape) + " and the program takes " + shapeText(t.shape), "Reshape the array.");
   return std::move(a.data);
 }

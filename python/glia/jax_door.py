@@ -102,7 +102,6 @@ class GraphExecutable(Executable):
             array = np.zeros(want.shape, dtype)
         array = array.view(np.bool_) if dtype == np.bool_ else array.astype(dtype, copy=False)
         if key:
-            array = array.reshape(*want.shape, *jax.random.key_data(jax.eval_shape(lambda: want)).shape[want.ndim :])
             return jax.random.wrap_key_data(array, impl=str(want.dtype._impl.name))
         array = array.reshape(want.shape)
         return jax.numpy.asarray(array) if in_jax else array

@@ -172,6 +172,14 @@ def test_random_numbers_are_plain_operations():
     assert "stablehlo.shift_right_logical" in text
 
 
+def test_keys_of_random_numbers():
+    keys = jax.random.split(jax.random.key(3), 4)
+    one, many = glia.jit(lambda a, b: (a, b))(keys[0], keys)
+    assert one.dtype == keys.dtype and one.shape == () and many.shape == (4,)
+    np.testing.assert_array_equal(jax.random.key_data(many), jax.random.key_data(keys))
+    assert jax.random.uniform(one) == jax.random.uniform(keys[0])
+
+
 # ---- what is refused
 
 

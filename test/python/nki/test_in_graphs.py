@@ -163,6 +163,14 @@ def test_a_kernel_that_the_target_cannot_run():
     assert any("cholesky" in d.message for d in e.value.diagnostics)  # everything at once
 
 
+def test_loops():
+    known = glia.jit(lambda x: jax.lax.fori_loop(0, 3, lambda _, y: double(y), x))  # unrolled
+    np.testing.assert_array_equal(known(X), 8 * X)
+    with pytest.raises(glia.Error) as e:
+        glia.jit(lambda x: jax.lax.while_loop(lambda y: y.sum() < 1000, double, x))(X)
+    assert "a kernel in a loop or a branch that depends on data" in e.value.diagnostics[0].message
+
+
 def test_a_kernel_for_another_target():
     with pytest.raises(glia.Error, match="GRAPH-TARGET"):
         glia.jit(lambda x: nki.jit(double.func, target="trn2")(x), target="trn3")(X)
