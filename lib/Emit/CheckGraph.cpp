@@ -179,7 +179,8 @@ private:
     std::vector<HostTensor> inputs;
     for (size_t i = 0; i < g.inputs.size(); ++i) {
       inputs.push_back(values.at(g.inputs[i]));
-      data["in" + std::to_string(i)] = inputs.back().bytes;
+      if (!inputs.back().bytes.empty())
+        data["in" + std::to_string(i)] = inputs.back().bytes;
     }
     const RunResult r = glia::run(object.program, data);
     if (!r.ok()) {

@@ -197,7 +197,8 @@ private:
     c.object = compile(g);
     c.label = std::string(g.family->name());
     for (size_t i = 0; i < g.inputs.size(); ++i)
-      c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
+      if (elementsOf(g.inputs[i]) > 0)
+        c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
     for (size_t i = 0; i < g.outputs.size(); ++i)
       c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});
     calls.push_back(std::move(c));

@@ -8,6 +8,7 @@ std::span<const Family *const> families() {
       &rowsFamily(),        //
       &contractFamily(),    //
       &convolutionFamily(), //
+      &movementFamily(),    //
       &controlFamily(),     //
       &kernelFamily(),      // one per line
   };

@@ -7,6 +7,7 @@ namespace glia::emit {
 const Family &rowsFamily();        // RowsFamily.cpp
 const Family &contractFamily();    // ContractFamily.cpp
 const Family &convolutionFamily(); // ConvolutionFamily.cpp
+const Family &movementFamily();    // MovementFamily.cpp
 const Family &controlFamily();     // ControlFamily.cpp
 const Family &kernelFamily();      // KernelCalls.cpp
 

@@ -181,6 +181,31 @@ void KernelBuilder::matmul(const Tile &dst, const Tile &stationary, const Tile &
 }
 void KernelBuilder::transpose(const Tile &dst, const Tile &data) { emit("nc_transpose", {operand(dst), operand(data)}); }
 
+int KernelBuilder::loadRegister(const Tile &element) {
+  const int r = t.makeRegister();
+  emit("reg_load", {SlotValue::of(t.registerValue(r)), operand(element)});
+  return r;
+}
+int KernelBuilder::registerOp(std::string_view op, int a, int32_t number) {
+  const int r = t.makeRegister();
+  emit("reg_alu", {SlotValue::of(t.registerValue(r)), choice("reg_alu", "op", op), SlotValue::of(t.registerValue(a)),
+                   SlotValue::of(number)});
+  return r;
+}
+int KernelBuilder::registerOpOf(std::string_view op, int a, int b) {
+  const int r = t.makeRegister();
+  emit("reg_alu", {SlotValue::of(t.registerValue(r)), choice("reg_alu", "op", op), SlotValue::of(t.registerValue(a)),
+                   SlotValue::of(t.registerValue(b))});
+  return r;
+}
+int KernelBuilder::loadIndex(const Tile &element, int32_t most) {
+  int r = loadRegister(element);
+  if (element.dtype == DType::U32) // registers are signed: what looks negative is beyond every limit
+    r = registerOpOf("add", registerOp("min", registerOp("max", r, 0), most),
+                     registerOp("multiply", registerOp("shift_right", r, 31), most));
+  return registerOp("min", registerOp("max", r, 0), most);
+}
+
 int KernelBuilder::loop(int64_t count) { return t.loop(count, -1, loc); }
 int KernelBuilder::loopOf(int reg) { return t.loop(0, reg, loc); }
 void KernelBuilder::endLoop() { t.endLoop(); }

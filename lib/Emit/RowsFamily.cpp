@@ -238,6 +238,8 @@ public:
     const llvm::StringRef name = opName(op);
     if (!isPointwise(name) && name != "broadcast_in_dim" && name != "reduce" && name != "iota")
       return std::nullopt;
+    if (name == "broadcast_in_dim" && !keepsOrder(op))
+      return std::nullopt; // rows would read it element by element
     if (const std::string why = refusalOf(op); !why.empty())
       return why;
     std::string why;

@@ -101,6 +101,12 @@ public:
   void emit(std::string_view instruction, std::vector<nisa::SlotValue> slots, int engine = -1);
   nisa::SlotValue operand(const Tile &t) const;
 
+  // Registers: 32 bits, wrapping, that addresses and loops read. Each operation makes a new one; `op` is a name of `register_op`.
+  int loadRegister(const Tile &element); // narrow integers are extended
+  int registerOp(std::string_view op, int a, int32_t number);
+  int registerOpOf(std::string_view op, int a, int b); // of two registers
+  // clamp(0, element, most) of an integer, unsigned or signed: an address that it moves is proved to stay inside.
+  int loadIndex(const Tile &element, int32_t most);
   int loop(int64_t count); // a run-time loop; returns the register that counts
   int loopOf(int reg);     // as often as a register says
   void endLoop();
