@@ -194,11 +194,92 @@ bool apart(mlir::Operation *op) {
   return true;
 }
 
+// The start that changes nothing of an operation on integers or i1; nullopt for other operations.
+std::optional<double> neutral(llvm::StringRef op, mlir::IntegerType t) {
+  const int bits = static_cast<int>(t.getWidth());
+  const bool natural = t.isUnsigned() || bits == 1;
+  const double low = natural ? 0 : -std::ldexp(1.0, bits - 1), high = std::ldexp(1.0, natural ? bits : bits - 1) - 1;
+  if (op == "add" || op == "or" || op == "xor")
+    return 0;
+  if (op == "multiply")
+    return 1;
+  if (op == "and")
+    return natural ? high : -1;
+  if (op == "maximum")
+    return low;
+  if (op == "minimum")
+    return high;
+  return std::nullopt;
+}
+std::optional<double> neutral(llvm::StringRef op, mlir::Type t) {
+  if (auto i = llvm::dyn_cast<mlir::IntegerType>(t))
+    return neutral(op, i);
+  if (op == "add")
+    return -0.0;
+  if (op == "multiply")
+    return 1;
+  return op == "maximum" ? std::optional(-kInfinity) : op == "minimum" ? std::optional(kInfinity) : std::nullopt;
+}
+
+// The operation of a body that is one; null for others.
+mlir::Operation *single(mlir::Operation *op) {
+  mlir::Block &body = op->getRegion(0).front();
+  if (op->getNumResults() != 1 || body.getOperations().size() != 2)
+    return nullptr;
+  mlir::Operation *inner = &body.front();
+  const mlir::Value a = body.getArgument(0), b = body.getArgument(1);
+  if (inner->getNumOperands() != 2 || inner->getNumResults() != 1 ||
+      body.getTerminator()->getOperand(0) != inner->getResult(0))
+    return nullptr;
+  const mlir::Value x = inner->getOperand(0), y = inner->getOperand(1);
+  return (x == a && y == b) || (x == b && y == a) ? inner : nullptr;
+}
+
+// From the neutral start; another one comes in at the end. Sums and products of narrow integers in 32 bits: they wrap alike.
+bool fromNeutral(mlir::Operation *op) {
+  mlir::Operation *inner = single(op);
+  if (!inner)
+    return false;
+  const mlir::Type t = elementOf(op->getOperand(0));
+  const auto integer = llvm::dyn_cast<mlir::IntegerType>(t);
+  const std::optional<double> start = splatOf(op->getOperand(1)), none = neutral(opName(inner), t);
+  if (!none || elementOf(op->getResult(0)) != t || elementOf(op->getOperand(1)) != t || (integer && integer.getWidth() > 32))
+    return false;
+  const bool starts = integer ? start != none : !start;
+  const bool sums = opName(inner) == "add" || opName(inner) == "multiply";
+  const bool narrow = integer && integer.getWidth() > 1 && integer.getWidth() < 32 && sums;
+  const auto dims = llvm::cast<graph::ReduceOp>(op).getDimensions();
+  const mlir::Value x = op->getOperand(0);
+  // All of many integers to one number: first to one per partition.
+  const int64_t n = typeOf(x).getNumElements();
+  const bool two = integer && typeOf(op->getResult(0)).getNumElements() == 1 && n >= 4096 && n % 128 == 0;
+  if (!starts && !narrow && !two)
+    return false;
+  GraphBuilder g(op);
+  const mlir::Type wide = narrow ? mlir::IntegerType::get(op->getContext(), 32, integer.getSignedness()) : t;
+  const mlir::Value from = g.number(*none, mlir::RankedTensorType::get({}, wide)), data = g.convert(x, wide);
+  mlir::Value made;
+  if (two) {
+    const mlir::Value some = g.reduce(opName(inner), g.reshape(data, {128, n / 128}), from, {1});
+    made = g.reshape(g.reduce(opName(inner), some, from, {0}), typeOf(op->getResult(0)).getShape());
+  } else {
+    made = g.reduce(opName(inner), data, from, dims);
+  }
+  made = g.convert(made, t);
+  if (starts)
+    made = g.binary(opName(inner), g.broadcast(op->getOperand(1), {}, typeOf(made)), made);
+  op->getResult(0).replaceAllUsesWith(made);
+  return true;
+}
+
 } // namespace
 
 void decomposeReductions(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
+      op->erase();
+  for (mlir::Operation *op : programOps(main))
+    if (opName(op) == "reduce" && fromNeutral(op))
       op->erase();
 }
 

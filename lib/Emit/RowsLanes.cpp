@@ -1,6 +1,7 @@
 // Pointwise operations on a tile. The table says which kinds of elements an operation takes; each result is written in its own type,
 // so it is rounded there.
 #include "RowsLanes.h"
+#include "FloatLanes.h"
 #include "IntegerLanes.h"
 #include "glia/ISA/AluRules.h"
 
@@ -57,9 +58,10 @@ constexpr Known kKnown[] = {
     {"select", kAny, Form::Special, ""},
     {"clamp", kNumber, Form::Special, ""},
     {"convert", kAny, Form::Special, ""},
+    {"atan", kFloat, Form::Special, ""},
+    {"remainder", kNumber, Form::Special, ""},
     {"bitcast_convert", kNumber, Form::Special, ""},
     // of integers only: see IntegerLanes.h
-    {"remainder", kInteger, Form::Special, ""},
     {"shift_left", kInteger, Form::Special, ""},
     {"shift_right_logical", kInteger, Form::Special, ""},
     {"shift_right_arithmetic", kInteger, Form::Special, ""},
@@ -390,6 +392,10 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
     k.scalar(dst, at(a, n), "multiply", -1.0f);
   } else if (name == "abs") {
     k.scalar(dst, at(a, n), "abs", 0.0f);
+  } else if (name == "atan") {
+    arcTangent(*this, dst, a);
+  } else if (name == "remainder") {
+    floatRemainder(*this, dst, a, in[1]);
   } else if (name == "rsqrt") {
     k.scalar(dst, at(a, n), "rsqrt", 0.0f);
   } else if (name == "logistic") {

@@ -52,7 +52,8 @@ bool isPointwise(llvm::StringRef name) {
                                                    "shift_right_arithmetic",
                                                    "count_leading_zeros",
                                                    "popcnt",
-                                                   "bitcast_convert"};
+                                                   "bitcast_convert",
+                                                   "atan"};
   return llvm::is_contained(kNames, name);
 }
 
@@ -433,7 +434,7 @@ private:
     static constexpr llvm::StringLiteral kDear[] = {"divide", "remainder", "power", "popcnt", "count_leading_zeros"};
     if (isIntegerOperation(op))
       return llvm::is_contained(kDear, opName(op)) ? 40 : 12;
-    return isCheap(op) ? 2 : 14;
+    return isCheap(op) ? 2 : opName(op) == "remainder" ? 50 : opName(op) == "atan" ? 28 : 14;
   }
   static bool isCheap(mlir::Operation *op) {
     static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply",         "maximum", "minimum",

@@ -1,5 +1,6 @@
 #include "SimplifyGraph.h"
 #include "DecomposeBatchNorm.h"
+#include "DecomposeChlo.h"
 #include "DecomposeReduce.h"
 #include "FoldConstants.h"
 #include "FoldReverse.h"
@@ -92,10 +93,13 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   decomposeReductions(main);
   decomposeBatchNorms(main);
   foldKernelReverses(main);
+  decomposeFunctions(main);
+  decomposeBits(main);
   foldConstants(main);
   simplifyIdentities(main);
   eraseUnused(main); // what nobody uses may have any type
   narrowTypes(main);
+  decomposeReductions(main); // of what was too wide before
   foldConstants(main);
   simplifyIdentities(main);
   foldTransposes(main);

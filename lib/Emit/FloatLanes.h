@@ -1,0 +1,10 @@
+// Functions of floats on a tile that take many instructions.
+#pragma once
+#include "RowsLanes.h"
+
+namespace glia::emit {
+
+void arcTangent(RowsLanes &lanes, const Tile &dst, const Lane &x);
+void floatRemainder(RowsLanes &lanes, const Tile &dst, const Lane &x, const Lane &y); // as C's fmod, exactly
+
+} // namespace glia::emit
