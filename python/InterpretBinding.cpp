@@ -1,5 +1,6 @@
 // The reference interpreter for Python: text of a graph and arrays in, arrays out. glia.interpret is the public form.
 #include "Bindings.h"
+#include "glia/Emit/CheckGraph.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Interpret/Interpret.h"
@@ -64,12 +65,38 @@ std::vector<Array> interpretText(std::string_view text, const std::vector<Array>
   return results;
 }
 
+// A compiled graph against the reference: what is wrong, the numbers of operations, groups and kernels, and per result its error and
+// the reference's own, against f64.
+nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, const std::string &target,
+                    std::string_view file) {
+  std::vector<HostTensor> in;
+  for (const Array &a : inputs)
+    in.push_back(hostTensorOf(a));
+  GraphCheck r;
+  {
+    const nb::gil_scoped_release release;
+    graph::Graph g = graph::parseGraph(text, file);
+    GraphOptions options;
+    options.target = target;
+    r = checkGraph(*g.module, std::move(in), options);
+  }
+  nb::list wrong, errors;
+  for (const Diagnostic &d : r.wrong)
+    wrong.append(nb::cast(d));
+  for (const CheckedResult &c : r.results)
+    errors.append(nb::make_tuple(c.error, c.reference));
+  return nb::make_tuple(wrong, r.operations, r.groups, r.kernels, errors);
+}
+
 } // namespace
 
 void bindInterpret(nb::module_ &m) {
   m.def("interpret", &interpretText, "text"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
         "watcher"_a = nb::none(),
         "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
+  m.def(
+      "check_graph", &checkText, "text"_a, "inputs"_a, "target"_a, "file"_a = "<graph>",
+      "Compares a compiled graph with the reference, group by group: (what is wrong, operations, groups, kernels, errors).");
 }
 
 } // namespace glia

@@ -24,6 +24,7 @@ from .nki import trace as _t
 from .nki.jit import Kernel
 from .nki.runtime import merged
 from .program import Program
+from .reference import Checked, check
 
 _KEPT = 64  # executables of one function
 
@@ -58,6 +59,11 @@ class GraphExecutable(Executable):
     def inputs(self, *args, **kwargs) -> dict:
         return self._inputs(self._leaves(args, kwargs))
 
+    def check(self, *args, **kwargs) -> Checked:
+        """Each group of operations against the reference, on these arguments."""
+        leaves = self._leaves(args, kwargs)
+        return check(self._text, *(self._array(i, x) for i, x in enumerate(leaves)), target=self.target)
+
     def run(self, *args, **kwargs):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
         leaves = self._leaves(args, kwargs)
@@ -75,23 +81,25 @@ class GraphExecutable(Executable):
     def _inputs(self, leaves: list) -> dict:
         return {f"arg{i}": self._input(i, x) for i, x in enumerate(leaves) if f"arg{i}" in self._tensors}
 
-    def _input(self, i: int, x) -> np.ndarray:
+    def _array(self, i: int, x) -> np.ndarray:
+        """An argument as an array of the type that the graph has for it."""
         jax, want = _jax(), self._arguments[i]
         if jax.dtypes.issubdtype(want.dtype, jax.dtypes.prng_key):
             if getattr(x, "dtype", None) != want.dtype or x.shape != want.shape:
                 raise _t.failure("JIT-ARGUMENT", f"argument {i} is not {want.dtype}{list(want.shape)}")
-            array = np.asarray(jax.random.key_data(x))
-        else:
-            array = np.asarray(x)
-            dtype = jax.dtypes.canonicalize_dtype(array.dtype)  # as JAX does: 64 bits only where they are on
-            if dtype != want.dtype or array.shape != want.shape:
-                raise _t.failure(
-                    "JIT-ARGUMENT",
-                    f"argument {i} is {dtype}{list(array.shape)}, compiled for {want.dtype}{list(want.shape)}",
-                )
-            array = array.astype(dtype, copy=False)
+            return np.asarray(jax.random.key_data(x))
+        array = np.asarray(x)
+        dtype = jax.dtypes.canonicalize_dtype(array.dtype)  # as JAX does: 64 bits only where they are on
+        if dtype != want.dtype or array.shape != want.shape:
+            raise _t.failure(
+                "JIT-ARGUMENT",
+                f"argument {i} is {dtype}{list(array.shape)}, compiled for {want.dtype}{list(want.shape)}",
+            )
+        return array.astype(dtype, copy=False)
+
+    def _input(self, i: int, x) -> np.ndarray:
         t = self._tensors[f"arg{i}"]
-        return _stored(array, numpy_dtype(t.dtype), f"argument {i}").reshape(t.shape)
+        return _stored(self._array(i, x), numpy_dtype(t.dtype), f"argument {i}").reshape(t.shape)
 
     def _result(self, i: int, outputs: dict, in_jax: bool):
         jax, want = _jax(), self._results[i]

@@ -1,7 +1,9 @@
-"""The reference of graphs: evaluates StableHLO text on the host, without the machine.
+"""The reference of graphs: evaluates StableHLO text on the host, without the machine, and compares compiled graphs with it.
 
 y, = glia.interpret(jax.jit(f).lower(x).as_text(), x)
 """
+
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -45,16 +47,45 @@ def _array(value):
     return np.frombuffer(data, np.dtype(_TYPES[name])).reshape(shape)
 
 
-def interpret(text, *inputs, function="", file="<graph>", in_double=False, watcher=None):
-    """Evaluates a function of a graph (@main unless named) and returns the list of its results as NumPy arrays.
-
-    in_double: every float type is evaluated, and returned, as f64.
-    watcher(operation, place, result, array): called for every value that is computed."""
+def _tuples(inputs):
     arrays = []
     for i, x in enumerate(inputs):
         a = np.asarray(x)
         if a.dtype not in _NAMES:
             raise TypeError(f"input {i} has elements of type {a.dtype}, which graphs do not have")
         arrays.append((_NAMES[a.dtype], list(a.shape), a.tobytes()))
+    return arrays
+
+
+def interpret(text, *inputs, function="", file="<graph>", in_double=False, watcher=None):
+    """Evaluates a function of a graph (@main unless named) and returns the list of its results as NumPy arrays.
+
+    in_double: every float type is evaluated, and returned, as f64.
+    watcher(operation, place, result, array): called for every value that is computed."""
+    arrays = _tuples(inputs)
     watch = None if watcher is None else lambda op, place, result, value: watcher(op, place, result, _array(value))
     return [_array(r) for r in _glia.interpret(text, arrays, function, file, in_double, watch)]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A compiled graph against the reference: each group alone, on the reference's own values, then the whole program."""
+
+    diagnostics: list  # the groups that differ, and the operation in each
+    operations: int
+    groups: int
+    kernels: int
+    errors: list  # per result: relative L2 error against f64, and that of the reference in the graph's own types
+
+    @property
+    def ok(self) -> bool:
+        return not self.diagnostics
+
+    def __str__(self) -> str:
+        good = f"ok, {self.operations} operations, {self.groups} groups, {self.kernels} kernels"
+        return "\n".join(map(str, self.diagnostics)) or good
+
+
+def check(text, *inputs, target, file="<graph>") -> Checked:
+    """Compiles a graph for `target` and compares it with the reference on these inputs, as `glia check` does."""
+    return Checked(*_glia.check_graph(text, _tuples(inputs), target, file))

@@ -156,6 +156,8 @@ def test_executable(tmp_path):
     close(exe(p, x), jax.jit(layer)(p, x))
     assert exe.verify().ok and exe.time() > 0 and exe.time() == exe.profile().total == exe.profile(p, x).total
     assert "stablehlo.dot_general" in exe.text() and exe.program.instructions > 0
+    checked = exe.check(p, x)
+    assert checked.ok and checked.groups == exe.groups and all(e < 1e-5 for e, _ in checked.errors)
     assert 1 <= exe.kernels <= exe.groups <= exe.operations
     assert {"graph.mlir", "groups.txt"} <= {f.name for f in (tmp_path / "parts").iterdir()}
     exe.save(tmp_path / "layer.glia")

@@ -26,7 +26,7 @@ def test_kernels_between_operations(target):
     exe = glia.jit(between, target=target).compile(X)
     out, y = exe(X), (X + 1) * 2 - 1
     np.testing.assert_array_equal(out[0], 3 * y)
-    assert out[1] == y.sum() and exe.verify().ok and exe.target == target
+    assert out[1] == y.sum() and exe.verify().ok and exe.target == target and exe.check(X).ok
     assert f"target \\22{target}\\22" in exe.text()
     for a, b in zip(glia.interpret(exe.text(), X), out):  # the reference runs the kernel's own instructions
         np.testing.assert_array_equal(a, b)
