@@ -40,8 +40,8 @@ public:
       Place to{outputs[i], {}};
       to.tile.dtype = movingType(outputs[i].dtype);
       k.location(v.getLoc());
-      if (auto update = llvm::dyn_cast_or_null<graph::DynamicUpdateSliceOp>(v.getDefiningOp()))
-        writeUpdate(update, std::move(to), *known);
+      if (updatesAtRunTime(v.getDefiningOp()))
+        writeUpdate(llvm::cast<graph::DynamicUpdateSliceOp>(v.getDefiningOp()), std::move(to), *known);
       else
         writer.write(to, piecesOf(v, *known));
     }
@@ -139,7 +139,7 @@ public:
 
   bool joins(const Group &g, mlir::Operation *op) const override {
     constexpr size_t kMostPieces = 64;
-    if (llvm::isa<graph::DynamicUpdateSliceOp>(op))
+    if (updatesAtRunTime(op))
       return false;
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);

@@ -191,6 +191,19 @@ std::optional<Pieces> dynamicSlice(graph::DynamicSliceOp op, const Pieces &in) {
   return Pieces{std::move(p)};
 }
 
+// Where an update whose place is known begins, per dimension.
+std::optional<std::vector<int64_t>> knownStarts(graph::DynamicUpdateSliceOp op) {
+  const std::vector<int64_t> shape = shapeOf(op.getOperand()), sizes = shapeOf(op.getUpdate());
+  std::vector<int64_t> out;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int64_t at = 0;
+    if (!shiftsOf(op.getStartIndices().slice(static_cast<unsigned>(d), 1), {shape[d]}, {sizes[d]}, {1}, at).empty())
+      return std::nullopt;
+    out.push_back(at);
+  }
+  return out;
+}
+
 std::optional<Pieces> resultOf(mlir::Operation *op, const Known &known) {
   const mlir::Value result = op->getResult(0);
   const std::vector<int64_t> shape = shapeOf(result);
@@ -234,10 +247,25 @@ std::optional<Pieces> resultOf(mlir::Operation *op, const Known &known) {
     return recast(in(0), widthOf(op->getOperand(0)), widthOf(result));
   if (auto x = llvm::dyn_cast<graph::DynamicSliceOp>(op))
     return dynamicSlice(x, in(0));
+  if (auto x = llvm::dyn_cast<graph::DynamicUpdateSliceOp>(op)) {
+    const std::vector<int64_t> at = *knownStarts(x);
+    Pieces out = in(0);
+    for (Piece p : in(1)) {
+      for (size_t d = 0; d < at.size(); ++d)
+        p.axes[d].from += at[d];
+      out.push_back(std::move(p));
+    }
+    return out;
+  }
   return std::nullopt;
 }
 
 } // namespace
+
+bool updatesAtRunTime(mlir::Operation *op) {
+  auto update = llvm::dyn_cast<graph::DynamicUpdateSliceOp>(op);
+  return update && !knownStarts(update);
+}
 
 std::optional<Piece> restricted(Piece p, size_t dim, int64_t lo, int64_t step, int64_t count) {
   PieceAxis &a = p.axes[dim];
@@ -289,7 +317,7 @@ Pieces piecesOf(mlir::Value v, const Known &known) {
 std::optional<Known> planMovement(llvm::ArrayRef<mlir::Operation *> ops) {
   Known known;
   for (mlir::Operation *op : ops) {
-    if (llvm::isa<graph::DynamicUpdateSliceOp>(op)) {
+    if (updatesAtRunTime(op)) {
       if (op != ops.back())
         return std::nullopt; // somebody here would read what is written in place
       continue;

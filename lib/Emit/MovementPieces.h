@@ -37,8 +37,9 @@ std::optional<Piece> restricted(Piece p, size_t dim, int64_t lo, int64_t step, i
 std::optional<uint32_t> splatBits(mlir::Value v);
 
 // The pieces of every value that the operations make. nullopt if they cannot be put together (a reshape across pieces).
-// The result of a dynamic_update_slice has none: see updateOf.
+// The result of an update at run time has none: it is written over its operand.
 std::optional<llvm::DenseMap<mlir::Value, Pieces>> planMovement(llvm::ArrayRef<mlir::Operation *> ops);
+bool updatesAtRunTime(mlir::Operation *op); // a dynamic_update_slice with a start index that is not known
 Pieces piecesOf(mlir::Value v, const llvm::DenseMap<mlir::Value, Pieces> &known);
 
 // The start indices of a dynamic_slice or dynamic_update_slice that take `sizes` of a tensor of the shape `shape` with the strides

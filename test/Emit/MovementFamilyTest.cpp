@@ -222,6 +222,24 @@ TEST(Movement, ChainsAreOneKernel) {
   })");
 }
 
+// What a loop that was unrolled stacks up: each row once, the zeros under them never.
+TEST(Movement, UpdatesAtKnownPlacesAreOneKernel) {
+  std::string text = "func.func @main(%a: tensor<8x600xf32>) -> tensor<8x600xf32> {\n"
+                     "  %z = stablehlo.constant dense<0> : tensor<i32>\n"
+                     "  %v0 = stablehlo.constant dense<0.0> : tensor<8x600xf32>\n";
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i), to = std::to_string(i + 1), last = std::to_string(7 - i);
+    text += "  %i" + n + " = stablehlo.constant dense<" + std::to_string(i == 7 ? 99 : i) + "> : tensor<i32>\n" + //
+            "  %s" + n + " = stablehlo.slice %a [" + last + ":" + std::to_string(8 - i) +
+            ", 0:600] : (tensor<8x600xf32>) -> tensor<1x600xf32>\n  %v" + to + " = stablehlo.dynamic_update_slice %v" + n +
+            ", %s" + n + ", %i" + n +
+            ", %z : (tensor<8x600xf32>, tensor<1x600xf32>, tensor<i32>, tensor<i32>) -> tensor<8x600xf32>\n";
+  }
+  text += "  return %v8 : tensor<8x600xf32>\n}";
+  expectSame(text);
+  EXPECT_EQ(simulateTime(compile(text, "trn2").made.program).instructions, 8u);
+}
+
 // What others read too is written once.
 TEST(Movement, SharedValuesStayApart) {
   expectSame(R"(func.func @main(%a: tensor<40x30xf32>) -> (tensor<30x40xf32>, tensor<20x40xf32>) {
