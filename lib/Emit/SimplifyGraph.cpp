@@ -1,6 +1,7 @@
 #include "SimplifyGraph.h"
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
+#include "DecomposeIntegerDot.h"
 #include "DecomposeReduce.h"
 #include "FoldConstants.h"
 #include "FoldReverse.h"
@@ -100,6 +101,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   eraseUnused(main); // what nobody uses may have any type
   narrowTypes(main);
   decomposeReductions(main); // of what was too wide before
+  decomposeIntegerDots(main);
   foldConstants(main);
   simplifyIdentities(main);
   foldTransposes(main);

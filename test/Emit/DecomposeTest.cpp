@@ -243,4 +243,29 @@ TEST_P(Decompose, ReductionsOfIntegers) {
   }
 }
 
+// Products of integers that wrap; the contraction is longer than fp32 can sum exactly at once.
+TEST_P(Decompose, DotsOfIntegers) {
+  struct Case {
+    std::string in;
+    Element element;
+    std::string out;
+  };
+  for (const Case &c : {Case{"i8", Element::I8, "i32"},
+                        {"ui8", Element::U8, "ui8"},
+                        {"i16", Element::I16, "i16"},
+                        {"i32", Element::I32, "i32"},
+                        {"ui32", Element::U32, "ui32"},
+                        {"i1", Element::Pred, "i1"}})
+    for (int64_t n : {5, 300}) {
+      const std::string a = "tensor<7x" + std::to_string(n) + "x" + c.in + ">",
+                        b = "tensor<" + std::to_string(n) + "x9x" + c.in + ">", r = "tensor<7x9x" + c.out + ">";
+      compareRuns(
+          "func.func @main(%a: " + a + ", %b: " + b + ") -> " + r +
+              " {\n %r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (" + a + ", " + b + ") -> " + r +
+              "\n return %r : " + r + "\n}",
+          {integers(c.element, {7, n}, static_cast<size_t>(7 * n)), integers(c.element, {n, 9}, static_cast<size_t>(n * 9))},
+          GetParam());
+    }
+}
+
 } // namespace
