@@ -106,7 +106,8 @@ def run(text, name, target):
         return f"internal: {type(e).__name__} {e}"
     program = glia.Program(handle)
     try:
-        out = program.run({f"arg{i}": x.reshape(x.shape or (1,)) for i, x in enumerate(inputs) if x.size})
+        stored = [x.view(np.uint8) if x.dtype == np.bool_ else x for x in inputs]
+        out = program.run({f"arg{i}": x.reshape(x.shape or (1,)) for i, x in enumerate(stored) if x.size})
     except glia.Error as e:
         return f"internal: run {e.diagnostics[0].code} {e.diagnostics[0].message}"
     for i, want in enumerate(expected):
