@@ -83,18 +83,9 @@ std::optional<double> splatOf(mlir::Value v) {
   return std::nullopt;
 }
 
-// Custom calls that tell a partitioner something: on one device they give back what they get.
-static bool isHint(mlir::Operation *op) {
-  static constexpr llvm::StringLiteral kHints[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
-                                                   "LayoutConstraint", "annotate_device_placement"};
-  const auto target = op->getAttrOfType<mlir::StringAttr>("call_target_name");
-  return target && llvm::is_contained(kHints, target.getValue()) && op->getNumOperands() > 0 &&
-         op->getOperandTypes() == op->getResultTypes();
-}
-
 bool isAlias(mlir::Operation *op) {
   const llvm::StringRef name = opName(op);
-  if (name == "reshape" || name == "optimization_barrier" || (name == "custom_call" && isHint(op)))
+  if (name == "reshape" || name == "optimization_barrier")
     return true;
   if ((name != "reduce" && name != "broadcast_in_dim") || op->getNumResults() != 1 ||
       elementsOf(op->getOperand(0)) != elementsOf(op->getResult(0)) || elementsOf(op->getResult(0)) == 0)

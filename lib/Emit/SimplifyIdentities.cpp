@@ -175,6 +175,16 @@ Value selection(mlir::Operation *op) {
   return where ? (*where != 0 ? a : b) : a == b ? a : Value();
 }
 
+// Custom calls that tell a partitioner something: on one device they give back what they get.
+Value hint(mlir::Operation *op) {
+  static constexpr llvm::StringLiteral kHints[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+                                                   "LayoutConstraint", "annotate_device_placement"};
+  const auto target = op->getAttrOfType<mlir::StringAttr>("call_target_name");
+  return target && llvm::is_contained(kHints, target.getValue()) && op->getOperandTypes() == op->getResultTypes()
+             ? op->getOperand(0)
+             : Value();
+}
+
 Value simpler(mlir::Operation *op) {
   if (!isPlain(op))
     return {};
@@ -183,6 +193,8 @@ Value simpler(mlir::Operation *op) {
     return name == "convert" || op->getOperand(0).getType() == op->getResult(0).getType() ? conversion(op) : Value();
   if (name == "select")
     return selection(op);
+  if (name == "custom_call")
+    return hint(op);
   if (const Value v = arithmetic(op); v && v.getType() == op->getResult(0).getType())
     return v;
   if (const Value v = involution(op))

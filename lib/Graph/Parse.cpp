@@ -3,6 +3,7 @@
 #include "Booleans.h"
 #include "Checks.h"
 #include "Refused.h"
+#include "Sharding.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -17,7 +18,7 @@ namespace glia::graph {
 
 std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
-  registry.insert<GraphDialect, chlo::ChloDialect, func::FuncDialect, QuantDialect, SparseDialect>();
+  registry.insert<GraphDialect, chlo::ChloDialect, func::FuncDialect, QuantDialect, SparseDialect, ShardingDialect>();
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
   // Front ends attach attributes of other dialects (sharding, say), which nothing here reads; unknown operations are refused.
@@ -170,6 +171,7 @@ Graph parseGraph(std::string_view text, std::string_view file) {
     g.module = parseSourceFile<ModuleOp>(sources, ParserConfig(g.context.get(), /*verifyAfterParse=*/false));
     if (g.module) {
       auto report = [&](StringRef code, Location at, const Twine &message) { messages.add(code, at, message); };
+      dropShardings(*g.module);
       refuseByName(*g.module, report);
       if (messages.found.empty() && succeeded(verify(*g.module))) {
         checkCalls(*g.module, report);
