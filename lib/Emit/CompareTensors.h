@@ -2,6 +2,7 @@
 #pragma once
 #include "glia/Interpret/Interpret.h"
 
+#include <span>
 #include <string>
 
 namespace glia::emit {
@@ -26,7 +27,10 @@ struct Difference {
 // `want`: the reference in its own types. `ideal`: the same evaluated in f64, for Rounding; may be null.
 // Rounding: an element may be off by 32 roundings of its own size and the tensor's (root mean square), or by 8 times what the
 // reference itself is off from f64 anywhere. Chain: 128 of fp32, which is what sums are made in.
-Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule);
+// `shaken`: evaluations in f64 of inputs that are off by a rounding of f32; an element may also be off by 8 times what that alone
+// changes anywhere (a long sum that comes out near zero).
+Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule,
+                          std::span<const HostTensor> shaken = {});
 
 // Relative L2 distance from `ideal`; elements that are not finite in either are left out.
 double relativeError(const HostTensor &t, const HostTensor &ideal);

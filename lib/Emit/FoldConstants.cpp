@@ -285,9 +285,36 @@ std::optional<Elements> movement(mlir::Operation *op, In in) {
   return std::nullopt;
 }
 
+// One number many times over: combined by doubling, in double as sums are on the device and in the reference.
+std::optional<Elements> reduced(mlir::Operation *op, In in) {
+  if (opName(op) != "reduce" || in.size() != 2 || !in[0].splat() || !in[1].splat())
+    return std::nullopt;
+  mlir::Block &body = op->getRegion(0).front();
+  const Pair pair = body.getOperations().size() == 2 ? findBinary(&body.front()) : nullptr;
+  static constexpr llvm::StringLiteral kAssociative[] = {"add", "multiply", "maximum", "minimum", "and", "or", "xor"};
+  if (!pair || !llvm::is_contained(kAssociative, opName(&body.front())))
+    return std::nullopt;
+  Elements out{typeOf(op->getResult(0)), {}};
+  const mlir::Type element = out.type.getElementType();
+  const Kind k = kindOf(element);
+  const auto combine = [&](const Number &a, const Number &b) {
+    const Number n = pair(k, a, b);
+    return k.isFloat ? n : wrapped(element, n);
+  };
+  Number power = in[0].values[0], all = in[1].values[0];
+  for (int64_t n = in[0].type.getNumElements() / out.type.getNumElements(); n > 0; n /= 2) {
+    if (n % 2 != 0)
+      all = combine(all, power);
+    power = combine(power, power);
+  }
+  out.values.push_back(wrapped(element, all));
+  return out;
+}
+
 bool isKnown(mlir::Operation *op) {
-  static constexpr llvm::StringLiteral kOthers[] = {"compare",          "select",    "is_finite", "convert", "reshape",
-                                                    "broadcast_in_dim", "transpose", "slice",     "reverse", "concatenate"};
+  static constexpr llvm::StringLiteral kOthers[] = {"reduce",  "compare", "select",           "is_finite",
+                                                    "convert", "reshape", "broadcast_in_dim", "transpose",
+                                                    "slice",   "reverse", "concatenate"};
   if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
       !llvm::isa<mlir::RankedTensorType>(op->getResult(0).getType()) ||
       !llvm::isa<mlir::RankedTensorType>(op->getOperand(0).getType()))
@@ -318,6 +345,8 @@ void foldConstants(mlir::func::FuncOp main) {
     std::optional<Elements> made = pointwise(op, in);
     if (!made)
       made = movement(op, in);
+    if (!made)
+      made = reduced(op, in);
     if (!made)
       continue;
     GraphBuilder g(op);

@@ -250,7 +250,7 @@ public:
 
   bool joins(const Group &g, mlir::Operation *op) const override {
     constexpr size_t kMostOps = 96;
-    if (g.ops.size() >= kMostOps)
+    if (g.ops.size() >= kMostOps || !refusalOf(op).empty())
       return false;
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
@@ -262,6 +262,8 @@ public:
     std::optional<RowsPlan> plan = planRows(g.ops);
     if (!plan)
       throw std::logic_error("a group of rows without a plan");
+    if (plan->alone && inputs.empty())
+      throw std::logic_error("a reduction of a known number"); // constants are folded
     if (plan->alone)
       return reduceAlone(k, g.ops[0], inputs[0], outputs[0]);
     RowsKernel(k, g, std::move(*plan), inputs, outputs).run();
