@@ -229,10 +229,10 @@ private:
   // [block][outer][row][column] of a tensor [outer, feature, row, column]; what lies outside is zero.
   Tile loadBlocks(const Chunk &chunk, const Tile &tensor, Span outer, const Geometry &g) {
     const int64_t blocks = chunk.features.count * chunk.across.count * chunk.down.count;
-    // As it lies: channels may be the fastest dimension.
+    // Rows outside, so that what is cut at the top or bottom is one piece. Channels may be the fastest dimension: as they lie.
     const bool last = tensor.dims[0].stride == 1 && tensor.dims[0].count > 1 && tensor.dims[3].stride != 1;
     const Tile t = last ? k.sbuf(c.type, blocks, {g.down.size, g.across.size, outer.count}).permuted({2, 0, 1})
-                        : k.sbuf(c.type, blocks, {outer.count, g.down.size, g.across.size});
+                        : k.sbuf(c.type, blocks, {g.down.size, outer.count, g.across.size}).permuted({1, 0, 2});
     clearBorders(t, 1, g.down, chunk.down);
     clearBorders(t, 2, g.across, chunk.across);
     for (int64_t f = 0; f < chunk.features.count; ++f)
@@ -266,7 +266,7 @@ private:
     if (last)
       k.copy(to.permuted({1, 2, 0}), source.permuted({0, 2, 3, 1}));
     else
-      k.copy(to, source);
+      k.copy(to.permuted({1, 0, 2}), source.permuted({0, 2, 1, 3}));
   }
 
   void clearBorders(const Tile &t, int dim, const Blocks &b, Span blocks) {

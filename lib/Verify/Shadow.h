@@ -62,6 +62,27 @@ public:
     }
   }
 
+  // Whether every byte of [lo, hi) x mask is in a cell for which f(const Cell&) holds. Changes nothing.
+  template <class F> bool all(int64_t lo, int64_t hi, uint32_t mask, F &&f) const {
+    auto it = nodes.upper_bound(lo);
+    if (it == nodes.begin())
+      return false;
+    for (--it; lo < hi; lo = it->second.hi, ++it) {
+      if (it == nodes.end() || it->first > lo || it->second.hi <= lo)
+        return false;
+      uint32_t rest = mask;
+      for (const Cell &c : it->second.cells)
+        if (c.mask & mask) {
+          if (!f(c))
+            return false;
+          rest &= ~c.mask;
+        }
+      if (rest)
+        return false;
+    }
+    return true;
+  }
+
   // After a write: one cell for the whole rectangle where nothing else is in the way.
   void assign(int64_t lo, int64_t hi, uint32_t mask, const Cell &value) {
     auto first = nodes.lower_bound(lo);

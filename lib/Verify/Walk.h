@@ -120,8 +120,11 @@ struct EngineWalk {
 
 class Walk {
 public:
-  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result);
+  // `coarse`: reads of many runs count as reads of all that lies between; what passes is proved, what does not may still be right.
+  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, bool coarse);
   void run();
+  // Whether what was found about registers and indices may be less than can be found.
+  bool lessThanExact() const { return lostContent && !result.dynamicAccesses.empty(); }
 
 private:
   const Program &program;
@@ -129,7 +132,10 @@ private:
   Reporter &reporter;
   VerifyResult &result;
   const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
-  std::vector<EngineWalk> engines;              // core * kNumEngines + engine
+  const bool coarse;
+  bool lostContent = false; // a coarse read may have seen less of the values than an exact one
+  static constexpr size_t kManyRuns = 4;
+  std::vector<EngineWalk> engines; // core * kNumEngines + engine
   std::vector<SemaphoreState> semaphores;
   std::vector<SemaphoreUse> uses;
   std::vector<uint32_t> queueSeq;
@@ -210,7 +216,9 @@ private:
   void race(const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
   void verdict(const Decoded &d, int slot, Proof proof, std::string why);
   ByteMap *mapOf(const Place &p, int quadrant);
+  template <class F> void forEachMap(const Place &p, F &&f);
   template <class F> void forEachRect(const Place &p, F &&f);
+  bool readHull(const Place &p, const Issuer &who, int32_t owner, uint32_t *content);
   std::optional<Content> inputContent(const Place &p) const;
   uint32_t keepContent(const std::optional<Content> &c);
   void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
@@ -239,21 +247,22 @@ private:
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 };
 
-// f(map, lo, hi, mask) for every rectangle of the place.
-template <class F> void Walk::forEachRect(const Place &p, F &&f) {
-  if (p.space == Space::Hbm) {
-    ByteMap *map = mapOf(p, 0);
-    for (const ByteRun &r : p.runs)
-      f(*map, r.lo, r.hi, 1u);
-    return;
-  }
+// f(map, mask) for every memory of the place, with its partitions there.
+template <class F> void Walk::forEachMap(const Place &p, F &&f) {
+  if (p.space == Space::Hbm)
+    return f(*mapOf(p, 0), 1u);
   for (int q = p.firstPartition / 32; q * 32 < p.lastPartition && q < 4; ++q) {
     const int first = std::max(p.firstPartition - q * 32, 0), last = std::min(p.lastPartition - q * 32, 32);
-    const uint32_t mask = static_cast<uint32_t>(((uint64_t{1} << (last - first)) - 1) << first);
-    ByteMap *map = mapOf(p, q);
-    for (const ByteRun &r : p.runs)
-      f(*map, r.lo, r.hi, mask);
+    f(*mapOf(p, q), static_cast<uint32_t>(((uint64_t{1} << (last - first)) - 1) << first));
   }
+}
+
+// f(map, lo, hi, mask) for every rectangle of the place.
+template <class F> void Walk::forEachRect(const Place &p, F &&f) {
+  forEachMap(p, [&](ByteMap &map, uint32_t mask) {
+    for (const ByteRun &r : p.runs)
+      f(map, r.lo, r.hi, mask);
+  });
 }
 
 } // namespace glia::flow

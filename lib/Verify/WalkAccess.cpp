@@ -67,6 +67,34 @@ uint32_t Walk::keepContent(const std::optional<Content> &c) {
   return static_cast<uint32_t>(contents.size() - 1);
 }
 
+// A read of many runs, taken as a read of everything between the first and the last byte: false, and nothing done, if not all of that
+// is defined and ordered. It asks more of later writes than the runs would, never less.
+bool Walk::readHull(const Place &p, const Issuer &by, int32_t owner, uint32_t *content) {
+  const Touch me{by.comp, by.seq, by.who};
+  const int64_t lo = p.runs.front().lo, hi = p.runs.back().hi;
+  bool good = true, first = true, mixed = false;
+  uint32_t common = 0;
+  forEachMap(p, [&](ByteMap &map, uint32_t mask) {
+    good = good && map.all(lo, hi, mask, [&](const Cell &c) {
+      const bool fits = c.written && c.defined && c.owner == owner &&
+                        ordered(c.write, by.comp, by.seq, by.engine, by.knows) &&
+                        std::all_of(c.olderWrites.begin(), c.olderWrites.end(),
+                                    [&](const Touch &t) { return ordered(t, by.comp, by.seq, by.engine, by.knows); });
+      mixed |= !first && common != c.content;
+      common = c.content;
+      first = false;
+      return fits;
+    });
+  });
+  if (!good)
+    return false;
+  forEachMap(p, [&](ByteMap &map, uint32_t mask) { map.visit(lo, hi, mask, [&](Cell &c) { keepLatest(c.reads, me); }); });
+  lostContent |= mixed && content;
+  if (content)
+    *content = !mixed && contents[common].type == p.pattern->dtype ? common : 0;
+  return true;
+}
+
 bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   if (p.space == Space::Hbm) {
     const TensorKind kind = program.tensors[p.object.index].kind;
@@ -77,6 +105,8 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   const Touch me{by.comp, by.seq, by.who};
   bool undefined = false, first = true;
   uint32_t common = 0;
+  if (coarse && p.fixed && p.runs.size() >= kManyRuns && readHull(p, by, owner, content))
+    return false;
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
