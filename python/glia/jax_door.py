@@ -143,7 +143,23 @@ class Jitted:
         self._made: OrderedDict[tuple, tuple] = OrderedDict()
 
     def __call__(self, *args, **kwargs):
+        if any(isinstance(x, _jax().core.Tracer) for x in _jax().tree.leaves((args, kwargs))):
+            return self._inside(args, kwargs)
         return self.compile(*args, **kwargs).run(*args, **kwargs)
+
+    def _inside(self, args, kwargs):
+        """A call in a function that is being traced: part of that one if glia.jit traces it."""
+        target = getattr(_t._state, "jit_target", None)
+        name = getattr(self.function, "__name__", "function")
+        if target is None:
+            raise _t.failure(
+                "JIT-TRACED",
+                f"`{name}` is a function of glia.jit, called in one that JAX traces",
+                "glia.jit is the outermost: glia.jit(jax.grad(f)), not jax.grad(glia.jit(f)).",
+            )
+        if self.target not in (None, target):
+            raise _t.failure("GRAPH-TARGET", f"`{name}` is for {self.target}, the program is for {target}")
+        return self.function(*args, **kwargs)
 
     def dynamic(self, args, kwargs) -> tuple:
         """The arguments that are arrays or made of arrays."""

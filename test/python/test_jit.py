@@ -46,13 +46,22 @@ def test_trees_in_and_out(target):
     close(out, ref)
 
 
-def test_gradients():
+@pytest.mark.parametrize("target", TARGETS)
+def test_gradients(target):
     def loss(p, x):
-        return (jnp.tanh(x * p["w"] + p["b"]) ** 2).mean()
+        return (layer(p, x)[0]["h"] ** 2).mean()
 
-    p, x = {"w": normal(16, 64), "b": normal(64, seed=1)}, normal(16, 64, seed=2)
-    f = glia.jit(jax.value_and_grad(loss))
-    close(f(p, x), jax.value_and_grad(loss)(p, x))
+    p, x = arguments()
+    close(glia.jit(jax.value_and_grad(loss), target=target)(p, x), jax.value_and_grad(loss)(p, x))
+
+
+def test_loops_of_jax():
+    def f(w, x):
+        return jax.lax.scan(lambda c, row: (jnp.tanh(c @ w + row), c.sum()), jnp.zeros(16), x)
+
+    w, x = normal(16, 16) / 4, normal(4, 16, seed=1)
+    close(glia.jit(f)(w, x), f(w, x))
+    close(glia.jit(jax.grad(lambda w, x: f(w, x)[1].sum()))(w, x), jax.grad(lambda w, x: f(w, x)[1].sum())(w, x))
 
 
 def test_jax_arrays_give_jax_arrays():
@@ -169,9 +178,18 @@ def test_executable(tmp_path):
 
 def test_random_numbers_are_plain_operations():
     """For a platform of its own JAX lowers Threefry to operations, not to a call of the host's library."""
-    text = glia.jit(lambda k: jax.random.uniform(k, (4,))).lower(jax.random.key(0))
-    assert "custom_call" not in text.replace("custom_call @Sharding", "")
-    assert "stablehlo.shift_right_logical" in text
+
+    def f(key):
+        a, b = jax.random.split(key)
+        return jax.random.bits(a, (3, 5)), jax.random.uniform(b, (4,)), b
+
+    exe = glia.jit(f).compile(jax.random.key(0))
+    assert "custom_call" not in exe.text().replace("custom_call @Sharding", "")
+    bits, uniform, key = exe(jax.random.key(7))
+    ref = f(jax.random.key(7))
+    np.testing.assert_array_equal(bits, ref[0])
+    np.testing.assert_array_equal(uniform, ref[1])
+    np.testing.assert_array_equal(jax.random.key_data(key), jax.random.key_data(ref[2]))
 
 
 def test_keys_of_random_numbers():
@@ -234,6 +252,17 @@ def test_wrong_doors():
     assert d.code == "JIT-FUNCTION"
     (d,) = problems(lambda: glia.jit(lambda x: x, target="trn9"))
     assert d.code == "TARGET-UNKNOWN"
+
+
+def test_inside_of_other_functions():
+    half = glia.jit(lambda x: x * 0.5)
+    x = normal(8)
+    np.testing.assert_array_equal(glia.jit(lambda x: half(x) + 1, target="trn3")(x), x * np.float32(0.5) + 1)
+    for f in (jax.jit(half), jax.vmap(half), jax.grad(lambda x: half(x).sum())):
+        (d,) = problems(lambda f=f: f(x))
+        assert d.code == "JIT-TRACED"
+    (d,) = problems(lambda: glia.jit(glia.jit(lambda x: x + 1, target="trn1"), target="trn2")(x))
+    assert d.code == "GRAPH-TARGET"
 
 
 def test_without_jax(monkeypatch):

@@ -166,6 +166,7 @@ def test_a_kernel_that_the_target_cannot_run():
 def test_loops():
     known = glia.jit(lambda x: jax.lax.fori_loop(0, 3, lambda _, y: double(y), x))  # unrolled
     np.testing.assert_array_equal(known(X), 8 * X)
+    np.testing.assert_array_equal(glia.jit(jax.vmap(double))(np.stack([X, X + 1])), 2 * np.stack([X, X + 1]))
     with pytest.raises(glia.Error) as e:
         glia.jit(lambda x: jax.lax.while_loop(lambda y: y.sum() < 1000, double, x))(X)
     assert "a kernel in a loop or a branch that depends on data" in e.value.diagnostics[0].message
