@@ -167,7 +167,7 @@ private:
     auto [it, fresh] = objects.try_emplace(structureOf(g));
     if (fresh) {
       it->second.program =
-          compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1), options.target);
+          compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1), options.target, options.cores);
       it->second.refused = verify(it->second.program).diagnostics;
     }
     return it->second;

@@ -168,7 +168,7 @@ private:
       dump.group(g, name, true);
       dump.kernel(kernel);
     };
-    return object = std::make_shared<Program>(compileGroup(g, name, options.target, show));
+    return object = std::make_shared<Program>(compileGroup(g, name, options.target, options.cores, show));
   }
 
   // A kernel that the graph brings along: its own names, in the order of operands and results.

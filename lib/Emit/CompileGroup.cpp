@@ -1,5 +1,6 @@
 #include "CompileGroup.h"
 #include "ExtractGroup.h"
+#include "SplitGroup.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
@@ -30,8 +31,17 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
   return t;
 }
 
-static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target) {
-  KernelBuilder k(name, target);
+// A half of a tensor in HBM.
+static Tile cut(const Tile &t, int dim, int core) {
+  if (dim < 0)
+    return t;
+  const int64_t half = t.dims[static_cast<size_t>(dim)].count / 2;
+  return t.part(dim, core * half, half);
+}
+
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores) {
+  std::optional<HalfGroup> half = cores == 2 ? halveGroup(g) : std::nullopt;
+  KernelBuilder k(name, target, half ? 2 : 1);
   std::vector<Tile> inputs, outputs;
   for (size_t i = 0; i < g.inputs.size(); ++i) {
     const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
@@ -48,7 +58,19 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
     outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
   }
   k.location(g.ops.back()->getLoc());
-  g.family->emit(k, g, inputs, outputs);
+  if (!half) {
+    g.family->emit(k, g, inputs, outputs);
+    return k.finish();
+  }
+  for (int core = 0; core < 2; ++core) {
+    k.trace().core(core);
+    std::vector<Tile> in, out;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      in.push_back(cut(inputs[i], half->inputDims[i], core));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      out.push_back(cut(outputs[i], half->outputDims[i], core));
+    g.family->emit(k, half->group, in, out);
+  }
   return k.finish();
 }
 
@@ -94,12 +116,12 @@ static Program linkWritten(const Group &g, const std::string &target) {
   return linkProgram(loadTarget(target), std::move(tensors), {call});
 }
 
-Program compileGroup(const Group &g, const std::string &name, const std::string &target,
+Program compileGroup(const Group &g, const std::string &name, const std::string &target, int cores,
                      const std::function<void(nisa::Kernel &)> &written) {
   if (isKernelCall(g.ops.front()))
     return linkWritten(g, target);
   try {
-    nisa::Kernel kernel = writeGroup(g, name, target);
+    nisa::Kernel kernel = writeGroup(g, name, target, cores);
     if (written)
       written(kernel);
     return compileKernel(kernel);

@@ -13,7 +13,8 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind);
 
 // `written` sees the kernel before it is compiled. Throws Error GRAPH-INTERNAL, with the group written down as a graph, for what is no
 // mistake of the user's.
-Program compileGroup(const Group &g, const std::string &kernel, const std::string &target,
+// On two cores each computes half, if the group can be cut (SplitGroup.h).
+Program compileGroup(const Group &g, const std::string &kernel, const std::string &target, int cores = 1,
                      const std::function<void(nisa::Kernel &)> &written = {});
 
 } // namespace glia::emit
