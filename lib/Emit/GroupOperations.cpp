@@ -161,6 +161,14 @@ private:
       order.connect(g, p);
   }
 
+  // Everything the operation reads is in HBM before it; what puts it there is a producer too.
+  void putInHbm(mlir::Operation *op, llvm::SmallSetVector<size_t, 4> &producers) {
+    for (mlir::Value v : readBy(op))
+      needInHbm(v);
+    for (mlir::Value v : readBy(op))
+      sources(v, producers);
+  }
+
   // Into the group of one of its producers, if there is one that takes it.
   bool join(mlir::Operation *op) {
     llvm::SmallSetVector<size_t, 4> producers;
@@ -183,8 +191,7 @@ private:
       if (cycle || !host->joins(trial, op))
         continue;
       if (!host->takesSplats())
-        for (mlir::Value v : readBy(op))
-          needInHbm(v);
+        putInHbm(op, producers);
       llvm::SmallVector<mlir::Operation *> fresh;
       for (mlir::Operation *l : loose)
         if (!groups[g].contains(l))
@@ -210,14 +217,10 @@ private:
       between(v, std::nullopt, loose);
     if (!loose.empty() && !family->joins(inProgramOrder(family, loose.getArrayRef(), {}), op)) {
       loose.clear();
-      for (mlir::Value v : readBy(op))
-        needInHbm(v);
-      for (mlir::Value v : readBy(op))
-        sources(v, producers);
+      putInHbm(op, producers);
     }
     if (!family->takesSplats())
-      for (mlir::Value v : readBy(op))
-        needInHbm(v);
+      putInHbm(op, producers);
     const size_t g = order.add();
     groups.push_back(inProgramOrder(family, loose.getArrayRef(), {op}));
     own(g, loose.getArrayRef(), op, producers.getArrayRef());
@@ -230,6 +233,16 @@ private:
     if (order.readsAround(g, p) || order.readsAround(p, g))
       return;
     Group both = inProgramOrder(groups[g].family, groups[g].ops, groups[p].ops);
+    Ops loose; // what one of them read of the other through reshapes is inside now
+    for (mlir::Operation *op : both.ops)
+      for (mlir::Value v : readBy(op))
+        for (size_t side : {g, p})
+          between(v, side, loose);
+    llvm::SmallVector<mlir::Operation *> fresh;
+    for (mlir::Operation *l : loose)
+      if (!both.contains(l))
+        fresh.push_back(l);
+    both = inProgramOrder(both.family, both.ops, fresh);
     mlir::Operation *last = both.ops.back();
     both.ops.pop_back();
     if (!both.family->joins(both, last))
@@ -245,6 +258,7 @@ private:
     groups[g] = std::move(both);
     groups[p].ops.clear();
     order.merge(g, p);
+    own(g, fresh, nullptr, {});
   }
 
   // A group may have grown after later ones were begun: order them by what they read.
@@ -255,7 +269,28 @@ private:
         findTensors(g);
         out.push_back(std::move(groups[g]));
       }
+    checkOrder(out);
     return out;
+  }
+
+  // A group may only read what the block is given, constants, and what a group before it writes.
+  void checkOrder(const std::vector<Group> &sorted) const {
+    llvm::DenseSet<mlir::Value> written;
+    for (const Group &g : sorted) {
+      for (mlir::Value v : g.inputs) {
+        while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
+          v = aliasOf(v);
+        mlir::Operation *op = v.getDefiningOp();
+        if (!op || op->getBlock() != body || opName(op) == "constant" || written.contains(v))
+          continue;
+        const nisa::Origin o = nisa::originOf(op->getLoc());
+        throw Error("GRAPH-INTERNAL",
+                    "a bug in glia's graph compiler: a group reads the result of " + op->getName().getStringRef().str() +
+                        " before a group writes it",
+                    "Please report it with the graph.", {o.file, o.line, 0});
+      }
+      written.insert(g.outputs.begin(), g.outputs.end());
+    }
   }
 
   // Somebody reads the value from HBM, perhaps through reshapes: not a group that writes it itself.

@@ -10,11 +10,12 @@ namespace glia {
 
 // The whole of what is wrong, empty if nothing is.
 inline std::string differences(const std::string &text, const std::string &target, std::vector<HostTensor> inputs,
-                               GraphCheck *report = nullptr) {
+                               GraphCheck *report = nullptr, int cores = 1) {
   try {
     graph::Graph g = graph::parseGraph(text, "test.mlir");
     GraphOptions options;
     options.target = target;
+    options.cores = cores;
     const GraphCheck check = checkGraph(*g.module, std::move(inputs), options);
     if (report)
       *report = check;
