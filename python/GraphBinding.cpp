@@ -15,12 +15,13 @@ namespace {
 
 // The program, and what it is made of.
 std::tuple<std::shared_ptr<Program>, nb::dict> compileText(std::string_view text, std::string_view file,
-                                                           const std::string &target, std::string dump) {
+                                                           const std::string &target, std::string dump, int cores) {
   CompiledGraph made;
   {
     const nb::gil_scoped_release release;
     GraphOptions options;
     options.target = target;
+    options.cores = cores;
     options.dump = std::move(dump);
     graph::Graph g = graph::parseGraph(text, file);
     made = compileGraph(*g.module, options);
@@ -35,7 +36,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileText(std::string_view text
 } // namespace
 
 void bindGraph(nb::module_ &m) {
-  m.def("compile_graph", &compileText, "text"_a, "file"_a, "target"_a, "dump"_a = "",
+  m.def("compile_graph", &compileText, "text"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1,
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
         "distinct kernels. dump: a folder for the simplified graph, its groups and kernels.");

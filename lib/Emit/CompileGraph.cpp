@@ -23,6 +23,11 @@ public:
       : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target) {}
 
   CompiledGraph run(mlir::ModuleOp module) {
+    if (options.cores < 1 || options.cores > std::min(2, target->maxCores))
+      throw Error("GRAPH-CORES",
+                  format("a graph is to run on %d cores, and %s has %d", options.cores, target->name.c_str(),
+                         std::min(2, target->maxCores)),
+                  "Use one core, or a target whose cores work in pairs.");
     CompiledGraph out;
     begin("simplify");
     main = simplifyGraph(module);

@@ -134,9 +134,11 @@ def _stored(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
 class Jitted:
     """A JAX function to be compiled: called with arrays it compiles (once per shapes, types and structure) and runs."""
 
-    def __init__(self, function, target: str | None, static_argnums, static_argnames, donate_argnums, donate_argnames):
+    def __init__(
+        self, function, target: str | None, lnc: int, static_argnums, static_argnames, donate_argnums, donate_argnames
+    ):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.target = function, target
+        self.function, self.target, self.lnc = function, target, lnc
         self._static = _both(function, static_argnums, static_argnames)
         self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
         self._jitted: dict[str, object] = {}  # by target
@@ -183,7 +185,7 @@ class Jitted:
             text = _text(traced, target)
             name = getattr(self.function, "__name__", "function")
             try:
-                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump)
+                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump, self.lnc)
                 handle.require_verified()
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
@@ -268,6 +270,7 @@ def jit(
     function=None,
     *,
     target: str | None = None,
+    lnc: int = 1,
     static_argnums=None,
     static_argnames=None,
     donate_argnums=None,
@@ -275,12 +278,14 @@ def jit(
 ):
     """A JAX function that runs on `target` (default trn2). Arguments and results are trees of NumPy or JAX arrays.
 
+    lnc: 2 runs it on both cores of a logical one, each of which computes half of what can be cut.
     static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: the program may reuse the memory of these
     arguments; the caller's arrays stay as they are."""
     if function is None:
         return functools.partial(
             jit,
             target=target,
+            lnc=lnc,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -299,4 +304,4 @@ def jit(
     _jax()
     if target is not None:
         _target(target)  # a wrong name is found here
-    return Jitted(function, target, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    return Jitted(function, target, lnc, static_argnums, static_argnames, donate_argnums, donate_argnames)

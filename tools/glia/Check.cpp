@@ -12,11 +12,13 @@ void addCheck(CLI::App &app, Tool &tool) {
   struct Options {
     std::string file, target = "trn2";
     uint64_t seed = 1;
+    int cores = 1;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("check", "Compiles a graph and compares it with the reference, group by group");
   c->add_option("file", o->file, "The graph (StableHLO text)")->required();
   c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
+  c->add_option("--lnc", o->cores, "2: each group on both cores of a logical one; 1 if not given");
   c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
   c->footer("Example: glia check model.mlir --target trn1 --seed 3");
   c->callback([o, &tool] {
@@ -26,6 +28,7 @@ void addCheck(CLI::App &app, Tool &tool) {
       graph::Graph g = graph::parseGraph(f.text(), o->file);
       GraphOptions options;
       options.target = o->target;
+      options.cores = o->cores;
       GraphCheck check;
       {
         Progress progress("checking");

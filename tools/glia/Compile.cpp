@@ -17,6 +17,7 @@ namespace {
 
 struct Options {
   std::string file, target, output, dump;
+  int cores = 1;
 };
 
 // The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
@@ -102,6 +103,7 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
 int compileModel(const Tool &tool, const Options &o, std::string_view text) {
   GraphOptions options;
   options.dump = o.dump;
+  options.cores = o.cores;
   if (!o.target.empty())
     options.target = o.target;
   loadTarget(options.target); // a wrong name is found before any work
@@ -149,6 +151,7 @@ void addCompile(CLI::App &app, Tool &tool) {
   c->add_option("file", o->file, "A graph (StableHLO text, .mlir) or the IR of a kernel (.nisa)")->required();
   c->add_option("--target", o->target,
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
+  c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
   c->add_option("--dump", o->dump,
                 "A folder: of a graph, what it is simplified to, its groups and their kernels; of a kernel, "
