@@ -35,7 +35,17 @@ class KernelCall:
         self.kwargs = arrays.replace(dict(kwargs), arrays.arrays, taken)
         self._traced = {traced.target: dataclasses.replace(traced, arrays=arrays)}
         self.first = self._traced[traced.target]
-        self._key = (traced.kernel.fingerprint(), kernel.func, kernel.lnc, kernel.target)
+        self._key = (traced.kernel.fingerprint(), kernel.func, kernel.lnc, kernel.target, self._statics())
+
+    def _statics(self):
+        """The arguments, for comparison: equal kernels on one target may differ on another. Itself if they cannot be compared."""
+        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
+        made = tuple((x.shape, x.dtype) if isinstance(x, np.ndarray) else (type(x), x) for x in leaves)
+        try:
+            hash(made)
+        except TypeError:
+            return id(self)
+        return tree, made
 
     def on(self, target: str) -> Traced:
         """The kernel traced for a target: what was traced first may have been for another one."""
