@@ -1,7 +1,6 @@
-"""The NKI examples and the cases of the museum: where they are, and how one is compiled, run and compared with NumPy.
+"""The NKI examples: where they are, and how one is compiled, run and compared with NumPy.
 
 A file in examples/nki has a kernel of its own name, `inputs(rng)` and `reference(*arrays)`; it may say TARGETS, CORES and TOLERANCE.
-A program of the museum has `rows()`: (program, target, instructions, microseconds, error, verified) each, and CLOSE, the error allowed.
 """
 
 from __future__ import annotations
@@ -48,12 +47,6 @@ def examples() -> list[Path]:
     return sorted((HERE / "nki").glob("*.py"))
 
 
-def cases() -> list[Path]:
-    """The programs of the museum."""
-    found = (HERE.parent / "museum").glob("*/*.py")
-    return sorted(p for p in found if not p.name.startswith("test_"))
-
-
 def targets(module) -> tuple[str, ...]:
     return getattr(module, "TARGETS", EVERY)
 
@@ -83,11 +76,3 @@ def example_rows() -> Iterator[Row]:
             time = exe.profile(*arrays).total / 1000
             close = getattr(module, "TOLERANCE", TOLERANCE)
             yield Row(path.stem, target, exe.program.instructions, time, error, exe.verify().ok, close)
-
-
-def museum_rows() -> Iterator[tuple[str, Row]]:
-    """(case, row) of every program of the museum."""
-    for path in cases():
-        module = module_of(path)
-        for row in module.rows():
-            yield path.parent.name, Row(*row, module.CLOSE)

@@ -13,7 +13,6 @@ import numpy as np
 WIDTH = 2048
 TARGETS = ("trn2", "trn3")  # trn1 has no pairs of cores
 CALLS = (1, 2, 3, 40)
-CLOSE = 0.0  # every bit
 
 
 @nki.jit
@@ -76,17 +75,6 @@ def inputs(seed=1298):
     return tuple(rng.standard_normal((n, WIDTH), dtype=np.float32).astype(ml_dtypes.bfloat16) for n in (2, 1))
 
 
-def rows():
-    """One row of the table per program: (program, target, instructions, microseconds, error, verified)."""
-    x, weight = inputs()
-    for target in TARGETS:
-        for calls in CALLS:
-            exe = glia.compile(model(calls), x, weight, target=target)
-            got = exe.run(x, weight).astype(np.float64)
-            error = float(np.abs(got - reference(calls, x, weight).astype(np.float64)).max())
-            yield f"exchange x {calls}", target, exe.program.instructions, exe.time() / 1000, error, exe.verify().ok
-
-
 def refusal():
     """What compiling it for trn1 says."""
     x, weight = inputs()
@@ -98,7 +86,12 @@ def refusal():
 
 
 if __name__ == "__main__":
-    print(f"{'program':16} {'target':7} {'instructions':>12} {'predicted':>12} {'max error':>10}  verified")
-    for name, target, n, time, error, ok in rows():
-        print(f"{name:16} {target:7} {n:12} {time:9.2f} us {error:10.1e}  {'yes' if ok else 'NO'}")
+    x, weight = inputs()
+    for target in TARGETS:
+        for calls in CALLS:
+            exe = glia.compile(model(calls), x, weight, target=target)
+            same = np.array_equal(exe.run(x, weight), reference(calls, x, weight))
+            print(
+                f"{target} {calls:3} calls, {exe.time() / 1000:7.2f} us: {'equal to NumPy, bit for bit' if same else 'WRONG'}"
+            )
     print(f"\nFor trn1 it is refused:\n{refusal()}")

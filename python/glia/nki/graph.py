@@ -113,9 +113,10 @@ class Graph:
 class KernelExecutable(Executable):
     """A compiled function of kernels."""
 
-    def __init__(self, function, program: Program, inputs, structure, updates, objects):
+    def __init__(self, function, program: Program, inputs, structure, updates, objects, calls: int):
         super().__init__(program)
         self._function, self._objects = function, objects
+        self.groups, self.kernels = calls, len(objects)  # calls in the program, and distinct kernels among them
         self._inputs, self._structure, self._updates = inputs, structure, updates
 
     def run(self, *args, **kwargs):
@@ -244,7 +245,7 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
             program_of(traced)  # a kernel that is wrong by itself says so with its lines
         raise _glia.error_of(merged(e.diagnostics)) from None
     objects = list({id(o): o for o, *_ in graph.calls}.values())
-    return KernelExecutable(function, program, inputs, structure, updates, objects)
+    return KernelExecutable(function, program, inputs, structure, updates, objects, len(graph.calls))
 
 
 def active() -> Graph | None:
