@@ -4,7 +4,7 @@ A case is a folder. One module in it has `rows(everything=False)`, a generator o
 worth of work, or with `everything` also those that are left to `make bench`. Such a module finds this file in the folder above:
 
     sys.path.append(str(Path(__file__).resolve().parents[1]))
-    from table import compiled, float64, relative_error, row_of, show
+    from table import against_twin, compiled, float64, row_of, show
 
 and ends with `if __name__ == "__main__": show(rows(everything=True))`. Names of modules are unique over the folders.
 """
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
@@ -62,8 +63,23 @@ def relative_error(got, want) -> float:
     return float("inf") if np.isnan(error) else float(error)
 
 
+def against_twin(got, twin, want) -> tuple[float, float]:
+    """(error, allowed) of the result that is closest to what is allowed: twice the error of a twin on the CPU that has the same types,
+    and never less than two units of the result's type: the CPU adds up in many lanes at once, which is more precise than one number
+    after the other, and a result of few numbers can be right by luck."""
+    if isinstance(want, dict):
+        pairs = [against_twin(got[k], twin[k], want[k]) for k in want]
+    elif isinstance(want, (tuple, list)):
+        assert len(got) == len(want) == len(twin), (len(got), len(twin), len(want))
+        pairs = [against_twin(*three) for three in zip(got, twin, want)]
+    else:
+        unit = float(ml_dtypes.finfo(np.asarray(twin).dtype).eps)
+        return relative_error(got, want), 2 * max(relative_error(twin, want), unit)
+    return max(pairs, key=lambda pair: pair[0] / pair[1])
+
+
 def float64(function, *args):
-    """What JAX on the CPU gives for `function` in float64: floating-point arguments are converted, the rest is as it is."""
+    """What `function` (jitted, or made of jitted parts) gives on the CPU in float64. Arguments that are no floats stay as they are."""
     import jax
 
     def wide(x):
@@ -74,7 +90,7 @@ def float64(function, *args):
     else:
         enable_x64 = jax.enable_x64
     with enable_x64(True):
-        return jax.tree.map(np.asarray, jax.jit(function)(*jax.tree.map(wide, args)))
+        return jax.tree.map(np.asarray, function(*jax.tree.map(wide, args)))
 
 
 def compiled(make: Callable):

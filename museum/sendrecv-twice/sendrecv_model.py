@@ -14,7 +14,7 @@ import numpy as np
 from sendrecv import TARGETS, WIDTH, exchange_and_add
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from table import compiled, relative_error, row_of, show
+from table import against_twin, compiled, row_of, show
 
 FAILS = "NCC_IXLV002: the barriers of its cores differ"
 # (layers, outputs) of the report, and what the vendor's compiler did
@@ -69,12 +69,10 @@ def reference(x, weights, head):
 
 
 def measured(target, layers, outputs, vendor=""):
-    """(compiled, arguments, its row). Allowed is twice the error of JAX on the CPU, where everything is bf16 as well."""
+    """(compiled, arguments, its row); the twin is bf16, too."""
     args = inputs(layers, outputs)
-    want = reference(*args)
-    allowed = 2 * relative_error(jax.jit(twin)(*args), want)
     exe, seconds = compiled(lambda: glia.jit(model, target=target).compile(*args))
-    error = relative_error(exe.run(*args), want)
+    error, allowed = against_twin(exe.run(*args), jax.jit(twin)(*args), reference(*args))
     name = f"{layers} layer{'s' * (layers > 1)}, {outputs} outputs"
     return exe, args, row_of(exe, name, seconds=seconds, error=error, allowed=allowed, vendor=vendor)
 
