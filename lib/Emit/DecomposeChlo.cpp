@@ -107,6 +107,19 @@ Real erfInv(const Real &x) {
   return choose(a == 1.0, x * kInfinity, y);
 }
 
+// exp(-|x|) I1(x): up to 8 |x| times a polynomial, beyond it one in 1 / |x| over the root.
+Real besselI1e(const Real &x) {
+  constexpr double kNear[] = {0.044687709,     -0.0152810824,   0.00425360813,   -0.00107004934,  0.000249080053,
+                              -5.39750334e-05, 1.09126496e-05,  -2.05948317e-06, 3.60069096e-07,  -5.83742862e-08,
+                              9.29330247e-09,  -1.45194075e-09, 1.72167031e-10,  -1.35846282e-11, 2.67351185e-12,
+                              -6.44098973e-13, 5.29419561e-14};
+  constexpr double kFar[] = {0.389398459,  -0.155993299, -0.0561248732, -0.0614590095,
+                             -0.119542712, -0.440910934, -2.07613772};
+  const Real a = abs(x);
+  const Real far = polynomial(1 / a - 0.0625, kFar) / sqrt(a);
+  return signedLike(choose(a > 8.0, far, a * polynomial(a - 4, kNear)), x);
+}
+
 // Lanczos: gamma(z + 1) = sqrt(2 pi) t^(z + 1/2) exp(-t) A(z) with t = z + 15/2.
 constexpr double kLanczos = 7.5, kBase = 0.99999999999980993227684700473478;
 constexpr double kTerms[] = {676.520368121885098567009190444019, -1259.13921672240287047156078755283,
@@ -150,9 +163,10 @@ struct Unary {
   llvm::StringLiteral name;
   Real (*make)(const Real &);
 };
-constexpr Unary kUnary[] = {{"asin", asin},      {"acos", acos},     {"sinh", sinh},      {"cosh", cosh}, {"asinh", asinh},
-                            {"acosh", acosh},    {"atanh", atanh},   {"tan", tan},        {"cbrt", cbrt}, {"erfc", erfc},
-                            {"erf_inv", erfInv}, {"lgamma", lgamma}, {"digamma", digamma}};
+constexpr Unary kUnary[] = {{"asin", asin},       {"acos", acos},           {"sinh", sinh},      {"cosh", cosh},
+                            {"asinh", asinh},     {"acosh", acosh},         {"atanh", atanh},    {"tan", tan},
+                            {"cbrt", cbrt},       {"erfc", erfc},           {"erf_inv", erfInv}, {"lgamma", lgamma},
+                            {"digamma", digamma}, {"bessel_i1e", besselI1e}};
 
 } // namespace
 

@@ -73,6 +73,7 @@ constexpr llvm::StringLiteral kInteger[] = {"constant",
                                             "shift_right_logical",
                                             "shift_right_arithmetic",
                                             "optimization_barrier",
+                                            "while",
                                             "broadcast"};
 // ... and those that give one of their operands' floats, or a function of it that f32 holds.
 constexpr llvm::StringLiteral kFloat[] = {"constant",

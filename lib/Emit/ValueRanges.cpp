@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace glia::emit {
 
@@ -84,6 +85,31 @@ Maybe reduced(mlir::Operation *op, const Maybe &data, const Maybe &start) {
   return sum;
 }
 
+// The number below which the argument of a loop's condition must be for the loop to go on.
+std::optional<double> boundOf(mlir::Value condition, mlir::Value argument) {
+  mlir::Operation *op = condition.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (opName(op) == "and") {
+    const std::optional<double> left = boundOf(op->getOperand(0), argument);
+    return left ? left : boundOf(op->getOperand(1), argument);
+  }
+  auto compare = llvm::dyn_cast<graph::CompareOp>(op);
+  if (!compare)
+    return std::nullopt;
+  const auto how = compare.getComparisonDirection();
+  using graph::ComparisonDirection;
+  const bool less = how == ComparisonDirection::LT || how == ComparisonDirection::LE;
+  const bool greater = how == ComparisonDirection::GT || how == ComparisonDirection::GE;
+  const unsigned side = less ? 0 : 1; // argument < bound, or bound > argument
+  if ((!less && !greater) || op->getOperand(side) != argument)
+    return std::nullopt;
+  const std::optional<double> bound = splatOf(op->getOperand(1 - side));
+  if (!bound || !(std::fabs(*bound) < 0x1p52))
+    return std::nullopt;
+  return *bound + (how == ComparisonDirection::LE || how == ComparisonDirection::GE);
+}
+
 } // namespace
 
 std::optional<Range> rangeOfType(mlir::Type t) {
@@ -100,7 +126,34 @@ std::optional<Range> ValueRanges::of(mlir::Value v) const {
   return rangeOfType(elementOf(v));
 }
 
+// Counters: from a known start by a constant step as long as they are below a bound.
+void ValueRanges::visitLoop(mlir::Operation *op) {
+  mlir::Block &condition = op->getRegion(0).front(), &body = op->getRegion(1).front();
+  for (unsigned i = 0; i < op->getNumResults(); ++i) {
+    const mlir::Value argument = body.getArgument(i), next = body.getTerminator()->getOperand(i);
+    const auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(argument.getType());
+    if (!tensor || !llvm::isa<mlir::IntegerType>(tensor.getElementType()) || tensor.getNumElements() != 1)
+      continue;
+    mlir::Operation *add = next.getDefiningOp();
+    if (!add || opName(add) != "add")
+      continue;
+    const unsigned side = add->getOperand(0) == argument ? 1 : 0;
+    const std::optional<double> step = splatOf(add->getOperand(side)),
+                                bound = boundOf(condition.getTerminator()->getOperand(0), condition.getArgument(i));
+    const Maybe start = of(op->getOperand(i));
+    if (add->getOperand(1 - side) != argument || !step || !bound || !start || *step < 0 || *step > 0x1p52)
+      continue;
+    const int64_t last = std::max(start->high, static_cast<int64_t>(*bound) - 1 + static_cast<int64_t>(*step));
+    if (const Maybe type = rangeOfType(tensor.getElementType()); type && last > type->high)
+      continue; // it may wrap
+    for (mlir::Value v : {mlir::Value(op->getResult(i)), argument, mlir::Value(condition.getArgument(i))})
+      known[v] = {start->low, last};
+  }
+}
+
 void ValueRanges::visit(mlir::Operation *op) {
+  if (opName(op) == "while")
+    return visitLoop(op);
   for (mlir::Value v : op->getResults()) {
     const auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
     const auto t = tensor ? llvm::dyn_cast<mlir::IntegerType>(tensor.getElementType()) : nullptr;

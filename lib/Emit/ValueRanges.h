@@ -21,6 +21,7 @@ public:
 
 private:
   llvm::DenseMap<mlir::Value, Range> known;
+  void visitLoop(mlir::Operation *op);
   std::optional<Range> made(mlir::Operation *op, unsigned result) const;
 };
 

@@ -46,6 +46,16 @@ double digammaOf(double x) {
   return r + std::log(x) - 0.5 / x - s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s / 240)));
 }
 
+double besselOf(double x) { // the power series
+  const double a = std::fabs(x);
+  double term = a / 2, sum = 0;
+  for (int k = 1; k < 400; ++k) {
+    sum += term;
+    term *= a * a / 4 / (static_cast<double>(k) * (k + 1));
+  }
+  return std::copysign(sum * std::exp(-a), x);
+}
+
 const Function kFunctions[] = {
     {"chlo.atan", std::atan, -20, 20, 2},
     {"chlo.asin", std::asin, -1, 1, 4},
@@ -61,6 +71,7 @@ const Function kFunctions[] = {
     {"chlo.tan", std::tan, -50, 50, 8},
     {"stablehlo.cbrt", std::cbrt, -1000, 1000, 3},
     {"chlo.erfc", std::erfc, -4, 9, 8},
+    {"chlo.bessel_i1e", besselOf, -30, 30, 8},
     {"chlo.erf_inv", erfInv, -0.999999, 0.999999, 4},
     {"chlo.lgamma", [](double x) { return std::lgamma(x); }, 0.01, 30, 4, 4e-6},
     {"chlo.digamma", digammaOf, 0.01, 30, 4, 2e-6},

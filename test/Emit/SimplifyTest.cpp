@@ -154,6 +154,32 @@ TEST(NarrowTypes, ProvedRanges) {
         {integers(Element::I32, {5, 9}, 45)}, target);
 }
 
+// A counter that data may stop early.
+TEST(NarrowTypes, CountersOfLoops) {
+  HostTensor three = floats({3});
+  three.shape.clear();
+  compareRuns(R"(func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i64>, tensor<f32>
+   cond {
+    %n = stablehlo.constant dense<20> : tensor<i64>
+    %most = stablehlo.constant dense<100.0> : tensor<f32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    %q = stablehlo.compare LT, %y, %most : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %s = stablehlo.and %p, %q : tensor<i1>
+    stablehlo.return %s : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    %z = stablehlo.add %y, %y : tensor<f32>
+    stablehlo.return %j, %z : tensor<i64>, tensor<f32>
+  }
+  %c = stablehlo.convert %r#0 : (tensor<i64>) -> tensor<i32>
+  return %r#1, %c : tensor<f32>, tensor<i32>
+})",
+              {three}, "trn2");
+}
+
 TEST(NarrowTypes, CopiesOfNarrowFloats) {
   compareRuns(R"(func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {
   %w = stablehlo.convert %x : (tensor<9xf32>) -> tensor<9xf64>
