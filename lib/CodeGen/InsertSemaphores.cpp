@@ -328,15 +328,24 @@ private:
     // Half of the core's semaphores, less one per pair of engines: a linker may run two kernels side by side.
     const int limit = std::max(8, target.semaphores / 2 - 4 - 20 * std::min(scopes, 3));
     int made = 0;
+    // Kernels share semaphores only if the same engine waits. Whatever kernels meet in a program, the largest needs of the engines together,
+    // the pairs of engines and the linker's own must fit in a core.
+    const int most = std::max(4, (target.semaphores - 50) / kNumEngines);
+    std::array<int, kNumEngines> perEngine{};
     // The first to wait must not take all of them: the others could then not wait at all.
     for (const auto &[u, consumers] : waitersOf)
       for (uint32_t v : consumers)
         pools[{events[u].scope, events[v].engine}];
     const int share = std::clamp(limit / (2 * std::max(1, static_cast<int>(pools.size()))), 1, 8);
     int kept = share * static_cast<int>(pools.size()); // of pools that have less than their share
-    auto mayMake = [&](const std::vector<Use> &pool) {
+    auto mayMake = [&](const std::vector<Use> &pool, int engine) {
       const int own = std::max(0, share - static_cast<int>(pool.size()));
-      return made < limit && (own > 0 || made + kept < limit);
+      return perEngine[engine] < most && made < limit && (own > 0 || made + kept < limit);
+    };
+    auto makeUse = [&](std::vector<Use> &pool, int engine) {
+      pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}});
+      ++perEngine[engine];
+      return &pool.back();
     };
     std::vector<Wait> extra;
     struct Final {
@@ -356,11 +365,9 @@ private:
             use = &x;
             break;
           }
-        if (!use && mayMake(pool)) {
+        if (!use && mayMake(pool, engine)) {
           kept -= static_cast<int>(pool.size()) < share;
-          pool.push_back({makeSemaphore(format("t%d", made)), 0, {}});
-          ++made;
-          use = &pool.back();
+          use = makeUse(pool, engine);
         }
         if (!use) // join a transfer whose wait is still to come
           for (Use &x : pool)
@@ -382,8 +389,7 @@ private:
           if (use) {
             extra.push_back({u, use->wait});
           } else { // then more than half of them
-            pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}});
-            use = &pool.back();
+            use = makeUse(pool, engine);
           }
         }
         use->wait = v;
