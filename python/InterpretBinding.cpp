@@ -68,7 +68,7 @@ std::vector<Array> interpretText(std::string_view text, const std::vector<Array>
 // A compiled graph against the reference: what is wrong, the numbers of operations, groups and kernels, and per result its error and
 // the reference's own, against f64.
 nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, const std::string &target,
-                    std::string_view file) {
+                    std::string_view file, int cores) {
   std::vector<HostTensor> in;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
@@ -78,6 +78,7 @@ nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, con
     graph::Graph g = graph::parseGraph(text, file);
     GraphOptions options;
     options.target = target;
+    options.cores = cores;
     r = checkGraph(*g.module, std::move(in), options);
   }
   nb::list wrong, errors;
@@ -95,7 +96,7 @@ void bindInterpret(nb::module_ &m) {
         "watcher"_a = nb::none(),
         "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
   m.def(
-      "check_graph", &checkText, "text"_a, "inputs"_a, "target"_a, "file"_a = "<graph>",
+      "check_graph", &checkText, "text"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,
       "Compares a compiled graph with the reference, group by group: (what is wrong, operations, groups, kernels, errors).");
 }
 

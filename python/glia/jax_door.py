@@ -62,7 +62,8 @@ class GraphExecutable(Executable):
     def check(self, *args, **kwargs) -> Checked:
         """Each group of operations against the reference, on these arguments."""
         leaves = self._leaves(args, kwargs)
-        return check(self._text, *(self._array(i, x) for i, x in enumerate(leaves)), target=self.target)
+        arrays = [self._array(i, x) for i, x in enumerate(leaves)]
+        return check(self._text, *arrays, target=self.target, lnc=self._function.lnc)
 
     def run(self, *args, **kwargs):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""

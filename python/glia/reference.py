@@ -86,6 +86,6 @@ class Checked:
         return "\n".join(map(str, self.diagnostics)) or good
 
 
-def check(text, *inputs, target, file="<graph>") -> Checked:
+def check(text, *inputs, target, file="<graph>", lnc=1) -> Checked:
     """Compiles a graph for `target` and compares it with the reference on these inputs, as `glia check` does."""
-    return Checked(*_glia.check_graph(text, _tuples(inputs), target, file))
+    return Checked(*_glia.check_graph(text, _tuples(inputs), target, file, lnc))

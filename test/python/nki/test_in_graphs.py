@@ -69,6 +69,10 @@ def test_two_cores():
         out, total = exe(x), (2 * x).sum(0)
         np.testing.assert_array_equal(out[0], np.stack([2 * total - 2] * 2))
         assert out[1] == total.max()
+    shared = glia.jit(lambda x: (f(x), double(x) * 3), lnc=2).compile(x)  # the graph's own work on both cores too
+    assert shared.program.cores == 2 and shared.verify().ok and shared.check(x).ok
+    np.testing.assert_array_equal(shared(x)[0][0], out[0])
+    np.testing.assert_array_equal(shared(x)[1], 6 * x)
     with pytest.raises(glia.Error) as e:
         glia.jit(f, target="trn1").compile(x)
     (d,) = e.value.diagnostics
