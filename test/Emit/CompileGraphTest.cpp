@@ -1,4 +1,5 @@
 // Graphs to proved programs: numbers against plain loops.
+#include "CheckGraph.h"
 #include "glia/Emit/CompileGraph.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Sim/Simulator.h"
@@ -96,6 +97,29 @@ TEST(CompileGraph, NamesWhatItCannotLower) {
       EXPECT_EQ(d.code, "GRAPH-UNSUPPORTED");
     EXPECT_NE(e.diagnostics()[0].message.find("stablehlo.fft"), std::string::npos);
   }
+}
+
+// Groups that become one take along what stands between them: here a sum that is seen as another shape.
+TEST(CompileGraph, GroupsThatMeetThroughAReshape) {
+  expectRight(R"(func.func @main(%x: tensor<1x10xf32>, %t: tensor<1x10xf32>) -> tensor<1x10xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<1x10xf32>, tensor<f32>) -> tensor<1xf32>
+  %b = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<1xf32>) -> tensor<1x10xf32>
+  %d = stablehlo.subtract %x, %b : tensor<1x10xf32>
+  %e = stablehlo.exponential %d : tensor<1x10xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<1x10xf32>, tensor<f32>) -> tensor<1xf32>
+  %s2 = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<1xf32>) -> tensor<1x1xf32>
+  %n = stablehlo.negate %t : tensor<1x10xf32>
+  %r = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<1x10xf32>, tensor<f32>) -> tensor<1xf32>
+  %r2 = stablehlo.reshape %r : (tensor<1xf32>) -> tensor<1x1xf32>
+  %q = stablehlo.divide %r2, %s2 : tensor<1x1xf32>
+  %q2 = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<1x1xf32>, tensor<f32>) -> tensor<f32>
+  %q3 = stablehlo.broadcast_in_dim %q2, dims = [] : (tensor<f32>) -> tensor<1x10xf32>
+  %p = stablehlo.multiply %q3, %e : tensor<1x10xf32>
+  %y = stablehlo.add %t, %p : tensor<1x10xf32>
+  return %y : tensor<1x10xf32>
+})");
 }
 
 } // namespace
