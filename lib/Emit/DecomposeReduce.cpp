@@ -1,4 +1,5 @@
-// arg-max: the largest value m of each row; the first place where the value is m, or NaN if there is one (then m is NaN as well).
+// arg-max: the largest value m of each row; the first place where the value is m, or NaN if there is one (then m is NaN as well). One
+// comparison finds both: with the float below m.
 // A body that only compares and selects is known completely by what it does for each order of its operands: it is tried on all.
 #include "DecomposeReduce.h"
 #include "GraphBuilder.h"
@@ -138,6 +139,17 @@ bool startsLowest(mlir::Value start, bool most, bool floats) {
   return *s == (most ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1);
 }
 
+// What every other value of the row is at most (at least), but not m itself: the float below (above) m. If m is the lowest, no value misses:
+// NaN compares with nothing. If m is NaN, everything but NaN misses.
+mlir::Value beside(GraphBuilder &g, mlir::Value m, bool most) {
+  const double end = most ? -kInfinity : kInfinity;
+  const mlir::Value lowest = g.number(end, m);
+  const mlir::Value next = g.binary("chlo.next_after", m, lowest);
+  const mlir::Value some =
+      g.select(g.compare(ComparisonDirection::EQ, m, lowest), g.number(std::numeric_limits<double>::quiet_NaN(), m), next);
+  return g.select(g.compare(ComparisonDirection::NE, m, m), g.number(-end, m), some);
+}
+
 bool argMax(mlir::Operation *op) {
   if (op->getNumResults() != 2 || op->getNumOperands() != 4)
     return false;
@@ -160,11 +172,20 @@ bool argMax(mlir::Operation *op) {
   for (int64_t d = 0; d < typeOf(x).getRank(); ++d)
     if (d != dims[0])
       kept.push_back(d);
-  mlir::Value hit = g.compare(ComparisonDirection::EQ, x, g.broadcast(m, kept, typeOf(x)));
-  if (floats)
-    hit = g.binary("or", hit, g.compare(ComparisonDirection::NE, x, x));
   const auto counts = withElement(x, g.b.getF32Type());
-  const mlir::Value candidates = g.select(hit, g.iota(counts, dims[0]), g.number(kInfinity, counts));
+  const mlir::Value all = g.iota(counts, dims[0]), none = g.number(kInfinity, counts);
+  const mlir::Type t = elementOf(x);
+  const bool steps = t.isF32() || t.isBF16() || t.isF16();
+  const mlir::Value limit = g.broadcast(steps ? beside(g, m, what->most) : m, kept, typeOf(x));
+  mlir::Value candidates;
+  if (steps) {
+    candidates = g.select(g.compare(what->most ? ComparisonDirection::LE : ComparisonDirection::GE, x, limit), none, all);
+  } else {
+    mlir::Value hits = g.compare(ComparisonDirection::EQ, x, limit);
+    if (floats)
+      hits = g.binary("or", hits, g.compare(ComparisonDirection::NE, x, x));
+    candidates = g.select(hits, all, none);
+  }
   const mlir::Value start = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
   // Through i32, so that 64-bit places are seen to fit.
   const mlir::Value place = g.convert(g.reduce("minimum", candidates, start, dims), g.b.getI32Type());

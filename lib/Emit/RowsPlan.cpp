@@ -1,5 +1,4 @@
 #include "RowsPlan.h"
-#include "IntegerLanes.h"
 #include "glia/Graph/Graph.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -429,17 +428,52 @@ private:
     }
     return std::max<int64_t>(most, 4);
   }
-  // What an operation needs of SBUF while it is computed.
+  // What an operation needs of SBUF while it is computed, in bytes per column.
   static int64_t bytesBetween(mlir::Operation *op) {
-    static constexpr llvm::StringLiteral kDear[] = {"divide", "remainder", "power", "popcnt", "count_leading_zeros"};
-    if (isIntegerOperation(op))
-      return llvm::is_contained(kDear, opName(op)) ? 40 : 12;
-    return isCheap(op) ? 2 : opName(op) == "remainder" ? 50 : opName(op) == "atan" ? 28 : 14;
-  }
-  static bool isCheap(mlir::Operation *op) {
-    static constexpr llvm::StringLiteral kCheap[] = {"add",    "subtract",    "multiply",         "maximum", "minimum",
-                                                     "negate", "exponential", "broadcast_in_dim", "reshape"};
-    return llvm::is_contained(kCheap, opName(op));
+    struct Needs {
+      llvm::StringLiteral name;
+      int64_t ofIntegers, ofFloats;
+    };
+    static constexpr int64_t kUsual = 14;
+    static constexpr Needs kNeeds[] = {{"add", 6, 2},
+                                       {"subtract", 6, 2},
+                                       {"multiply", 12, 2},
+                                       {"maximum", 2, 2},
+                                       {"minimum", 2, 2},
+                                       {"negate", 6, 2},
+                                       {"exponential", 2, 2},
+                                       {"broadcast_in_dim", 2, 2},
+                                       {"reshape", 2, 2},
+                                       {"select", 2, 2},
+                                       {"compare", 6, 2},
+                                       {"and", 2, 2},
+                                       {"or", 2, 2},
+                                       {"xor", 2, 2},
+                                       {"not", 2, 2},
+                                       {"shift_left", 2, 2},
+                                       {"shift_right_logical", 2, 2},
+                                       {"bitcast_convert", 2, 2},
+                                       {"abs", 6, 2},
+                                       {"divide", 40, 14},
+                                       {"remainder", 40, 50},
+                                       {"power", 40, 14},
+                                       {"popcnt", 16, 0},
+                                       {"count_leading_zeros", 16, 0},
+                                       {"atan", 0, 28},
+                                       {"floor", 0, 26},
+                                       {"ceil", 0, 26},
+                                       {"round_nearest_even", 0, 26},
+                                       {"round_nearest_afz", 0, 26},
+                                       {"convert", 2, 26}};
+    if (op->getNumOperands() == 0)
+      return 2;
+    const bool floats = isFloat(typeOf(op->getOperand(opName(op) == "select" ? 1 : 0)));
+    if (opName(op) == "convert" && isFloat(typeOf(op->getResult(0))))
+      return 2;
+    for (const Needs &n : kNeeds)
+      if (n.name == opName(op))
+        return floats ? n.ofFloats : n.ofIntegers;
+    return kUsual;
   }
 
   bool splits(int64_t columns) const {

@@ -101,6 +101,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   eraseUnused(main); // what nobody uses may have any type
   narrowTypes(main);
   decomposeReductions(main); // of what was too wide before
+  decomposeBits(main);
   decomposeIntegerDots(main);
   foldConstants(main);
   simplifyIdentities(main);

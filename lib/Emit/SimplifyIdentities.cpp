@@ -64,6 +64,25 @@ Value arithmetic(mlir::Operation *op) {
   return {};
 }
 
+// A rotation is an `or` of two shifts that share no bit: as a sum GpSimd does it, while Vector, which has all the shifts, goes on.
+Value rotation(mlir::Operation *op) {
+  const auto t = llvm::dyn_cast<mlir::IntegerType>(elementOf(op->getResult(0)));
+  if (opName(op) != "or" || !t || t.getWidth() != 32)
+    return {};
+  mlir::Operation *left = maker(op->getOperand(0), "shift_left"), *right = maker(op->getOperand(1), "shift_right_logical");
+  if (!left || !right) {
+    left = maker(op->getOperand(1), "shift_left");
+    right = maker(op->getOperand(0), "shift_right_logical");
+  }
+  if (!left || !right)
+    return {};
+  const std::optional<double> up = splatOf(left->getOperand(1)), down = splatOf(right->getOperand(1));
+  if (!up || !down || *up < 0 || *down < 0 || *up > 32 || *down > 32 || *up + *down < 32)
+    return {};
+  GraphBuilder g(op);
+  return g.add(op->getOperand(0), op->getOperand(1));
+}
+
 // Twice is not at all.
 Value involution(mlir::Operation *op) {
   const llvm::StringRef name = opName(op);
@@ -198,6 +217,8 @@ Value simpler(mlir::Operation *op) {
   if (const Value v = arithmetic(op); v && v.getType() == op->getResult(0).getType())
     return v;
   if (const Value v = involution(op))
+    return v;
+  if (const Value v = rotation(op))
     return v;
   return movement(op);
 }
