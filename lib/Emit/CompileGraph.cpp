@@ -40,6 +40,7 @@ public:
     declareArguments();
     declareResults();
     planLifetimes(groups);
+    writeOver(groups);
     for (size_t i = 0; i < groups.size(); ++i) {
       if (options.progress)
         options.progress("kernels", i, groups.size());
@@ -137,6 +138,32 @@ private:
       plan.keeps(v);
   }
 
+  // Groups that change a part of a tensor change it where it lies, if they are the last to read it. Backwards: a chain of them that ends in
+  // a result begins in the result's tensor.
+  void writeOver(std::vector<Group> &groups) {
+    llvm::DenseMap<mlir::Value, size_t> last;
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (mlir::Value v : groups[i].inputs)
+        last[rootOf(v)] = i;
+    for (mlir::Value v : main.getBody().front().getTerminator()->getOperands())
+      last[rootOf(v)] = SIZE_MAX;
+    for (size_t i = groups.size(); i-- > 0;) {
+      Group &g = groups[i];
+      const std::optional<size_t> over = g.family->overwrites(g);
+      if (!over)
+        continue;
+      const mlir::Value v = rootOf(g.inputs[*over]), out = g.outputs[0];
+      const auto reads = [&](mlir::Value other) { return rootOf(other) == v; };
+      if (!v.getDefiningOp() || opName(v.getDefiningOp()) == "constant" || last[v] != i ||
+          llvm::count_if(g.inputs, reads) != 1)
+        continue;
+      g.over = over;
+      plan.shares(v, out);
+      if (const auto it = names.find(out); it != names.end())
+        names[v] = std::string(it->second);
+    }
+  }
+
   const std::string &nameOf(mlir::Value v) {
     v = rootOf(v);
     auto [it, fresh] = names.try_emplace(v);
@@ -201,8 +228,10 @@ private:
     LinkCall c;
     c.object = compile(g);
     c.label = std::string(g.family->name());
+    if (g.over)
+      names[g.outputs[0]] = std::string(nameOf(g.inputs[*g.over]));
     for (size_t i = 0; i < g.inputs.size(); ++i)
-      if (elementsOf(g.inputs[i]) > 0)
+      if (elementsOf(g.inputs[i]) > 0 && g.over != i)
         c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
     for (size_t i = 0; i < g.outputs.size(); ++i)
       c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});

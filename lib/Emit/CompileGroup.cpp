@@ -43,19 +43,21 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   std::optional<HalfGroup> half = cores == 2 ? halveGroup(g) : std::nullopt;
   KernelBuilder k(name, target, half ? 2 : 1);
   std::vector<Tile> inputs, outputs;
-  for (size_t i = 0; i < g.inputs.size(); ++i) {
-    const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
-    if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
-      inputs.emplace_back().dtype = t.dtype;
-      for (int64_t n : t.shape)
-        inputs.back().dims.push_back({1, n});
-      continue;
-    }
-    inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
-  }
   for (size_t i = 0; i < g.outputs.size(); ++i) {
     const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
     outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
+  }
+  for (size_t i = 0; i < g.inputs.size(); ++i) {
+    const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
+    if (g.over == i) {
+      inputs.push_back(outputs.at(0));
+    } else if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
+      inputs.emplace_back().dtype = t.dtype;
+      for (int64_t n : t.shape)
+        inputs.back().dims.push_back({1, n});
+    } else {
+      inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
+    }
   }
   k.location(g.ops.back()->getLoc());
   if (!half) {

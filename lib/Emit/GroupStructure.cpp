@@ -54,6 +54,8 @@ std::string structureOf(const Group &g) {
   std::string out;
   llvm::raw_string_ostream s(out);
   Structure structure(s);
+  if (g.over)
+    s << "over " << *g.over << ":";
   for (mlir::Value v : g.inputs)
     structure.name(v);
   for (mlir::Operation *op : g.ops)

@@ -40,7 +40,7 @@ public:
       Place to{outputs[i], {}};
       to.tile.dtype = movingType(outputs[i].dtype);
       k.location(v.getLoc());
-      if (updatesAtRunTime(v.getDefiningOp()))
+      if (g.over || updatesAtRunTime(v.getDefiningOp()))
         writeUpdate(llvm::cast<graph::DynamicUpdateSliceOp>(v.getDefiningOp()), std::move(to), *known);
       else
         writer.write(to, piecesOf(v, *known));
@@ -66,9 +66,10 @@ private:
     return inputs[static_cast<size_t>(at - g.inputs.begin())];
   }
 
-  // All of the operand, then the update over it.
+  // All of the operand, unless it lies there, then the update over it.
   void writeUpdate(graph::DynamicUpdateSliceOp op, Place to, const llvm::DenseMap<mlir::Value, Pieces> &known) {
-    writer.write(to, piecesOf(op.getOperand(), known));
+    if (!g.over)
+      writer.write(to, piecesOf(op.getOperand(), known));
     const std::vector<int64_t> shape = shapeOf(op.getOperand()), sizes = shapeOf(op.getUpdate());
     std::vector<int64_t> scales;
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -154,6 +155,20 @@ public:
             return false;
     const auto known = planMovement(ops);
     return known && known->lookup(op->getResult(0)).size() <= kMostPieces;
+  }
+
+  std::optional<size_t> overwrites(const Group &g) const override {
+    auto update = llvm::dyn_cast<graph::DynamicUpdateSliceOp>(g.ops.back());
+    if (!update || g.outputs.size() != 1 || g.outputs[0] != update.getResult())
+      return std::nullopt;
+    const auto at = llvm::find(g.inputs, update.getOperand());
+    const auto reads = [&](mlir::Operation *op) { return llvm::count(op->getOperands(), update.getOperand()); };
+    size_t readers = 0;
+    for (mlir::Operation *op : g.ops)
+      readers += static_cast<size_t>(reads(op));
+    if (at == g.inputs.end() || readers != 1)
+      return std::nullopt; // it is made here, or read for something else too
+    return static_cast<size_t>(at - g.inputs.begin());
   }
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {

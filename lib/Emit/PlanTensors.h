@@ -13,6 +13,8 @@ public:
   // `call` reads or writes the value. One that is kept is never given away.
   void uses(mlir::Value v, size_t call) { last[v] = call; }
   void keeps(mlir::Value v) { last[v] = SIZE_MAX; }
+  // `later` is written over `v`: both are in one tensor.
+  void shares(mlir::Value v, mlir::Value later) { last[v] = last[later]; }
   // A tensor that is free for a value made by `call`; empty if there is none.
   std::string take(const Tensor &like, size_t call);
   // The value is in this tensor from now on.

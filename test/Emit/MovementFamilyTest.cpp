@@ -1,5 +1,6 @@
 // Operations that move elements, bit for bit against the reference interpreter on every target: random bytes (NaNs of all kinds among
 // them), ragged sizes, every element size, chains that become one kernel.
+#include "CheckGraph.h"
 #include "glia/Emit/CompileGraph.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Interpret/Interpret.h"
@@ -238,6 +239,48 @@ TEST(Movement, UpdatesAtKnownPlacesAreOneKernel) {
   text += "  return %v8 : tensor<8x600xf32>\n}";
   expectSame(text);
   EXPECT_EQ(simulateTime(compile(text, "trn2").made.program).instructions, 8u);
+}
+
+// A loop that stacks rows up: each is written into the tensor of the result, which is not copied 20 times.
+TEST(Movement, UpdatesChangeTheTensorWhereItLies) {
+  const std::string loop = R"(func.func @main(%x: tensor<20x3000xf32>) -> tensor<20x3000xf32> {
+    %c0 = stablehlo.constant dense<0> : tensor<i32>
+    %z = stablehlo.constant dense<0.0> : tensor<20x3000xf32>
+    %h0 = stablehlo.constant dense<1.0> : tensor<1x3000xf32>
+    %r:3 = stablehlo.while(%i = %c0, %h = %h0, %ys = %z) : tensor<i32>, tensor<1x3000xf32>, tensor<20x3000xf32>
+    cond {
+      %n = stablehlo.constant dense<20> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %c = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %row = stablehlo.dynamic_slice %x, %i, %c, sizes = [1, 3000] : (tensor<20x3000xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3000xf32>
+      %k = stablehlo.constant dense<0.5> : tensor<1x3000xf32>
+      %g = stablehlo.multiply %h, %k : tensor<1x3000xf32>
+      %h2 = stablehlo.add %g, %row : tensor<1x3000xf32>
+      %y2 = stablehlo.dynamic_update_slice %ys, %h2, %i, %c : (tensor<20x3000xf32>, tensor<1x3000xf32>, tensor<i32>, tensor<i32>) -> tensor<20x3000xf32>
+      %i2 = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %i2, %h2, %y2 : tensor<i32>, tensor<1x3000xf32>, tensor<20x3000xf32>
+    }
+    return %r#2 : tensor<20x3000xf32>
+  })";
+  expectRight(loop);
+  for (const char *target : {"trn1", "trn2", "trn3"}) // once all of it, then each row, and what goes into a row
+    EXPECT_LE(simulateTime(compile(loop, target).made.program).hbmBytesWritten, 4u * 20 * 3000 * 4);
+  // A tensor that others read afterwards, or that is an argument, keeps its elements.
+  expectSame(R"(func.func @main(%x: tensor<40x300xf32>, %u: tensor<1x300xf32>, %i: tensor<i32>, %j: tensor<i32>)
+      -> (tensor<40x300xf32>, tensor<40x300xf32>, tensor<40x300xf32>) {
+    %a = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<40x300xf32>, tensor<1x300xf32>, tensor<i32>, tensor<i32>) -> tensor<40x300xf32>
+    %two = stablehlo.constant dense<20> : tensor<i32>
+    %b = stablehlo.dynamic_update_slice %a, %u, %two, %i : (tensor<40x300xf32>, tensor<1x300xf32>, tensor<i32>, tensor<i32>) -> tensor<40x300xf32>
+    %d = stablehlo.reverse %a, dims = [1] : tensor<40x300xf32>
+    %e = stablehlo.dynamic_update_slice %d, %u, %two, %i : (tensor<40x300xf32>, tensor<1x300xf32>, tensor<i32>, tensor<i32>) -> tensor<40x300xf32>
+    %f = stablehlo.slice %e [3:4, 0:300] : (tensor<40x300xf32>) -> tensor<1x300xf32>
+    %h = stablehlo.dynamic_update_slice %e, %f, %i, %j : (tensor<40x300xf32>, tensor<1x300xf32>, tensor<i32>, tensor<i32>) -> tensor<40x300xf32>
+    return %b, %h, %x : tensor<40x300xf32>, tensor<40x300xf32>, tensor<40x300xf32>
+  })",
+             5);
 }
 
 // What others read too is written once.

@@ -20,6 +20,7 @@ struct Group {
   std::vector<mlir::Operation *> ops; // in program order
   std::vector<mlir::Value> inputs;    // in the order of first use
   std::vector<mlir::Value> outputs;   // used outside, in program order
+  std::optional<size_t> over; // the input that the only output is written over: one tensor, which holds the input's elements
   bool contains(mlir::Operation *op) const;
 };
 
@@ -38,6 +39,8 @@ public:
   virtual bool repeats(mlir::Operation *) const { return false; }
   // Values that are one number everywhere (splatOf) are not read from HBM: the family writes them into its instructions.
   virtual bool takesSplats() const { return false; }
+  // An input that the only output can be written over, if nobody reads it afterwards: then `emit` gets the same tile for both.
+  virtual std::optional<size_t> overwrites(const Group &) const { return std::nullopt; }
   // Writes the kernel. inputs[i] and outputs[i] are the HBM tensors of the group's inputs and outputs, in their shapes.
   virtual void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const = 0;
 };
