@@ -32,6 +32,12 @@ def test_kernels_between_operations(target):
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_call_is_where_the_user_makes_it():
+    text = glia.jit(between).lower(X)
+    line = between.__code__.co_firstlineno + 1
+    assert f'"{__file__}":{line}:' in text and "jax_calls.py" not in text
+
+
 def test_a_kernel_is_compiled_once():
     def deep(x, n):
         for _ in range(n):
