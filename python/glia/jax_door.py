@@ -223,7 +223,7 @@ class Jitted:
 
 
 def _text(traced, target: str) -> str:
-    with _compiling_for(target), _plain_sharding():
+    with _compiling_for(target):
         # A platform of its own: JAX then lowers to plain operations where it has something special for the host.
         return traced.lower(lowering_platforms=("neuron",)).as_text(debug_info=True)
 
@@ -237,14 +237,6 @@ def _compiling_for(target: str):
         yield
     finally:
         _t._state.jit_target = before
-
-
-def _plain_sharding():
-    """Without Shardy, sharding is a custom call that means nothing on one device; with it, a dialect of its own."""
-    from jax._src import config
-
-    state = getattr(config, "use_shardy_partitioner", None)
-    return contextlib.nullcontext() if state is None else state(False)
 
 
 def _target(name: str | None) -> str:

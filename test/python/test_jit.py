@@ -184,7 +184,7 @@ def test_random_numbers_are_plain_operations():
         return jax.random.bits(a, (3, 5)), jax.random.uniform(b, (4,)), b
 
     exe = glia.jit(f).compile(jax.random.key(0))
-    assert "custom_call" not in exe.text().replace("custom_call @Sharding", "")
+    assert "custom_call" not in exe.text()
     bits, uniform, key = exe(jax.random.key(7))
     ref = f(jax.random.key(7))
     np.testing.assert_array_equal(bits, ref[0])
