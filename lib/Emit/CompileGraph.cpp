@@ -1,4 +1,5 @@
 #include "glia/Emit/CompileGraph.h"
+#include "CheckMemory.h"
 #include "CompileGroup.h"
 #include "GraphDump.h"
 #include "PlanTensors.h"
@@ -37,6 +38,7 @@ public:
     out.operations = body.getOperations().size() - 1;
     std::vector<Group> groups = formGroups(body);
     out.groups = groups.size();
+    checkMemory(body, groups, *target);
     declareArguments();
     declareResults();
     planLifetimes(groups);
