@@ -10,7 +10,8 @@ std::span<const Family *const> families() {
       &convolutionFamily(), //
       &movementFamily(),    //
       &controlFamily(),     //
-      &kernelFamily(),      // one per line
+      &kernelFamily(),      //
+      &windowFamily(),      // one per line
   };
   return all;
 }

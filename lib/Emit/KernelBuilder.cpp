@@ -160,15 +160,24 @@ void KernelBuilder::activation(const Tile &dst, const Tile &data, std::string_vi
   emit("activation", std::move(slots));
 }
 void KernelBuilder::move(const Tile &dst, const Tile &src) { emit("tensor_copy", {operand(dst), operand(src)}); }
-void KernelBuilder::fill(const Tile &dst, float value) { emit("memset", {operand(dst), SlotValue::of(value)}); }
+void KernelBuilder::fill(const Tile &dst, double value) {
+  if (isFloat(dst.dtype))
+    return emit("memset", {operand(dst), SlotValue::of(static_cast<float>(value))});
+  emit("memset", {operand(dst), SlotValue::of(0.0f), SlotValue::of(static_cast<int32_t>(static_cast<int64_t>(value)))});
+}
 void KernelBuilder::reduce(const Tile &dst, const Tile &data, std::string_view op, bool negate) {
   emit("tensor_reduce",
        {operand(dst), operand(data), choice("tensor_reduce", "op", op), SlotValue::of(static_cast<int32_t>(negate))});
 }
+void KernelBuilder::scan(const Tile &dst, const Tile &a, const Tile &b, ScalarOperand initial, std::string_view op0,
+                         std::string_view op1) {
+  emit("tensor_tensor_scan", {operand(dst), operand(a), operand(b), scalarSlot(initial),
+                              choice("tensor_tensor_scan", "op0", op0), choice("tensor_tensor_scan", "op1", op1)});
+}
 void KernelBuilder::reciprocal(const Tile &dst, const Tile &data) { emit("reciprocal", {operand(dst), operand(data)}); }
-void KernelBuilder::select(const Tile &dst, const Tile &predicate, const Tile &src, bool reverse) {
+void KernelBuilder::select(const Tile &dst, const Tile &predicate, const ScalarOperand &src, bool reverse) {
   emit("tensor_copy_predicated",
-       {operand(dst), operand(src), operand(predicate), SlotValue::of(static_cast<int32_t>(reverse))});
+       {operand(dst), scalarSlot(src), operand(predicate), SlotValue::of(static_cast<int32_t>(reverse))});
 }
 void KernelBuilder::iota(const Tile &dst, std::vector<int32_t> stepsAndCounts, int32_t offset, int32_t perPartition) {
   SlotValue pattern;

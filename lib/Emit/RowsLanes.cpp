@@ -108,18 +108,11 @@ std::string refusalOf(mlir::Operation *op) {
   return "";
 }
 
-void RowsLanes::fill(const Tile &t, double value) {
-  if (isFloat(t.dtype))
-    return k.fill(t, static_cast<float>(value));
-  k.emit("memset",
-         {k.operand(t), nisa::SlotValue::of(0.0f), nisa::SlotValue::of(static_cast<int32_t>(static_cast<int64_t>(value)))});
-}
-
 Tile RowsLanes::constant(DType t, double value, int64_t n) {
   const auto [it, fresh] = constants.try_emplace({t, std::bit_cast<uint64_t>(value)});
   if (fresh) {
     it->second = k.sbuf(t, 128, {1});
-    fill(it->second, value);
+    k.fill(it->second, value);
   }
   return it->second.rows(0, nr).broadcast(0, n);
 }
@@ -135,7 +128,7 @@ Tile RowsLanes::whole(const Lane &v) {
     return v.tile;
   const Tile out = make(v.type, nc);
   if (v.splat)
-    fill(out, *v.splat);
+    k.fill(out, *v.splat);
   else
     k.move(out, full(v));
   return out;

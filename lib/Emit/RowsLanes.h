@@ -46,7 +46,6 @@ private:
   void sigmoidByExp(const Tile &dst, const Tile &x, float scale);
   void tanhByExp(const Tile &dst, const Tile &x);
   void logistic(const Tile &dst, const Tile &x);
-  void fill(const Tile &t, double value);
 };
 
 // Whether the operation can be lowered with its types; the reason if not.

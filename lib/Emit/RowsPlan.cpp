@@ -1,7 +1,6 @@
 #include "RowsPlan.h"
+#include "Combine.h"
 #include "glia/Graph/Graph.h"
-
-#include "llvm/ADT/StringSwitch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -83,43 +82,6 @@ DType typeOf(mlir::Value v) {
   return machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value_or(DType::F32);
 }
 bool isBool(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType().isInteger(1); }
-
-std::string_view combinerOf(llvm::StringRef name, bool logical) {
-  if (logical)
-    return llvm::StringSwitch<llvm::StringLiteral>(name)
-        .Cases({"add", "or", "maximum"}, "max")
-        .Cases({"multiply", "and", "minimum"}, "min")
-        .Case("xor", "bitwise_xor")
-        .Default("");
-  return llvm::StringSwitch<llvm::StringLiteral>(name)
-      .Case("add", "add")
-      .Case("multiply", "multiply")
-      .Case("maximum", "max")
-      .Case("minimum", "min")
-      .Case("and", "bitwise_and")
-      .Case("or", "bitwise_or")
-      .Case("xor", "bitwise_xor")
-      .Default("");
-}
-
-// The start that changes nothing.
-bool isNeutral(std::string_view op, double start, DType t, bool logical) {
-  if (logical)
-    return start == (op == "min");
-  const int bits = 8 * sizeOf(t);
-  const double low = isFloat(t)         ? -std::numeric_limits<double>::infinity()
-                     : info(t).isSigned ? -std::ldexp(1.0, bits - 1)
-                                        : 0;
-  const double high =
-      isFloat(t) ? std::numeric_limits<double>::infinity() : std::ldexp(1.0, info(t).isSigned ? bits - 1 : bits) - 1;
-  if (op == "max")
-    return start <= low;
-  if (op == "min")
-    return start >= high;
-  if (op == "bitwise_and")
-    return start == (info(t).isSigned ? -1 : high);
-  return start == (op == "multiply" ? 1 : 0);
-}
 
 } // namespace
 

@@ -88,11 +88,15 @@ public:
               std::string_view op1 = "bypass", ScalarOperand operand1 = 0.0f, bool reverse1 = false);
   void activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale = 1.0f,
                   ScalarOperand bias = 0.0f);
-  void move(const Tile &dst, const Tile &src); // tensor_copy, on chip
-  void fill(const Tile &dst, float value);
+  void move(const Tile &dst, const Tile &src);                                              // tensor_copy, on chip
+  void fill(const Tile &dst, double value);                                                 // integers: any of 32 bits
   void reduce(const Tile &dst, const Tile &data, std::string_view op, bool negate = false); // adjacent groups of elements
+  // dst[i] = (a[i] op0 dst[i-1]) op1 b[i] along each partition, from `initial`.
+  void scan(const Tile &dst, const Tile &a, const Tile &b, ScalarOperand initial, std::string_view op0,
+            std::string_view op1);
   void reciprocal(const Tile &dst, const Tile &data);
-  void select(const Tile &dst, const Tile &predicate, const Tile &src, bool reverse = false); // tensor_copy_predicated
+  void select(const Tile &dst, const Tile &predicate, const ScalarOperand &src,
+              bool reverse = false); // tensor_copy_predicated
   void iota(const Tile &dst, std::vector<int32_t> stepsAndCounts, int32_t offset, int32_t perPartition);
   void matmul(const Tile &dst, const Tile &stationary, const Tile &moving,
               bool accumulate);                      // dst[m, n] (+)= sum_k stationary[k, m] moving[k, n]
