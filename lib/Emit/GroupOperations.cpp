@@ -316,9 +316,13 @@ private:
     llvm::SetVector<mlir::Value> inputs;
     llvm::DenseSet<mlir::Operation *> mine(g.ops.begin(), g.ops.end());
     for (mlir::Operation *op : g.ops) {
-      for (mlir::Value v : readBy(op))
-        if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats() && splatOf(v)))
+      const std::vector<mlir::Value> read = readBy(op); // the operands first
+      for (unsigned i = 0; i < read.size(); ++i) {
+        const mlir::Value v = read[i];
+        if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats() && splatOf(v)) &&
+            !(i < op->getNumOperands() && g.family->writesConstant(op, i)))
           inputs.insert(v);
+      }
       const auto owner = groupOf.find(op);
       for (mlir::Value v : op->getResults())
         if (owner != groupOf.end() && owner->second == index && neededOutside(v, op, index))

@@ -1,5 +1,6 @@
 // The text that is equal for groups that give the same kernel.
 #include "glia/Emit/Family.h"
+#include "glia/Graph/Graph.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,8 +23,14 @@ public:
   void describe(mlir::Operation *op) {
     s << op->getName() << "(";
     for (mlir::Value v : op->getOperands())
-      if (const auto it = numbers.find(v); it != numbers.end())
+      if (const auto it = numbers.find(v); it != numbers.end()) {
         s << it->second << ",";
+      } else if (mlir::Operation *maker = v.getDefiningOp();
+                 maker && opName(maker) == "constant" && !splatOf(v)) { // written into the kernel too
+        for (uint8_t byte : graph::constantBytes(llvm::cast<mlir::ElementsAttr>(maker->getAttr("value"))))
+          s << llvm::hexdigit(byte >> 4) << llvm::hexdigit(byte & 15);
+        s << v.getType() << ",";
+      }
       else if (const std::optional<double> splat = splatOf(v)) // written into the kernel
         s << "#" << llvm::utohexstr(std::bit_cast<uint64_t>(*splat)) << v.getType() << ",";
       else

@@ -28,7 +28,7 @@ std::optional<WindowScan> scanOf(const std::vector<WindowDim> &dims) {
 
 namespace {
 
-constexpr int64_t kPiece = 2048; // columns at a time
+constexpr int64_t kPiece = 1024; // columns at a time
 
 class Scan {
 public:

@@ -41,6 +41,8 @@ public:
   virtual bool takesSplats() const { return false; }
   // An input that the only output can be written over, if nobody reads it afterwards: then `emit` gets the same tile for both.
   virtual std::optional<size_t> overwrites(const Group &) const { return std::nullopt; }
+  // The operand is a constant that the family writes into its instructions (indices): it is not read from HBM either.
+  virtual bool writesConstant(mlir::Operation *, unsigned /*operand*/) const { return false; }
   // Writes the kernel. inputs[i] and outputs[i] are the HBM tensors of the group's inputs and outputs, in their shapes.
   virtual void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const = 0;
 };
