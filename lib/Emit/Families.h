@@ -10,10 +10,6 @@ const Family &convolutionFamily(); // ConvolutionFamily.cpp
 const Family &movementFamily();    // MovementFamily.cpp
 const Family &controlFamily();     // ControlFamily.cpp
 const Family &kernelFamily();      // KernelCalls.cpp
-const Family &rowsFamily();     // RowsFamily.cpp
-const Family &contractFamily(); // ContractFamily.cpp
-const Family &controlFamily();  // ControlFamily.cpp
-const Family &kernelFamily();   // KernelCalls.cpp
-const Family &windowFamily();   // WindowFamily.cpp
+const Family &windowFamily();      // WindowFamily.cpp
 
 } // namespace glia::emit
