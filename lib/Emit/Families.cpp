@@ -11,7 +11,10 @@ std::span<const Family *const> families() {
       &movementFamily(),    //
       &controlFamily(),     //
       &kernelFamily(),      //
-      &windowFamily(),      // one per line
+      &windowFamily(),      //
+      &gatherFamily(),      //
+      &scatterFamily(),     //
+      &topKFamily(),        // one per line
   };
   return all;
 }

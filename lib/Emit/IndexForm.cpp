@@ -145,8 +145,8 @@ IndexForm scatterForm(mlir::Operation *op) {
     if (!llvm::is_contained(d.getInsertedWindowDims(), i) && !llvm::is_contained(d.getInputBatchingDims(), i))
       sizes[static_cast<size_t>(i)] = updates[static_cast<size_t>(d.getUpdateWindowDims()[w++])];
   return formOf(op->getOperand(0), op->getOperand(1), op->getOperand(2),
-                {d.getUpdateWindowDims(), d.getInsertedWindowDims(), d.getInputBatchingDims(), d.getScatterIndicesBatchingDims(),
-                 d.getScatterDimsToOperandDims(), d.getIndexVectorDim()},
+                {d.getUpdateWindowDims(), d.getInsertedWindowDims(), d.getInputBatchingDims(),
+                 d.getScatterIndicesBatchingDims(), d.getScatterDimsToOperandDims(), d.getIndexVectorDim()},
                 std::move(sizes));
 }
 

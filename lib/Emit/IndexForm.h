@@ -14,8 +14,8 @@ struct IndexForm {
     int64_t data = 0, dim = -1;               // a batching dimension of the data: its stride and number
     int64_t otherDim = 0;
   };
-  struct Component { // of an index vector
-    int64_t at = 0;  // where in the indices
+  struct Component {                       // of an index vector
+    int64_t at = 0;                        // where in the indices
     int64_t dim = 0, most = 0, stride = 0; // of the data; the last start at which the window is inside
   };
   struct Window {

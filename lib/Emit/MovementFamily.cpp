@@ -19,13 +19,6 @@ std::optional<DType> typeOf(mlir::Value v) {
   return t ? machineType(t.getElementType()) : std::nullopt;
 }
 
-// The type in which elements move: every instruction keeps the bits of equal types. Narrow floats go as bytes, which all targets have.
-DType movingType(DType t) {
-  if (isFloat(t) && sizeOf(t) > 1)
-    return t;
-  return sizeOf(t) == 4 ? DType::U32 : sizeOf(t) == 2 ? DType::U16 : DType::U8;
-}
-
 class MovementKernel {
 public:
   MovementKernel(KernelBuilder &k, const Group &g, std::span<const Tile> inputs)

@@ -75,6 +75,12 @@ template <class Step> void unrolled(Tile to, Tile from, Axes axes, const Step &s
 
 } // namespace
 
+DType movingType(DType t) {
+  if (isFloat(t) && sizeOf(t) > 1)
+    return t;
+  return sizeOf(t) == 4 ? DType::U32 : sizeOf(t) == 2 ? DType::U16 : DType::U8;
+}
+
 void transfer(KernelBuilder &k, const Place &to, const Place &from, Axes rows, Axes columns) {
   const auto single = [](const CopyAxis &a) { return a.count == 1; };
   std::erase_if(rows, single);

@@ -4,6 +4,9 @@
 
 namespace glia::emit {
 
+// The type in which elements move: every instruction keeps the bits of equal types. Narrow floats go as bytes, which all targets have.
+DType movingType(DType t);
+
 // A tensor and registers that move its address.
 struct Place {
   Tile tile;

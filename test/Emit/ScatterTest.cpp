@@ -1,0 +1,102 @@
+// Scatters against the reference: indices known and not, twice the same, outside; every combination.
+#include "IndexGraphs.h"
+
+using namespace glia;
+
+namespace {
+
+constexpr const char *kRows =
+    "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1";
+constexpr const char *kBodies[] = {"", "add", "multiply", "maximum", "minimum"};
+
+TEST(Scatter, KnownIndices) {
+  for (const char *type : {"f32", "bf16", "i8", "ui16", "i32"})
+    for (const char *body : kBodies)
+      expectRightEverywhere(scatterText({.data = "9x6",
+                                         .indices = "5x1",
+                                         .other = "5x6",
+                                         .numbers = kRows,
+                                         .type = type,
+                                         .index = "i64",
+                                         .body = body,
+                                         .known = "[[2], [4], [2], [-1], [9]]"}));
+}
+
+TEST(Scatter, KnownPlaces) {
+  expectRightEverywhere(scatterText(
+      {.data = "4x2x3x5",
+       .indices = "2",
+       .other = "4x3",
+       .body = "add",
+       .known = "[0, 4]",
+       .numbers = "update_window_dims = [0, 1], inserted_window_dims = [1, 3], scatter_dims_to_operand_dims = [1, 3]"}));
+  expectRightEverywhere(scatterText({.data = "5x6x7",
+                                     .indices = "2x2x2",
+                                     .other = "5x2x2",
+                                     .numbers = "update_window_dims = [0], inserted_window_dims = [1, 2], "
+                                                "scatter_dims_to_operand_dims = [1, 2], index_vector_dim = 2",
+                                     .known = "[[[0, 1], [2, 3]], [[4, 0], [1, 2]]]"}));
+  expectRightEverywhere(scatterText({.data = "300x20",
+                                     .indices = "1",
+                                     .other = "200x20",
+                                     .numbers = "update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0]",
+                                     .body = "add",
+                                     .known = "[50]"}));
+}
+
+TEST(Scatter, RowsInOrder) {
+  for (const char *body : kBodies)
+    expectRightEverywhere(scatterText({.data = "9x6", .indices = "14x1", .other = "14x6", .numbers = kRows, .body = body}));
+  for (const char *type : {"bf16", "i8", "i32"})
+    expectRightEverywhere(
+        scatterText({.data = "9x6", .indices = "14x1", .other = "14x6", .numbers = kRows, .type = type, .body = "add"}));
+}
+
+TEST(Scatter, OntoANumber) {
+  for (const char *body : {"", "add"})
+    expectRightEverywhere(
+        scatterText({.data = "9x6", .indices = "14x1", .other = "14x6", .numbers = kRows, .body = body, .start = "0.5"}));
+}
+
+TEST(Scatter, WindowsAndSeveralIndices) {
+  expectRightEverywhere(scatterText(
+      {.data = "10x7x5",
+       .indices = "6x2",
+       .other = "6x3x2x5",
+       .body = "add",
+       .numbers = "update_window_dims = [1, 2, 3], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"}));
+  expectRightEverywhere(scatterText(
+      {.data = "10x12",
+       .indices = "8x2",
+       .other = "8",
+       .numbers = "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1"}));
+  // Columns.
+  expectRightEverywhere(scatterText({.data = "130x9",
+                                     .indices = "5x1",
+                                     .other = "130x5",
+                                     .numbers = "update_window_dims = [0], inserted_window_dims = [1], "
+                                                "scatter_dims_to_operand_dims = [1], index_vector_dim = 1",
+                                     .body = "add"}));
+}
+
+TEST(Scatter, Batched) {
+  expectRightEverywhere(scatterText(
+      {.data = "3x10x6",
+       .indices = "3x4x1",
+       .other = "3x4x6",
+       .body = "maximum",
+       .numbers = "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], "
+                  "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2"}));
+}
+
+TEST(Scatter, ManyUpdates) {
+  for (const char *body : {"", "minimum", "add"})
+    expectRightEverywhere(
+        scatterText({.data = "12x8", .indices = "300x1", .other = "300x8", .numbers = kRows, .body = body}));
+}
+
+TEST(Scatter, Nothing) {
+  expectRightEverywhere(scatterText({.data = "9x6", .indices = "0x1", .other = "0x6", .numbers = kRows, .body = "add"}));
+}
+
+} // namespace
