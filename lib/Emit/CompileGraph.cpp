@@ -3,12 +3,15 @@
 #include "CompileGroup.h"
 #include "GraphDump.h"
 #include "PlanTensors.h"
+#include "RowsPlan.h"
 #include "SimplifyGraph.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/Family.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/TypeFeatures.h"
+#include "glia/Target/WhoHas.h"
 
 #include <map>
 
@@ -77,9 +80,42 @@ private:
       options.progress(phase, 0, 1);
   }
 
+  // Element types that this generation does not compute on. Converting computes.
+  void refuseTypes(mlir::Block &body, std::vector<Diagnostic> &problems) const {
+    const auto missing = [&](mlir::Type t) -> std::string_view {
+      const std::optional<DType> d = machineType(mlir::getElementTypeOrSelf(t));
+      for (const TypeFeature &f : kTypeFeatures)
+        if (d == f.type && !target->has(f.feature))
+          return f.feature;
+      return {};
+    };
+    body.walk([&](mlir::Operation *op) {
+      const llvm::StringRef name = opName(op);
+      if (!isPointwise(name) && name != "dot_general" && name != "convolution" && name != "reduce")
+        return;
+      std::vector<mlir::Type> types(op->operand_type_begin(), op->operand_type_end());
+      types.insert(types.end(), op->result_type_begin(), op->result_type_end());
+      for (mlir::Type t : types) {
+        const std::string_view needs = missing(t);
+        if (needs.empty())
+          continue;
+        const nisa::Origin o = nisa::originOf(op->getLoc());
+        Diagnostic out;
+        out.code = "GRAPH-TYPE";
+        llvm::raw_string_ostream(out.message)
+            << op->getName() << " computes on " << t << ", which " << target->name << " does not" << whoHas(needs);
+        out.advice = "Use another type here.";
+        out.place = {o.file, o.line, 0};
+        problems.push_back(std::move(out));
+        break;
+      }
+    });
+  }
+
   // Everything that cannot be lowered is said at once.
   std::vector<Group> formGroups(mlir::Block &body) {
     std::vector<Diagnostic> problems = written.check(body);
+    refuseTypes(body, problems);
     try {
       std::vector<Group> groups = groupOperations(body);
       if (problems.empty())

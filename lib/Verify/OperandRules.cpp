@@ -1,6 +1,7 @@
 // The rules that every tensor operand obeys, whatever the instruction: bounds, partition starts, fields of the access
 // pattern, reach of the engine, types, read-only tensors, and operands of one instruction that overlap.
 #include "StaticParts.h"
+#include "glia/Target/TypeFeatures.h"
 
 #include <algorithm>
 
@@ -21,17 +22,6 @@ constexpr Reach kEngineReach[kNumEngines] = {
     {kSbuf | kPsum, kSbuf | kPsum}, // Scalar
     {kSbuf, kSbuf},                 // GpSimd
     {0, 0},                         // Sync
-};
-
-// Types that only some targets compute on.
-struct TypeNeed {
-  DType type;
-  std::string_view feature;
-};
-constexpr TypeNeed kTypeNeeds[] = {
-    {DType::F8E4M3FN, "f8e4m3fn"},
-    {DType::I64, "native_int64"},
-    {DType::U64, "native_int64"},
 };
 
 bool isMove(Unit u) { return u == Unit::Dma || u == Unit::Exchange; }
@@ -87,7 +77,7 @@ OperandRules::OperandRules(const Program &p, Reporter &r) : p(p), target(*p.targ
   maxFree[1] = target.integer("memory.max_free_elements_psum");
   maxDmaDims = target.integer("dma.max_dims");
   typeThere.fill(true);
-  for (const TypeNeed &n : kTypeNeeds) {
+  for (const TypeFeature &n : kTypeFeatures) {
     typeThere[static_cast<int>(n.type)] = target.has(n.feature);
     typeFeature[static_cast<int>(n.type)] = n.feature;
   }
