@@ -51,7 +51,18 @@ Tile KernelBuilder::output(std::string_view name, DType d, std::vector<int64_t> 
 }
 Tile KernelBuilder::constant(std::string_view name, DType d, std::vector<int64_t> shape, std::span<const std::byte> data) {
   shape = atLeastOne(std::move(shape));
-  return rowMajor(t.tensor("constant", name, d, shape, true, data), Space::Hbm, d, shape, false);
+  std::string key = std::to_string(static_cast<int>(d));
+  for (int64_t n : shape)
+    key += "," + std::to_string(n);
+  key += ":" + std::string(reinterpret_cast<const char *>(data.data()), data.size());
+  auto [it, fresh] = constants.try_emplace(std::move(key));
+  if (fresh) {
+    std::string own(name);
+    while (!constantNames.insert(own).second)
+      own = std::string(name) + "_" + std::to_string(names++);
+    it->second = rowMajor(t.tensor("constant", own, d, shape, true, data), Space::Hbm, d, shape, false);
+  }
+  return it->second;
 }
 Tile KernelBuilder::scratch(DType d, std::vector<int64_t> shape) {
   shape = atLeastOne(std::move(shape));

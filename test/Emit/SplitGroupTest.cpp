@@ -69,4 +69,19 @@ func.func @main(%x: tensor<256x64xf32>) -> tensor<256x64xf32> {
   EXPECT_EQ(differences(text, "trn2", randomInputs(g.main(), 3), nullptr, 2), "");
 }
 
+// Both cores write the same kernel, with the same constants.
+TEST(SplitGroup, CountsOnBothCores) {
+  const std::string text = R"(
+func.func @main(%x: tensor<256xi32>) -> tensor<256x512xf32> {
+  %i = stablehlo.iota dim = 0 : tensor<512xi32>
+  %a = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<256xi32>) -> tensor<256x512xi32>
+  %b = stablehlo.broadcast_in_dim %i, dims = [1] : (tensor<512xi32>) -> tensor<256x512xi32>
+  %c = stablehlo.compare EQ, %a, %b, SIGNED : (tensor<256x512xi32>, tensor<256x512xi32>) -> tensor<256x512xi1>
+  %r = stablehlo.convert %c : (tensor<256x512xi1>) -> tensor<256x512xf32>
+  return %r : tensor<256x512xf32>
+})";
+  graph::Graph g = graph::parseGraph(text, "test.mlir");
+  EXPECT_EQ(differences(text, "trn2", randomInputs(g.main(), 3), nullptr, 2), "");
+}
+
 } // namespace

@@ -12,6 +12,8 @@
 #include "glia/Target/Target.h"
 
 #include <initializer_list>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +71,7 @@ public:
 
   Tile input(std::string_view name, DType t, std::vector<int64_t> shape);
   Tile output(std::string_view name, DType t, std::vector<int64_t> shape);
+  // Equal ones are one tensor. The name is made its own if it is taken.
   Tile constant(std::string_view name, DType t, std::vector<int64_t> shape, std::span<const std::byte> data);
   Tile scratch(DType t, std::vector<int64_t> shape); // in HBM
   Tile sbuf(DType t, int64_t partitions, std::vector<int64_t> free);
@@ -125,6 +128,8 @@ private:
   std::shared_ptr<const Target> machine;
   nisa::Trace t;
   int loc = 0, names = 0;
+  std::map<std::string, Tile> constants; // by type, shape and bytes
+  std::set<std::string, std::less<>> constantNames;
   llvm::DenseMap<mlir::Attribute, int> locations;
   nisa::SlotValue scalarSlot(const ScalarOperand &s) const;
   nisa::SlotValue choice(std::string_view instruction, std::string_view slot, std::string_view name) const;
