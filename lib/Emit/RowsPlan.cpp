@@ -365,8 +365,15 @@ private:
       for (mlir::Value v : ops[i]->getResults())
         last.try_emplace(root(v), i);
     }
-    int64_t now = 0, most = 0;
+    int64_t now = 0, most = 0, always = 0;
     llvm::DenseSet<mlir::Value> alive;
+    for (mlir::Value v : loaded) // the same for all rows: stays on chip
+      if (Dims r, c;
+          rows && elementsOf(v) == p.elements && splitAt(p.values[v].view, p.elements / rows, r, c) && isStill(r)) {
+        always += sizeOf(typeOf(v));
+        alive.insert(v);
+        last[v] = ops.size();
+      }
     for (size_t i = 0; i < ops.size(); ++i) {
       const auto begin = [&](mlir::Value v) {
         v = root(v);
@@ -379,7 +386,7 @@ private:
         begin(v);
       for (mlir::Value v : ops[i]->getResults())
         begin(v);
-      most = std::max(most, now + bytesBetween(ops[i]));
+      most = std::max(most, now + between(ops[i]));
       for (auto it = alive.begin(); it != alive.end();) {
         const mlir::Value v = *it++;
         if (last[v] <= i) {
@@ -388,8 +395,24 @@ private:
         }
       }
     }
-    return std::max<int64_t>(most, 4);
+    return std::max<int64_t>(always + most, 4);
   }
+  // Nothing per column for an operation on one element per row; reductions of 32-bit integers fold the row.
+  int64_t between(mlir::Operation *op) {
+    const auto full = [&](mlir::Value v) {
+      const RowsKind kind = p.values[v].kind;
+      return kind != RowsKind::Splat && kind != RowsKind::Uniform && kind != RowsKind::RowSpread &&
+             elementsOf(v) == p.elements;
+    };
+    if (opName(op) == "reduce")
+      return isFloat(typeOf(op->getOperand(0))) ? 0 : 4;
+    if (elementsOf(op->getResult(0)) != p.elements)
+      return 0;
+    if (opName(op) == "divide" && isFloat(typeOf(op->getResult(0))) && !full(op->getOperand(1)))
+      return 2; // the reciprocal is one per row
+    return bytesBetween(op);
+  }
+
   // What an operation needs of SBUF while it is computed, in bytes per column.
   static int64_t bytesBetween(mlir::Operation *op) {
     struct Needs {
@@ -447,16 +470,17 @@ private:
   }
 
   bool layout() {
-    const int64_t fit = std::max<int64_t>(kRowsBudget / (2 * bytesAlive()), 1);
+    const int64_t alive = bytesAlive(), fit = std::max<int64_t>(kRowsBudget / (2 * alive), 1);
     p.chunk = fit;
     if (p.elements == 0)
       return true;
     if (rows) {
       p.rows = rows;
       p.columns = p.elements / rows;
-      if ((reduces || sums) && p.columns > fit)
+      // Reductions have the whole row on chip: twice, so that the next rows come in meanwhile, or once.
+      if ((reduces || sums) && p.columns > fit && p.columns * alive > kRowsBudget)
         return false;
-      p.chunk = std::min(p.columns, fit);
+      p.chunk = reduces || sums ? p.columns : std::min(p.columns, fit);
       return splits(p.columns);
     }
     const auto plain = [&](mlir::Value v) {
