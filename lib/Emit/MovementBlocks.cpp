@@ -20,7 +20,7 @@ namespace {
 using Axes = std::vector<CopyAxis>;
 
 constexpr int64_t kMostBytes = 16384; // of a block
-constexpr int64_t kGap = 64;          // bytes between elements: closer ones are read with what lies between
+constexpr int64_t kGap = 128;         // bytes between elements: closer ones are read with what lies between
 constexpr int64_t kRun = 128;         // bytes: shorter runs are not written into a tile by DMA if longer ones can be had
 
 // Elements of a block next to each other in the tile and in the source.
@@ -56,6 +56,13 @@ int64_t sourceRun(const Axes &axes, int64_t bytes) {
     run *= order[i].count;
   }
   return run;
+}
+
+// One side of the axes lies row-major.
+void setDense(Axes &axes, int64_t CopyAxis::*stride) {
+  int64_t next = 1;
+  for (size_t i = axes.size(); i-- > 0; next *= axes[i].count)
+    axes[i].*stride = next;
 }
 
 struct Blocked { // a piece in a block
@@ -128,6 +135,16 @@ std::vector<int64_t> MovementWriter::blocksFor(const Box &b, int64_t run, int64_
   return size;
 }
 
+// What the partitions of a box of cells enumerate: of a side that goes `stride` elements per index of dimension d.
+template <class Stride>
+static Axes rowsOf(const std::vector<int64_t> &count, const std::vector<int64_t> &size, bool write, const Stride &stride) {
+  Axes out;
+  for (size_t d = 0; d < count.size(); ++d)
+    if (count[d] > 1)
+      out.push_back({count[d], write ? stride(d) * size[d] : 0, write ? 0 : stride(d) * size[d]});
+  return out;
+}
+
 double MovementWriter::blockTime(const Box &b, const std::vector<int64_t> &size) const {
   const Target &t = k.target();
   double cells = 1, each = 1;
@@ -150,6 +167,19 @@ double MovementWriter::blockTime(const Box &b, const std::vector<int64_t> &size)
       break;
   }
   double transfers = moving(cells * each, run, "dma.store_bytes_per_ns"), copies = 0;
+  // How many transfers a tile takes: its partitions are the last cells of the grid.
+  std::vector<int64_t> together(b.dims.size(), 1);
+  int64_t room = 128;
+  for (size_t d = b.dims.size(); d-- > 0 && room > 1; room /= together[d])
+    together[d] = std::min(room, (b.dims[d].count + size[d] - 1) / size[d]);
+  Place chip;
+  chip.tile.space = Space::Sbuf;
+  Axes columns;
+  for (size_t d = 0; d < b.dims.size(); ++d)
+    columns.push_back({size[d], b.dims[d].stride, 1});
+  setDense(columns, &CopyAxis::from);
+  int64_t issued =
+      transfersOf(t, b.to, chip, rowsOf(together, size, true, [&](size_t d) { return b.dims[d].stride; }), columns);
   for (const Piece &p : b.pieces) {
     const Blocked in = blocked(p, b.dims, size);
     double elements = 1, read = 1;
@@ -165,13 +195,16 @@ double MovementWriter::blockTime(const Box &b, const std::vector<int64_t> &size)
     const Axes order = inSource(in.axes);
     if (!order.empty() && std::abs(order.back().from) > 1 && std::abs(order.back().from) * bytes(b) <= kGap)
       read *= static_cast<double>(std::abs(order.back().from));
+    Axes raw = order;
+    setDense(raw, &CopyAxis::to);
+    issued += transfersOf(t, chip, b.to, rowsOf(together, size, false, [&](size_t d) { return p.axes[d].stride; }), raw);
     transfers += moving(cells * read, std::max(joint, alone), "dma.bytes_per_ns");
-    if (joint < alone)
-      copies += elements * tiles;
+    if (joint < alone) // with strides that are too wide for full speed
+      copies += 2 * elements * tiles;
   }
   const double work = copies / t.number("clock.vector"), most = std::max(transfers, work);
   return 2 * t.number("dma.fixed_latency") + most + (transfers + work - most) / tiles +
-         tiles * t.number("dma.queue_spacing") / 8;
+         tiles * static_cast<double>(issued) * t.number("dma.queue_spacing") / t.number("dma.queues");
 }
 
 MovementWriter::Blocks MovementWriter::chooseBlocks(const Box &b) const {
@@ -268,16 +301,6 @@ void MovementWriter::assembleGrid(const Box &b, const std::vector<int64_t> &size
     boxes(boxes, 0, first, n, {});
     assembleTile(b, size, out, n);
   }
-}
-
-// What the partitions of a box of cells enumerate: of a side that goes `stride` elements per index of dimension d.
-template <class Stride>
-static Axes rowsOf(const std::vector<int64_t> &count, const std::vector<int64_t> &size, bool write, const Stride &stride) {
-  Axes out;
-  for (size_t d = 0; d < count.size(); ++d)
-    if (count[d] > 1)
-      out.push_back({count[d], write ? stride(d) * size[d] : 0, write ? 0 : stride(d) * size[d]});
-  return out;
 }
 
 void MovementWriter::assembleTile(const Box &b, const std::vector<int64_t> &size, const std::vector<Cells> &cells,

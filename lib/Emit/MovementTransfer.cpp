@@ -81,28 +81,55 @@ DType movingType(DType t) {
   return sizeOf(t) == 4 ? DType::U32 : sizeOf(t) == 2 ? DType::U16 : DType::U8;
 }
 
-void transfer(KernelBuilder &k, const Place &to, const Place &from, Axes rows, Axes columns) {
+namespace {
+
+// The dimension along which a copy is cut into transfers that the machine has.
+struct Cut {
+  bool needed = false, byRow = false;
+  size_t at = 0;
+};
+
+Cut cutOf(size_t most, const Place &to, const Place &from, Axes &rows, Axes &columns) {
   const auto single = [](const CopyAxis &a) { return a.count == 1; };
   std::erase_if(rows, single);
   std::erase_if(columns, single);
-  const size_t most = static_cast<size_t>(k.target().integer("dma.max_dims"));
   if (std::max(rankOf(to, rows, columns, &CopyAxis::to), rankOf(from, rows, columns, &CopyAxis::from)) <= most)
-    return k.emit("dma_copy",
-                  {slotOf(k, to, rows, columns, &CopyAxis::to), slotOf(k, from, rows, columns, &CopyAxis::from)});
-  // Several transfers, along the dimension that makes the fewest of them; the last one only if there is no other: it has the runs.
+    return {};
+  // The fewest transfers; the last dimension only if there is no other: it has the runs.
   const size_t c = smallest(columns.size() > 1 ? Axes(columns.begin(), columns.end() - 1) : columns);
   const bool byRow = !rows.empty() && (columns.empty() || rows[0].count < columns[c].count);
-  Axes &axes = byRow ? rows : columns;
-  const size_t at = byRow ? 0 : c;
+  return {true, byRow, byRow ? 0 : c};
+}
+
+CopyAxis taken(Axes &axes, size_t at) {
   const CopyAxis a = axes[at];
   axes.erase(axes.begin() + static_cast<long>(at));
-  const int64_t partitions = byRow ? countOf(rows) : 0;
+  return a;
+}
+
+} // namespace
+
+void transfer(KernelBuilder &k, const Place &to, const Place &from, Axes rows, Axes columns) {
+  const Cut cut = cutOf(static_cast<size_t>(k.target().integer("dma.max_dims")), to, from, rows, columns);
+  if (!cut.needed)
+    return k.emit("dma_copy",
+                  {slotOf(k, to, rows, columns, &CopyAxis::to), slotOf(k, from, rows, columns, &CopyAxis::from)});
+  const CopyAxis a = taken(cut.byRow ? rows : columns, cut.at);
+  const int64_t partitions = cut.byRow ? countOf(rows) : 0;
   for (int64_t i = 0; i < a.count; ++i) {
     const auto shift = [&](const Place &p, int64_t stride) {
-      return moved(p, byRow && p.tile.onChip() ? 0 : i * stride, i * partitions);
+      return moved(p, cut.byRow && p.tile.onChip() ? 0 : i * stride, i * partitions);
     };
     transfer(k, shift(to, a.to), shift(from, a.from), rows, columns);
   }
+}
+
+int64_t transfersOf(const Target &target, const Place &to, const Place &from, Axes rows, Axes columns) {
+  const size_t most = static_cast<size_t>(target.integer("dma.max_dims"));
+  int64_t n = 1;
+  for (Cut cut = cutOf(most, to, from, rows, columns); cut.needed; cut = cutOf(most, to, from, rows, columns))
+    n *= taken(cut.byRow ? rows : columns, cut.at).count;
+  return n;
 }
 
 void copyOnChip(KernelBuilder &k, Tile to, Tile from, Axes axes) {

@@ -26,6 +26,9 @@ struct CopyAxis {
 // not matter. `columns` are the free dimensions. The dims of the tiles are ignored, their offsets and partitions are where it starts.
 void transfer(KernelBuilder &k, const Place &to, const Place &from, std::vector<CopyAxis> rows,
               std::vector<CopyAxis> columns);
+// How many transfers that takes.
+int64_t transfersOf(const Target &target, const Place &to, const Place &from, std::vector<CopyAxis> rows,
+                    std::vector<CopyAxis> columns);
 
 // By an engine, between tiles with the same partitions.
 void copyOnChip(KernelBuilder &k, Tile to, Tile from, std::vector<CopyAxis> axes);
