@@ -119,4 +119,32 @@ void forEachBox(const std::vector<int64_t> &counts, const std::vector<int64_t> &
   });
 }
 
+std::vector<RowRun> rowRuns(int64_t rows, llvm::function_ref<std::optional<int64_t>(int64_t)> placeOf) {
+  std::vector<RowRun> runs;
+  for (int64_t r = 0; r < rows; ++r) {
+    const std::optional<int64_t> at = placeOf(r);
+    if (!at)
+      continue;
+    if (!runs.empty() && runs.back().from + runs.back().count == r) {
+      RowRun &last = runs.back();
+      if (last.count == 1)
+        last.step = *at - last.at;
+      if (*at == last.at + last.step * last.count) {
+        ++last.count;
+        continue;
+      }
+    }
+    runs.push_back({r, 1, *at, 0});
+  }
+  return runs;
+}
+
+void loadRuns(KernelBuilder &k, const Tile &flat, const Tile &hbm, const std::vector<RowRun> &runs, const Dims &cols) {
+  for (const RowRun &r : runs) {
+    Tile origin = hbm;
+    origin.offset += r.at;
+    load(k, flat.rows(r.from, r.count), origin, {{r.step, r.count}}, merged(cols), 0, 0);
+  }
+}
+
 } // namespace glia::emit

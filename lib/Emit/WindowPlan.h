@@ -22,4 +22,13 @@ void forEachBox(const std::vector<int64_t> &counts, const std::vector<int64_t> &
 // Indices below `counts` in row-major order.
 void forEachIndex(const std::vector<int64_t> &counts, llvm::function_ref<void(const std::vector<int64_t> &)> body);
 
+// Rows [from, from + count) of a tile, `step` apart in HBM.
+struct RowRun {
+  int64_t from = 0, count = 1, at = 0, step = 0;
+};
+// Of `rows` rows those that have a place, as few runs as possible.
+std::vector<RowRun> rowRuns(int64_t rows, llvm::function_ref<std::optional<int64_t>(int64_t row)> placeOf);
+// Loads them; other rows of the tile stay as they are. `at` counts from the origin of `hbm`.
+void loadRuns(KernelBuilder &k, const Tile &flat, const Tile &hbm, const std::vector<RowRun> &runs, const Dims &cols);
+
 } // namespace glia::emit

@@ -135,42 +135,22 @@ private:
       load(k, flat, source, merged(rows), merged(cols), row, 0);
       return x;
     }
-    // Runs of rows that are inside, equally far apart.
-    struct Run {
-      int64_t from, count, at, step;
-    };
-    std::vector<Run> runs;
-    for (int64_t r = 0; r < nr; ++r) {
-      int64_t left = row + r, at = 0;
-      bool inside = true;
+    const std::vector<RowRun> runs = rowRuns(nr, [&](int64_t r) -> std::optional<int64_t> {
+      int64_t left = row + r, at = offset;
       for (size_t i = p.rows.size(); i-- > 0;) {
         const WindowDim &d = p.rows[i];
         const int64_t place = left % d.out * d.stride + tap[i] * d.dilation - d.low;
         left /= d.out;
-        inside &= place >= 0 && place < d.in;
+        if (place < 0 || place >= d.in)
+          return std::nullopt;
         at += place * d.inStride;
       }
-      if (!inside)
-        continue;
-      if (!runs.empty() && runs.back().from + runs.back().count == r) {
-        Run &last = runs.back();
-        if (last.count == 1)
-          last.step = at - last.at;
-        if (at == last.at + last.step * last.count) {
-          ++last.count;
-          continue;
-        }
-      }
-      runs.push_back({r, 1, at, 0});
-    }
+      return at;
+    });
     if (runs.empty())
       return {};
     k.fill(flat, neutral());
-    Tile origin = in;
-    for (const Run &r : runs) {
-      origin.offset = in.offset + offset + r.at;
-      load(k, flat.rows(r.from, r.count), origin, {{r.step, r.count}}, merged(cols), 0, 0);
-    }
+    loadRuns(k, flat, in, runs, cols);
     return x;
   }
 

@@ -4,11 +4,10 @@
 #include "Combine.h"
 #include "RowsPlan.h"
 #include "WindowPlan.h"
-#include "glia/Graph/Graph.h"
-#include "glia/ISA/AluRules.h"
+#include "WindowSelectRows.h"
+#include "WindowSelectTaps.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace glia::emit {
 
@@ -16,45 +15,10 @@ namespace {
 
 mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType(); }
 
-// The comparison that keeps the element chosen before: name of alu_op, empty if there is none.
-std::string_view keepsOf(mlir::Region &region, std::string &why) {
-  mlir::Block &body = region.front();
-  auto compare = llvm::dyn_cast<graph::CompareOp>(body.front());
-  const bool plain =
-      compare && body.getOperations().size() == 2 && body.getTerminator()->getOperand(0) == compare->getResult(0);
-  const std::string_view op = plain ? comparisonOf(compare) : "";
-  if (op.empty() || op == "not_equal") {
-    why = "a selection that is not one comparison of its two values";
-    return {};
-  }
-  if (compare->getOperand(0) == body.getArgument(0) && compare->getOperand(1) == body.getArgument(1))
-    return op;
-  if (compare->getOperand(0) != body.getArgument(1) || compare->getOperand(1) != body.getArgument(0)) {
-    why = "a selection that does not compare its two values";
-    return {};
-  }
-  constexpr std::pair<std::string_view, std::string_view> kTurned[] = {
-      {"greater_equal", "less_equal"}, {"greater", "less"}, {"less_equal", "greater_equal"}, {"less", "greater"}};
-  for (const auto &[from, to] : kTurned)
-    if (op == from)
-      return to;
-  return op;
-}
-
 struct Layout {
   std::vector<WindowDim> rows, free;
   std::vector<int64_t> box; // elements of the result at a time
 };
-
-// The windows [first, last) that reach into elements [from, to).
-std::pair<int64_t, int64_t> windowsAt(const WindowDim &d, int64_t from, int64_t to) {
-  int64_t first = 0, last = d.out;
-  while (first < d.out && first * d.stride + d.size - 1 - d.low < from)
-    ++first;
-  while (last > first && (last - 1) * d.stride - d.low >= to)
-    --last;
-  return {first, last};
-}
 
 std::optional<Layout> layoutOf(mlir::Operation *op, const Combiner &c) {
   const int64_t t = sizeOf(c.type), u = sizeOf(sumType(c));
@@ -91,15 +55,7 @@ public:
       : k(k), op(op), operand(operand), source(source), out(out) {
     std::string why;
     c = *combinerOf(op->getRegion(1), elementOf(op->getOperand(0)), why);
-    keeps = keepsOf(op->getRegion(0), why);
     l = *layoutOf(op, c);
-    wide = isWide(c.type);
-    int64_t n = 1;
-    for (const WindowDim &d : l.free) {
-      taps.push_back(d.size);
-      n *= d.size;
-    }
-    none = n < 255 ? 255 : 65535;
   }
 
   void run() {
@@ -120,11 +76,8 @@ private:
   mlir::Operation *op;
   Tile operand, source, out;
   Combiner c;
-  std::string_view keeps;
   Layout l;
-  bool wide;
-  std::vector<int64_t> taps;
-  int64_t none, row = 0, nr = 0;
+  int64_t row = 0, nr = 0;
 
   // Part of a tensor with one row per partition.
   Tile fetch(const Tile &from, mlir::Value v, const std::vector<int64_t> &first, const std::vector<int64_t> &shape,
@@ -171,72 +124,16 @@ private:
     if (any) {
       const Tile x = fetch(operand, op->getOperand(0), firstIn, in, false);
       const Tile given = widened(k, c, fetch(source, op->getOperand(1), firstWindow, windows, true));
-      send(sum, given, choose(x, firstIn, firstWindow, windows), from, count, firstWindow, windows);
+      SelectTaps taps(k, op, l.free);
+      const Tile which = taps.begin(nr, windows);
+      taps.choose(x, firstIn, firstWindow, windows, 0, {});
+      taps.send(sum, given, which, from, count, firstWindow, windows, 0);
     }
     Dims rows, cols;
     Tile to = out;
     place(to, from, count, false, rows, cols);
     const Tile result = inType(k, sum, c.type);
     store(k, to, result.reshaped({result.elements()}), rows, cols, row, 0);
-  }
-
-  // The number of the chosen tap of each window.
-  Tile choose(const Tile &x, const std::vector<int64_t> &firstIn, const std::vector<int64_t> &firstWindow,
-              const std::vector<int64_t> &windows) {
-    const Tile best = k.sbuf(c.type, nr, windows), which = k.sbuf(none == 255 ? DType::U8 : DType::U16, nr, windows);
-    k.fill(which, static_cast<double>(none));
-    k.fill(best, isFloat(c.type) ? std::numeric_limits<double>::quiet_NaN() : 0); // no comparison keeps NaN
-    int64_t number = 0;
-    forEachIndex(taps, [&](const std::vector<int64_t> &tap) {
-      Tile b = best, w = which, from = x;
-      const int64_t mine = number++;
-      for (size_t i = 0; i < taps.size(); ++i) {
-        const TapRun r = l.free[i].run(tap[i], firstWindow[i], firstWindow[i] + windows[i]);
-        if (r.count == 0)
-          return;
-        const int d = static_cast<int>(i);
-        b = b.part(d, r.from - firstWindow[i], r.count, r.step);
-        w = w.part(d, r.from - firstWindow[i], r.count, r.step);
-        from = from.part(d, r.at - firstIn[i], r.count, r.stride);
-      }
-      const Tile kept = k.sbuf(wide ? c.type : DType::U8, nr, b.shape());
-      k.tensor(kept, b, from, keeps);
-      const Tile mask = wide ? kept.as(DType::U32) : kept;
-      if (!isFloat(c.type)) { // nothing to keep before the first element
-        const Tile begun = k.sbuf(DType::U8, nr, b.shape());
-        k.scalar(begun, w, "equal", static_cast<double>(none));
-        k.select(mask, begun, 0.0f);
-      }
-      k.select(b, mask, from, true);
-      k.select(w, mask, static_cast<double>(mine), true);
-    });
-    return which;
-  }
-
-  void send(const Tile &sum, const Tile &given, const Tile &which, const std::vector<int64_t> &from,
-            const std::vector<int64_t> &count, const std::vector<int64_t> &firstWindow,
-            const std::vector<int64_t> &windows) {
-    int64_t number = 0;
-    forEachIndex(taps, [&](const std::vector<int64_t> &tap) {
-      Tile to = sum, g = given, w = which;
-      const int64_t mine = number++;
-      for (size_t i = 0; i < taps.size(); ++i) {
-        WindowDim d = l.free[i]; // as if the box were all there is
-        d.low += from[i];
-        d.in = count[i];
-        const TapRun r = d.run(tap[i], firstWindow[i], firstWindow[i] + windows[i]);
-        if (r.count == 0)
-          return;
-        const int dim = static_cast<int>(i);
-        to = to.part(dim, r.at, r.count, r.stride);
-        g = g.part(dim, r.from - firstWindow[i], r.count, r.step);
-        w = w.part(dim, r.from - firstWindow[i], r.count, r.step);
-      }
-      const Tile mask = k.sbuf(DType::U8, nr, to.shape()), more = k.sbuf(sum.dtype, nr, to.shape());
-      k.scalar(mask, w, "equal", static_cast<double>(mine));
-      combine(k, c, more, to, g);
-      k.select(to, mask, more);
-    });
   }
 };
 
@@ -245,7 +142,7 @@ private:
 std::string refuseSelectAndScatter(mlir::Operation *op) {
   std::string why;
   const std::optional<Combiner> c = combinerOf(op->getRegion(1), elementOf(op->getOperand(0)), why);
-  if (!c || keepsOf(op->getRegion(0), why).empty())
+  if (!c || keepingComparison(op, why).empty())
     return why;
   if (!splatOf(op->getOperand(2)))
     return "a start that is a computed value";
@@ -254,12 +151,24 @@ std::string refuseSelectAndScatter(mlir::Operation *op) {
     all *= static_cast<double>(d.size);
   if (all > 4096)
     return "windows of more than 4096 elements";
-  return layoutOf(op, *c) ? "" : "a window that does not fit on chip, or more than four dimensions of windows";
+  return layoutOf(op, *c) || rowLayoutOf(op, *c)
+             ? ""
+             : "a window that does not fit on chip, or more than four dimensions of windows";
 }
 
 void emitSelectAndScatter(KernelBuilder &k, mlir::Operation *op, const Tile &operand, const Tile &source, const Tile &out) {
-  if (elementsOf(op->getResult(0)) > 0)
-    SelectAndScatter(k, op, operand, source, out).run();
+  if (elementsOf(op->getResult(0)) == 0)
+    return;
+  std::string why;
+  const Combiner c = *combinerOf(op->getRegion(1), elementOf(op->getOperand(0)), why);
+  const std::optional<Layout> l = layoutOf(op, c);
+  int64_t rows = 1;
+  for (const WindowDim &d : l ? l->rows : std::vector<WindowDim>())
+    rows *= d.out;
+  if (const std::optional<SelectRowLayout> onRows = rowLayoutOf(op, c);
+      onRows && (!l || (rows < 32 && rows < onRows->rows())))
+    return selectOnRows(k, op, *onRows, operand, source, out);
+  SelectAndScatter(k, op, operand, source, out).run();
 }
 
 } // namespace glia::emit
