@@ -21,7 +21,7 @@ int64_t WindowPlan::rowTaps() const {
 
 namespace {
 
-constexpr int64_t kEnoughRows = 64, kMostRowTaps = 32;
+constexpr int64_t kEnoughRows = 64, kMostRowTaps = 32; // half of it is enough if a load per tap is the price
 constexpr size_t kMostFree = 4; // dimensions of an operand on chip
 
 // A dimension without windows may be cut in two: parts for the partitions, and runs long enough for a transfer.
@@ -61,7 +61,7 @@ std::optional<WindowPlan> planWindows(std::vector<WindowDim> dims, int64_t eleme
     const bool window = !d.isPlain();
     if (window && (!windowsOnRows || d.base != 1 || d.out == 1))
       break;
-    if (at > 0 && rows >= kEnoughRows)
+    if (at > 0 && rows >= (window ? kEnoughRows / 2 : kEnoughRows))
       break;
     if (window && p.rowTaps() * d.size > kMostRowTaps)
       break;

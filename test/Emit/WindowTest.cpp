@@ -144,7 +144,7 @@ TEST(Windows, Integers) {
 
 TEST(Windows, RunningSums) {
   for (const char *op : {"add", "maximum", "multiply"})
-    for (const char *type : {"f32", "bf16", "i32"}) {
+    for (const char *type : {"f32", "i32"}) {
       const bool whole = type[0] == 'i';
       const std::string init = op == std::string("add")        ? whole ? "0" : "0.0"
                                : op == std::string("multiply") ? whole ? "1" : "1.0"
@@ -206,8 +206,8 @@ TEST(Windows, GradientOfMaxPooling) {
 
 // The plane does not fit: boxes share windows.
 TEST(Windows, GradientOfMaxPoolingOfLargePlanes) {
-  expectRight(selectAndScatter("2x60x100", "2x30x50", "f32", "1,3,3", "1,2,2", "[[0,0],[0,1],[0,1]]"));
-  expectRight(selectAndScatter("60x100x2", "30x50x2", "f32", "3,3,1", "2,2,1", "[[0,1],[0,1],[0,0]]"));
+  expectRight(selectAndScatter("2x40x100", "2x20x50", "f32", "1,3,3", "1,2,2", "[[0,0],[0,1],[0,1]]"));
+  expectRight(selectAndScatter("40x100x2", "20x50x2", "f32", "3,3,1", "2,2,1", "[[0,1],[0,1],[0,0]]"));
 }
 
 TEST(Windows, GradientOfMaxPoolingOfIntegers) {
