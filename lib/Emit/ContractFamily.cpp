@@ -4,10 +4,13 @@
 #include "Families.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace glia::emit {
 
 namespace {
+
+constexpr int64_t kLoopBatches = 256; // of one iteration of a run-time loop
 
 // An operand on chip: free elements [from, from + width), in tiles of `step`.
 struct Panel {
@@ -22,22 +25,33 @@ struct Panel {
 class ContractKernel {
 public:
   ContractKernel(KernelBuilder &k, const ContractPlan &p, Epilogue &epilogue, mlir::Value root)
-      : k(k), p(p), epilogue(epilogue), place(root.getLoc()), rank(shapeOf(root).size()) {}
+      : k(k), p(p), epilogue(epilogue), place(root.getLoc()), rank(shapeOf(root).size()), leftSource(p.left),
+        rightSource(p.right) {}
 
   void run() {
     if (p.batches * p.nr * p.nc == 0)
       return;
     if (p.nk == 0)
       return zeros();
-    for (int64_t b = 0; b < p.batches; b += p.together) {
-      batch = b;
-      together = std::min(p.together, p.batches - b);
-      if (p.piece)
-        inPieces();
-      else if (p.rowsStay)
-        rowsStay();
-      else
-        columnsStay();
+    if (p.loop == ContractPlan::None)
+      return range({0, p.batches}, {0, p.nr}, {0, p.nc});
+    // Whole steps in the loop, what is left over behind it.
+    const Range b{0, p.batches}, r{0, p.nr}, c{0, p.nc};
+    switch (p.loop) {
+    case ContractPlan::Batches: {
+      const int64_t step = std::max(p.together, std::min(p.batches / 2, kLoopBatches / p.together * p.together));
+      repeat(p.batch[0], p.batches / step, step, [&] { range({0, step}, r, c); });
+      return range({p.batches / step * step, p.batches}, r, c);
+    }
+    case ContractPlan::Rows: {
+      repeat(p.rows[0], p.nr / p.panel, p.panel, [&] { range(b, {0, p.panel}, c); });
+      return range(b, {p.nr / p.panel * p.panel, p.nr}, c);
+    }
+    default: {
+      const int64_t step = p.rowsStay || p.piece ? p.chunk : p.panel;
+      repeat(p.columns[0], p.nc / step, step, [&] { range(b, r, {0, step}); });
+      return range(b, r, {p.nc / step * step, p.nc});
+    }
     }
   }
 
@@ -47,7 +61,43 @@ private:
   Epilogue &epilogue;
   mlir::Location place;
   size_t rank;
+  PanelSource leftSource, rightSource;
   int64_t batch = 0, together = 1;
+
+  struct Range {
+    int64_t from, to;
+  };
+
+  void repeat(const ContractAxis &axis, int64_t count, int64_t step, const std::function<void()> &body) {
+    k.location(place);
+    const int reg = k.loop(count);
+    const auto move = [&](PanelSource &s, size_t side) {
+      if (const int64_t stride = axis.strides[side] * step)
+        s.tensor.moves.push_back({reg, stride});
+    };
+    move(leftSource, p.rowSide);
+    move(rightSource, 1 - p.rowSide);
+    epilogue.moved(axis.root, reg, step);
+    body();
+    k.endLoop();
+    leftSource.tensor.moves.clear();
+    rightSource.tensor.moves.clear();
+    epilogue.still();
+  }
+
+  void range(Range b, Range r, Range c) {
+    if (r.from == r.to || c.from == c.to)
+      return;
+    for (batch = b.from; batch < b.to; batch += p.together) {
+      together = std::min(p.together, b.to - batch);
+      if (p.piece)
+        inPieces(r, c);
+      else if (p.rowsStay)
+        rowsStay(r, c);
+      else
+        columnsStay(r, c);
+    }
+  }
 
   Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
     k.location(place);
@@ -58,24 +108,24 @@ private:
     return out;
   }
 
-  void rowsStay() {
-    for (int64_t r = 0; r < p.nr; r += p.panel) {
-      const int64_t nr = std::min(p.panel, p.nr - r);
-      const Panel left = load(p.left, r, nr, 0, p.blocks);
-      for (int64_t c = 0; c < p.nc; c += p.chunk) {
-        const int64_t nc = std::min(p.chunk, p.nc - c);
-        products(left, r, nr, load(p.right, c, nc, 0, p.blocks), c, nc);
+  void rowsStay(Range rows, Range columns) {
+    for (int64_t r = rows.from; r < rows.to; r += p.panel) {
+      const int64_t nr = std::min(p.panel, rows.to - r);
+      const Panel stays = load(leftSource, r, nr, 0, p.blocks);
+      for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
+        const int64_t nc = std::min(p.chunk, columns.to - c);
+        products(stays, r, nr, load(rightSource, c, nc, 0, p.blocks), c, nc);
       }
     }
   }
 
-  void columnsStay() {
-    for (int64_t c = 0; c < p.nc; c += p.panel) {
-      const int64_t nc = std::min(p.panel, p.nc - c);
-      const Panel right = load(p.right, c, nc, 0, p.blocks);
-      for (int64_t r = 0; r < p.nr; r += p.chunk) {
-        const int64_t nr = std::min(p.chunk, p.nr - r);
-        products(load(p.left, r, nr, 0, p.blocks), r, nr, right, c, nc);
+  void columnsStay(Range rows, Range columns) {
+    for (int64_t c = columns.from; c < columns.to; c += p.panel) {
+      const int64_t nc = std::min(p.panel, columns.to - c);
+      const Panel stays = load(rightSource, c, nc, 0, p.blocks);
+      for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
+        const int64_t nr = std::min(p.chunk, rows.to - r);
+        products(load(leftSource, r, nr, 0, p.blocks), r, nr, stays, c, nc);
       }
     }
   }
@@ -139,21 +189,21 @@ private:
   }
 
   // The contraction in pieces, several sums at a time.
-  void inPieces() {
-    for (int64_t r = 0; r < p.nr; r += p.panel)
-      for (int64_t c = 0; c < p.nc; c += p.chunk) {
-        const int64_t nr = std::min(p.panel, p.nr - r), nc = std::min(p.chunk, p.nc - c);
+  void inPieces(Range rowRange, Range columnRange) {
+    for (int64_t r = rowRange.from; r < rowRange.to; r += p.panel)
+      for (int64_t c = columnRange.from; c < columnRange.to; c += p.chunk) {
+        const int64_t nr = std::min(p.panel, rowRange.to - r), nc = std::min(p.chunk, columnRange.to - c);
         std::vector<Tile> sums;
         for (int64_t first = 0; first < p.blocks; first += p.piece) {
           const int64_t n = std::min(p.piece, p.blocks - first);
-          const Panel left = load(p.left, r, nr, first, n), right = load(p.right, c, nc, first, n);
+          const Panel a = load(leftSource, r, nr, first, n), b = load(rightSource, c, nc, first, n);
           size_t i = 0;
           for (int64_t y = r; y < r + nr; y += kRowBlock)
             for (int64_t x = c; x < c + nc; x += kColumnBlock, ++i) {
               const int64_t rows = std::min(kRowBlock, r + nr - y), columns = std::min(kColumnBlock, c + nc - x);
               if (first == 0)
                 sums.push_back(k.psum(rows, {columns}));
-              multiply(sums[i], left, right, 0, y, rows, x, columns, first, n);
+              multiply(sums[i], a, b, 0, y, rows, x, columns, first, n);
             }
         }
         size_t i = 0;

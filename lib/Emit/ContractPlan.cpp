@@ -8,6 +8,10 @@ namespace glia::emit {
 
 namespace {
 
+constexpr double kTurnNs = 70;      // of 32 x 32 elements on the Vector engine
+constexpr double kLongNs = 200'000; // a kernel that takes this long need not leave half of the memory to its neighbours
+constexpr int64_t kMostProducts = 20'000;
+
 DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
 
 class Planner {
@@ -26,8 +30,10 @@ public:
     p.nc = sizeOfAll(p.columns);
     p.nk = sizeOfAll(contract);
     p.blocks = (p.nk + kContract - 1) / kContract;
-    if (p.batches * p.nr * p.nc > 0 && p.nk > 0)
+    if (p.batches * p.nr * p.nc > 0 && p.nk > 0) {
       cut();
+      chooseLoop();
+    }
     return std::move(p);
   }
 
@@ -110,6 +116,7 @@ private:
     // Columns are what lies together in the result; a single column would store single elements.
     const auto adjacent = [&](int s) { return !free[s].empty() && free[s].back().strides[result] == 1; };
     rowSide = free[1].empty() || (adjacent(0) && !adjacent(1)) ? 1 : 0;
+    p.rowSide = static_cast<size_t>(rowSide);
     p.rows = std::move(free[rowSide]);
     p.columns = std::move(free[1 - rowSide]);
   }
@@ -154,17 +161,19 @@ private:
            static_cast<double>(p.blocks) * each * passes / t.number("clock.tensor");
   }
 
-  double loadNs(const PanelSource &s, int64_t free) const {
+  double transferNs(const PanelSource &s, int64_t free) const {
     if (s.splat)
       return 0;
     const double bytes = static_cast<double>(free * p.nk * sizeOf(s.tensor.dtype)) / (s.tensor.dtype == s.type ? 1 : 0.5);
-    const double rate = std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
-    const double turn = turnsOnVector(t, s) ? 70.0 / (32 * 32) * static_cast<double>(free * p.nk) : 0;
-    return std::max(bytes / rate, turn);
+    return bytes / std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
+  }
+  double turnNs(const PanelSource &s, int64_t free) const {
+    return turnsOnVector(t, s) ? kTurnNs / (32 * 32) * static_cast<double>(free * p.nk) : 0;
   }
 
   void cut() {
-    const int64_t room = t.sbufBytes / 2 - reserved - 2048;
+    const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
+    const int64_t room = (isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2) - reserved - 2048;
     const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
     const int64_t turning = turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks);
     if (p.nr * l + p.nc * r + turning <= room) { // everything of a batch at once, and the next batches beside it
@@ -183,16 +192,20 @@ private:
       for (int64_t chunk : {512, 256, 128}) {
         const int64_t width = std::min(chunk, other);
         const int64_t left = room - turning - 2 * width * (rowsStay ? r : l);
-        const int64_t most = left / (rowsStay ? l : r), grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
+        int64_t most = left / (rowsStay ? l : r);
+        if (most < all && turnsOnVector(t, stay))
+          most /= 2; // the next panel is turned while this one is multiplied
+        const int64_t grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
         int64_t panel = std::min(all, most / grain * grain);
         if (most <= 0 || panel == 0)
           continue;
         const int64_t passes = (all + panel - 1) / panel;
         panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-        const double load = loadNs(stay, all) + static_cast<double>(passes) * loadNs(pass, other);
+        const double transfers = transferNs(stay, all) + static_cast<double>(passes) * transferNs(pass, other),
+                     turns = turnNs(stay, all) + static_cast<double>(passes) * turnNs(pass, other);
         const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
                                 static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
-        const double time = std::max(load, engineNs(p.nr, p.nc)) + 0.02 * load + 10 * products; // few instructions, too
+        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc)}) + 0.02 * (transfers + turns) + 10 * products;
         if (time < best) {
           best = time;
           p.rowsStay = rowsStay;
@@ -211,6 +224,23 @@ private:
     const int64_t perBlock = p.panel * sizeOf(p.left.type) + p.chunk * sizeOf(p.right.type) + turningBytes(t, p.left, 1) +
                              turningBytes(t, p.right, 1);
     p.piece = std::clamp<int64_t>(room / 3 / perBlock, 1, p.blocks);
+  }
+
+  void chooseLoop() {
+    const int64_t each = (p.nr + kRowBlock - 1) / kRowBlock * ((p.nc + kColumnBlock - 1) / kColumnBlock) * p.blocks;
+    if (p.batches * each <= kMostProducts)
+      return;
+    const auto steps = [](const std::vector<ContractAxis> &axes, int64_t all, int64_t step) {
+      return axes.size() == 1 && all >= 2 * step;
+    };
+    const bool down = p.rowsStay || p.piece, rows = down && steps(p.rows, p.nr, p.panel),
+               columns = steps(p.columns, p.nc, down ? p.chunk : p.panel);
+    if (steps(p.batch, p.batches, p.together))
+      p.loop = ContractPlan::Batches;
+    else if (rows && !(columns && liesTurned(p.left) && !liesTurned(p.right))) // an operand that moves is turned on chip
+      p.loop = ContractPlan::Rows;
+    else if (columns)
+      p.loop = ContractPlan::Columns;
   }
 };
 

@@ -19,6 +19,7 @@ struct ContractAxis {
 struct ContractPlan {
   std::vector<ContractAxis> batch, rows, columns;
   int64_t batches = 1, nr = 1, nc = 1, nk = 1, blocks = 1; // flat sizes; blocks of 128 contracted elements
+  size_t rowSide = 0;                                      // the operand whose rows they are: 0 the left, 1 the right
   PanelSource left, right;                                 // rows x contraction (stationary), columns x contraction (moving)
 
   // Panels of one side stay while those of the other pass by; or, if even that is too much, the contraction is cut into pieces and
@@ -27,6 +28,9 @@ struct ContractPlan {
   int64_t panel = 0, chunk = 0; // free elements of what stays, and of what passes
   int64_t together = 1;         // batches at a time
   int64_t piece = 0;            // blocks of the contraction at a time; 0: all
+
+  // More instructions than one wants to compile: a run-time loop over what is largest.
+  enum Loops : uint8_t { None, Batches, Rows, Columns } loop = None;
 };
 
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs.

@@ -237,6 +237,27 @@ bool Epilogue::staysInPsum() const {
   return llvm::is_contained(kTakes, opName(user)) && g.contains(user);
 }
 
+void Epilogue::moved(int dim, int reg, int64_t step) {
+  still();
+  const auto move = [&](Tensor &t) {
+    if (const int64_t stride = t.strides[static_cast<size_t>(dim)])
+      t.tile.moves.push_back({reg, stride * step});
+  };
+  for (auto &[key, t] : ins)
+    move(t);
+  for (auto &[key, t] : outs)
+    move(t);
+}
+
+void Epilogue::still() {
+  kept.clear();
+  lanes.forget();
+  for (auto &[key, t] : ins)
+    t.tile.moves.clear();
+  for (auto &[key, t] : outs)
+    t.tile.moves.clear();
+}
+
 void Epilogue::block(const Tile &sums, const Block &b) {
   values.clear();
   lanes.resize(sums.partitions, sums.elements());

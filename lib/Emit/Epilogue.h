@@ -52,6 +52,9 @@ public:
   // For each tensor in HBM that is read or written: its strides over the dimensions of the result. Dimensions may be run over as
   // one if all of these allow it.
   const std::vector<std::vector<int64_t>> &strides() const { return all; }
+  // In a run-time loop: from here on blocks are `step` indices of a dimension further with each iteration. still(): no longer.
+  void moved(int dim, int reg, int64_t step);
+  void still();
   // `sums` is fp32, in PSUM or SBUF.
   void block(const Tile &sums, const Block &b);
 

@@ -92,6 +92,8 @@ SlotValue KernelBuilder::operand(const Tile &x) const {
   o.partition = x.partition;
   o.partitions = x.partitions;
   o.byteOffset = x.offset * sizeOf(x.dtype);
+  for (const Tile::Move &m : x.moves)
+    o.terms.push_back({t.registerValue(m.reg), m.stride * sizeOf(x.dtype), false});
   // Dimensions of size 1 go away and adjacent ones merge: the machine has few.
   std::vector<Tile::Dim> merged;
   for (const Tile::Dim &d : x.dims) {

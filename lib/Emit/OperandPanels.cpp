@@ -11,8 +11,9 @@ constexpr size_t kMostDims = 4;          // of one transfer
 constexpr int64_t kTransferBytes = 8192; // per partition, so that the first blocks can be used while the others come
 constexpr int64_t kFewColumns = 8;       // below, single elements are loaded rather than turned on chip
 
+// A transfer that turns has a fixed address.
 bool turnsByDma(const Target &t, const PanelSource &s) {
-  return t.has("dma_transpose") && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
+  return t.has("dma_transpose") && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
 }
 
 class Loader {

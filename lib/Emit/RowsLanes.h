@@ -29,6 +29,7 @@ public:
   Tile at(const Lane &v, int64_t n);
   void binary(const Tile &dst, const Lane &a, const Lane &b, std::string_view op);
   void bits(const Tile &dst, const Lane &a, const Lane &b, std::string_view op); // operations on bits
+  void forget() { constants.clear(); } // what was made in a loop is not used behind it
   KernelBuilder &k;
   int64_t nr = 1, nc = 1;
 

@@ -296,6 +296,13 @@ TEST_P(Contract, PanelsStay) {
   }
 }
 
+TEST_P(Contract, ManyBatchesAreALoopOfTheDevice) { // and a rest behind it
+  Form f{{20700, 3, 2}, {20700, 2, 3}, {0}, {0}, {2}, {1}};
+  const CompiledGraph c = compiled(text(f), GetParam());
+  EXPECT_LT(c.program.instructionCount(), 12000u); // of 20700 products
+  check(f, GetParam());
+}
+
 TEST_P(Contract, LargerThanTheChip) {
   check(matrices(3, 40000, 2, false, true), GetParam()); // the contraction in pieces
   check(matrices(140, 20000, 13, true, false), GetParam());

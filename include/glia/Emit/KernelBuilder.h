@@ -33,6 +33,11 @@ public:
     int64_t stride = 1, count = 1; // elements
   };
   std::vector<Dim> dims;
+  struct Move {
+    int reg;
+    int64_t stride; // elements
+  };
+  std::vector<Move> moves; // in HBM: registers that move the whole tile, in a run-time loop
 
   bool onChip() const { return space != Space::Hbm; }
   int64_t elements() const;                     // per partition; in HBM all
