@@ -30,6 +30,7 @@ if "GLIA_BENCH_CORE" not in os.environ:
     os.execve(sys.executable, [sys.executable, *sys.argv], env)
 
 import glia
+import graph_speed
 import graphs
 import nki_speed
 import numpy as np
@@ -257,7 +258,7 @@ def version():
 def main():
     print(f"{'measure':66} {'measured':>16}   {'target':>12}   verdict")
     machine = (matmul, elementwise, dma, strict, replay_verify_container, linking, version)
-    for part in (*machine, *(partial(p, report) for p in (*nki_speed.PARTS, *graphs.PARTS))):
+    for part in (*machine, *(partial(p, report) for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS))):
         try:
             part()
         except (glia.Error, subprocess.CalledProcessError, OSError) as e:

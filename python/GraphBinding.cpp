@@ -30,6 +30,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileText(std::string_view text
   counts["operations"] = made.operations;
   counts["groups"] = made.groups;
   counts["kernels"] = made.kernels;
+  counts["bytes_once"] = made.bytesOnce;
   return {std::make_shared<Program>(std::move(made.program)), counts};
 }
 

@@ -57,6 +57,10 @@ public:
       callNothing();
     dump.finish();
     out.kernels = objects.size() + written.compiled();
+    for (const Tensor &t : tensors)
+      if (t.kind != TensorKind::Scratch)
+        bytesOnce += static_cast<uint64_t>(t.bytes());
+    out.bytesOnce = bytesOnce;
     begin("link");
     out.program = linkProgram(target, std::move(tensors), calls);
     return out;
@@ -72,8 +76,9 @@ private:
   std::vector<LinkCall> calls;
   std::map<std::string, std::shared_ptr<const Program>> objects; // by structure
   llvm::DenseMap<mlir::Value, std::string> names;                // the program's tensor that holds a value
-  TensorPlan plan;                                               // of scratch tensors
-  std::vector<std::pair<mlir::Value, std::string>> copies;       // results that are stored elsewhere too
+  uint64_t bytesOnce = 0;
+  TensorPlan plan;                                         // of scratch tensors
+  std::vector<std::pair<mlir::Value, std::string>> copies; // results that are stored elsewhere too
 
   void begin(std::string_view phase) {
     if (options.progress)
@@ -216,6 +221,7 @@ private:
       const auto *first = reinterpret_cast<const std::byte *>(bytes.data());
       t.data.assign(first, first + bytes.size());
     } else {
+      bytesOnce += 2 * static_cast<uint64_t>(t.bytes());
       std::string old = plan.take(t, calls.size());
       plan.holds(v, old.empty() ? t.name : old, t);
       if (!old.empty()) {

@@ -21,7 +21,8 @@ from table import compiled as timed
 
 SIDE, WIDTH, HEADS, HIDDEN, LENGTH = 16, 128, 2, 512, 64
 TARGETS = ("trn2", "trn1", "trn3")
-DEPTHS = (2, 20)  # 40 and 200 take longer: bench/transformer.py
+DEPTHS = (2, 20)
+DEEP = (40, 200)  # left to `make bench`
 MOST_TABLES = 8
 FAILS = "NCC_INLA001: more than 8 activation tables"
 CLOSE = 1.0  # error(): at most as far from f64 as is allowed
@@ -142,9 +143,9 @@ def compiled(depth, target):
 
 
 def rows(everything=False):
-    """2 and 20 blocks for trn2, and 2 for the others; with everything also 20 there."""
-    for depth in DEPTHS:
-        for target in TARGETS if everything or depth == min(DEPTHS) else TARGETS[:1]:
+    """2 and 20 blocks for trn2, and 2 for the others; with everything also 20 there, and deep ones for trn2."""
+    for depth in (*DEPTHS, *DEEP) if everything else DEPTHS:
+        for target in TARGETS if depth == min(DEPTHS) or (everything and depth in DEPTHS) else TARGETS[:1]:
             exe, seconds = timed(lambda depth=depth, target=target: compiled(depth, target))
             results = jax.tree.leaves(exe.run(*arguments(depth)))
             worst, allowed = against_twin(results, *references(depth))

@@ -51,6 +51,7 @@ class GraphExecutable(Executable):
         self._results, self._out_tree = _jax().tree.flatten(traced.out_info)
         self._tensors = {t.name: t for t in program.tensors}
         self.operations, self.groups, self.kernels = counts["operations"], counts["groups"], counts["kernels"]
+        self.bytes_once = counts["bytes_once"]  # of HBM, if every tensor were read and written once
 
     def text(self) -> str:
         """The graph, as StableHLO."""

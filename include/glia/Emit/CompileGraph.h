@@ -15,12 +15,14 @@ struct GraphOptions {
   // Called when a phase begins ("simplify", "group", "kernels", "link") and for each kernel; may be empty.
   std::function<void(std::string_view phase, size_t done, size_t all)> progress;
   std::string dump; // a folder for the simplified graph, the groups and the text of each kernel; empty: none
-  int cores = 1; // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
+  int cores = 1;    // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
 };
 
 struct CompiledGraph {
   Program program;                                // inputs arg0, arg1 ..., outputs result0, result1 ...
   size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
+  uint64_t bytesOnce =
+      0; // of HBM, if each argument is read once, each result written once, and each value between groups both
 };
 
 // Compiles the function `main`. Throws Error with every operation that cannot
