@@ -6,10 +6,10 @@ import pytest
 from table import relative_error
 
 
-@pytest.mark.parametrize("target", case.TARGETS)
-def test_four_layers(target):
-    exe, row = case.measured(target, 4)
-    assert row.ok, row
+@pytest.mark.parametrize("target,cores", [*case.CORES, ("trn2", 1)])
+def test_four_layers(target, cores):
+    exe, row = case.measured(target, 4, cores)
+    assert row.ok and exe.program.cores == cores, row
     accesses = exe.program.verify(require_proved=True).dynamic_accesses
     assert accesses and all(a["proof"] == "proved" for a in accesses)  # the tokens are data: the table is read by index
 

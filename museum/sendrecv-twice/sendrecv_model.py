@@ -71,7 +71,7 @@ def reference(x, weights, head):
 def measured(target, layers, outputs, vendor=""):
     """(compiled, arguments, its row); the twin is bf16, too."""
     args = inputs(layers, outputs)
-    exe, seconds = compiled(lambda: glia.jit(model, target=target).compile(*args))
+    exe, seconds = compiled(lambda: glia.jit(model, target=target, lnc=2).compile(*args))
     error, allowed = against_twin(exe.run(*args), jax.jit(twin)(*args), reference(*args))
     name = f"{layers} layer{'s' * (layers > 1)}, {outputs} outputs"
     return exe, args, row_of(exe, name, seconds=seconds, error=error, allowed=allowed, vendor=vendor)

@@ -214,3 +214,15 @@ def test_two_cores_are_faster():
     assert two.time() < 0.75 * one.time()
     with pytest.raises(glia.Error, match="GRAPH-CORES"):
         glia.jit(f, target="trn1", lnc=2).compile(*args)
+
+
+def test_two_cores_that_count():
+    """Both write a table of the same numbers; its name is not the same."""
+
+    def one_hot(x):
+        return (x[:, None] == jnp.arange(96)).astype(jnp.float32)
+
+    x = np.random.default_rng(0).integers(0, 96, 64).astype(np.int32)
+    exe = glia.jit(one_hot, lnc=2).compile(x)
+    assert exe.program.cores == 2 and exe.verify().ok
+    np.testing.assert_array_equal(exe(x), np.eye(96, dtype=np.float32)[x])
