@@ -41,6 +41,7 @@ private:
   llvm::DenseMap<mlir::Value, Lane> values;    // of this tile
   llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
   llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
+  llvm::DenseMap<mlir::Value, Tile> partials; // of reductions of long rows
   std::map<std::pair<DType, int64_t>, Tile> counts;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
 
@@ -48,6 +49,8 @@ private:
     base = first;
     rows = nr;
     columns = nc;
+    if (!p.after.empty())
+      return longRows();
     for (column = 0; column < columns; column += p.chunk) {
       residents.clear();
       for (row = 0; row < rows; row += 128) {
@@ -62,10 +65,75 @@ private:
         storeSum(it->second, outputs[i]);
   }
 
+  // Row after row, piece after piece; what needs a whole row comes with its last piece.
+  void longRows() {
+    for (row = 0; row < rows; row += 128) {
+      values.clear();
+      for (column = 0; column < columns; column += p.chunk) {
+        residents.clear();
+        llvm::SmallVector<mlir::Value> old; // of the piece before
+        for (const auto &[v, lane] : values)
+          if (!lane.row && !lane.splat)
+            old.push_back(v);
+        for (mlir::Value v : old)
+          values.erase(v);
+        lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+        for (mlir::Operation *op : g.ops)
+          if (!p.after.contains(op->getResult(0)) || lastPiece() || isReduction(op))
+            visit(op);
+      }
+    }
+  }
+  bool lastPiece() const { return column + p.chunk >= columns; }
+  bool isReduction(mlir::Operation *op) {
+    return opName(op) == "reduce" && p.values[op->getResult(0)].kind == RowsKind::Computed;
+  }
+
+  // The reduction of this piece joins those before it, in fp32; true when the whole row is reduced.
+  bool addPiece(mlir::Operation *op, mlir::Value result) {
+    std::string why;
+    const Reduction r = *reductionOf(op, why);
+    Reduction part = r;
+    part.identity = true;
+    part.type = DType::F32;
+    Tile &sum = partials[result];
+    const Tile piece = lanes.reduce(part, valueOf(op->getOperand(0))).tile;
+    if (column == 0) {
+      sum = piece;
+    } else {
+      const Tile next = lanes.make(DType::F32, 1);
+      k.tensor(next, sum, piece, r.op);
+      sum = next;
+    }
+    if (!lastPiece())
+      return false;
+    Lane lane;
+    lane.row = true;
+    lane.type = r.type;
+    lane.tile = sum;
+    if (!r.identity || r.type != DType::F32) {
+      lane.tile = lanes.make(r.type, 1);
+      if (r.identity)
+        k.move(lane.tile, sum);
+      else
+        k.scalar(lane.tile, sum, r.op, r.start);
+    }
+    values[result] = lane;
+    return true;
+  }
+
   void visit(mlir::Operation *op) {
     k.location(op->getLoc());
     const mlir::Value result = op->getResult(0);
     const RowsValue &v = p.values[result];
+    if (p.after.contains(result) && isReduction(op)) {
+      if (!addPiece(op, result))
+        return;
+      for (size_t i = 0; i < g.outputs.size(); ++i)
+        if (g.outputs[i] == result)
+          storeValue(result, outputs[i]);
+      return;
+    }
     if (v.kind == RowsKind::Sum)
       return addRows(result, valueOf(op->getOperand(0)));
     if (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source)) {
@@ -168,7 +236,7 @@ private:
         (kind == RowsKind::Uniform || kind == RowsKind::Splat) && elementsOf(v) != p.elements)
       return storeUniform(lane, to, elementsOf(v));
     if (!isFull(v)) {
-      if (column == 0) {
+      if (column == 0 || p.after.contains(v)) {
         Lane one = lane;
         lanes.resize(lanes.nr, 1);
         store(k, to, lanes.whole(one), {{1, rows}}, {}, row, 0);

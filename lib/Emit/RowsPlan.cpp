@@ -469,6 +469,26 @@ private:
     return true;
   }
 
+  // Long rows may be reduced piece by piece if nothing that has all elements waits for a result, and rows are enough to use the
+  // partitions.
+  bool inPieces() {
+    constexpr int64_t kFewRows = 32;
+    if (sums || rows < kFewRows || ops.size() < 2)
+      return false;
+    for (mlir::Operation *op : ops) {
+      const mlir::Value result = op->getResult(0);
+      const bool waits = llvm::any_of(op->getOperands(), [&](mlir::Value v) { return p.after.contains(v); });
+      const bool reduction = opName(op) == "reduce" && p.values[result].kind == RowsKind::Computed;
+      if (reduction && !isFloat(typeOf(result)))
+        return false;
+      if (waits && (reduction || elementsOf(result) != rows))
+        return false;
+      if (waits || reduction)
+        p.after.insert(result);
+    }
+    return true;
+  }
+
   bool layout() {
     const int64_t alive = bytesAlive(), fit = std::max<int64_t>(kRowsBudget / (2 * alive), 1);
     p.chunk = fit;
@@ -477,10 +497,14 @@ private:
     if (rows) {
       p.rows = rows;
       p.columns = p.elements / rows;
-      // Reductions have the whole row on chip: twice, so that the next rows come in meanwhile, or once.
-      if ((reduces || sums) && p.columns > fit && p.columns * alive > kRowsBudget)
+      // Reductions have the whole row on chip: twice, so that the next rows come in meanwhile, or once; or pieces of it.
+      if ((reduces || sums) && p.columns > fit && p.columns * alive > kRowsBudget && !inPieces())
         return false;
       p.chunk = reduces || sums ? p.columns : std::min(p.columns, fit);
+      if (!p.after.empty()) { // pieces of one size
+        const int64_t pieces = (p.columns + std::min(fit, kLongestPiece) - 1) / std::min(fit, kLongestPiece);
+        p.chunk = (p.columns + pieces - 1) / pieces;
+      }
       return splits(p.columns);
     }
     const auto plain = [&](mlir::Value v) {

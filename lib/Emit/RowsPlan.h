@@ -5,11 +5,13 @@
 #include "glia/Emit/Family.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace glia::emit {
 
 // What a group may use of SBUF, in bytes per partition: half of the smallest target's.
 inline constexpr int64_t kRowsBudget = 90112;
+inline constexpr int64_t kLongestPiece = 4096;             // columns of a long row at a time
 inline constexpr int64_t kSumColumns = 512, kSumBanks = 4; // sums over rows live in PSUM
 
 // Uniform: computed from numbers alone, the same everywhere. RowSpread: the elements of `source`, in another shape or repeated along
@@ -27,6 +29,8 @@ struct RowsPlan {
   int64_t chunk = 1;                           // columns at a time
   bool alone = false;                          // one reduction that does not fit the scheme: see RowsReduce.h
   llvm::DenseMap<mlir::Value, RowsValue> values;
+  // Rows that are too long for the chip are reduced piece by piece: these values, one per row, are known after the last piece.
+  llvm::DenseSet<mlir::Value> after;
 };
 
 // What a reduction does: one operation of two values, from a start.
