@@ -64,17 +64,17 @@ def relative_error(got, want) -> float:
 
 
 def against_twin(got, twin, want) -> tuple[float, float]:
-    """(error, allowed) of the result that is closest to what is allowed: twice the error of a twin on the CPU that has the same types,
-    and never less than two units of the result's type: the CPU adds up in many lanes at once, which is more precise than one number
-    after the other, and a result of few numbers can be right by luck."""
+    """(error, allowed) of the result that is closest to what is allowed: twice the error of a twin on the CPU that has the same types.
+    Never less than one rounding to the result's type, because a result of few numbers can be right by luck, nor than two units of fp32:
+    the CPU adds up in many lanes at once, which is more precise than one number after the other."""
     if isinstance(want, dict):
         pairs = [against_twin(got[k], twin[k], want[k]) for k in want]
     elif isinstance(want, (tuple, list)):
         assert len(got) == len(want) == len(twin), (len(got), len(twin), len(want))
         pairs = [against_twin(*three) for three in zip(got, twin, want)]
     else:
-        unit = float(ml_dtypes.finfo(np.asarray(twin).dtype).eps)
-        return relative_error(got, want), 2 * max(relative_error(twin, want), unit)
+        rounding = float(ml_dtypes.finfo(np.asarray(twin).dtype).eps) / 2
+        return relative_error(got, want), max(2 * relative_error(twin, want), rounding, 2.0**-22)
     return max(pairs, key=lambda pair: pair[0] / pair[1])
 
 
