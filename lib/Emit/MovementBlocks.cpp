@@ -202,8 +202,9 @@ double MovementWriter::blockTime(const Box &b, const std::vector<int64_t> &size)
     if (joint < alone) // with strides that are too wide for full speed
       copies += 2 * elements * tiles;
   }
-  const double work = copies / t.number("clock.vector"), most = std::max(transfers, work);
-  return 2 * t.number("dma.fixed_latency") + most + (transfers + work - most) / tiles +
+  // Tiles overlap, and more than one engine copies; only within a tile one thing follows another.
+  const double work = copies / t.number("clock.vector"), most = std::max(transfers, work / 2);
+  return 2 * t.number("dma.fixed_latency") + most * (1 - 1 / tiles) + (transfers + work) / tiles +
          tiles * static_cast<double>(issued) * t.number("dma.queue_spacing") / t.number("dma.queues");
 }
 
