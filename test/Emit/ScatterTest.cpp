@@ -27,9 +27,9 @@ TEST(Scatter, KnownPlaces) {
       {.data = "4x2x3x5",
        .indices = "2",
        .other = "4x3",
+       .numbers = "update_window_dims = [0, 1], inserted_window_dims = [1, 3], scatter_dims_to_operand_dims = [1, 3]",
        .body = "add",
-       .known = "[0, 4]",
-       .numbers = "update_window_dims = [0, 1], inserted_window_dims = [1, 3], scatter_dims_to_operand_dims = [1, 3]"}));
+       .known = "[0, 4]"}));
   expectRightEverywhere(scatterText({.data = "5x6x7",
                                      .indices = "2x2x2",
                                      .other = "5x2x2",
@@ -59,12 +59,12 @@ TEST(Scatter, OntoANumber) {
 }
 
 TEST(Scatter, WindowsAndSeveralIndices) {
-  expectRightEverywhere(scatterText(
-      {.data = "10x7x5",
-       .indices = "6x2",
-       .other = "6x3x2x5",
-       .body = "add",
-       .numbers = "update_window_dims = [1, 2, 3], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"}));
+  expectRightEverywhere(
+      scatterText({.data = "10x7x5",
+                   .indices = "6x2",
+                   .other = "6x3x2x5",
+                   .numbers = "update_window_dims = [1, 2, 3], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1",
+                   .body = "add"}));
   expectRightEverywhere(scatterText(
       {.data = "10x12",
        .indices = "8x2",
@@ -84,9 +84,9 @@ TEST(Scatter, Batched) {
       {.data = "3x10x6",
        .indices = "3x4x1",
        .other = "3x4x6",
-       .body = "maximum",
        .numbers = "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], "
-                  "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2"}));
+                  "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2",
+       .body = "maximum"}));
 }
 
 TEST(Scatter, ManyUpdates) {
