@@ -237,4 +237,75 @@ TEST_P(Integers, ArgMax) {
                   {in}, GetParam());
 }
 
+// One operand per row, one per column, and what is computed per row.
+TEST_P(Integers, RowsAndColumns) {
+  compareRuns(
+      R"(func.func @main(%x: tensor<150x33xi32>, %y: tensor<150xi32>, %z: tensor<33xi32>, %a: tensor<150x33xi8>, %b: tensor<150xi8>) -> (tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi8>, tensor<150x33xi8>, tensor<150xi32>, tensor<150x33xi32>) {
+  %yb = stablehlo.broadcast_in_dim %y, dims = [0] : (tensor<150xi32>) -> tensor<150x33xi32>
+  %zb = stablehlo.broadcast_in_dim %z, dims = [1] : (tensor<33xi32>) -> tensor<150x33xi32>
+  %bb = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<150xi8>) -> tensor<150x33xi8>
+  %0 = stablehlo.divide %x, %yb : tensor<150x33xi32>
+  %1 = stablehlo.remainder %zb, %yb : tensor<150x33xi32>
+  %2 = stablehlo.shift_left %x, %yb : tensor<150x33xi32>
+  %3 = stablehlo.shift_right_arithmetic %yb, %x : tensor<150x33xi32>
+  %4 = stablehlo.power %yb, %zb : tensor<150x33xi32>
+  %5 = stablehlo.multiply %a, %bb : tensor<150x33xi8>
+  %6 = stablehlo.remainder %bb, %a : tensor<150x33xi8>
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %7 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<150x33xi32>, tensor<i32>) -> tensor<150xi32>
+  %m = stablehlo.divide %7, %y : tensor<150xi32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<150xi32>) -> tensor<150x33xi32>
+  %8 = stablehlo.remainder %x, %mb : tensor<150x33xi32>
+  return %0, %1, %2, %3, %4, %5, %6, %m, %8 : tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi32>, tensor<150x33xi8>, tensor<150x33xi8>, tensor<150xi32>, tensor<150x33xi32>
+})",
+      {integers(Element::I32, {150, 33}, 150 * 33), integers(Element::I32, {150}, 150), integers(Element::I32, {33}, 33),
+       integers(Element::I8, {150, 33}, 150 * 33), integers(Element::I8, {150}, 150)},
+      GetParam());
+}
+
+// The random numbers of JAX: twenty rounds of additions, rotations and exclusive ors, against the published answers.
+TEST_P(Integers, Threefry) {
+  const std::string t = "tensor<3xui32>";
+  std::string body;
+  int n = 0;
+  const auto make = [&](const std::string &line) {
+    body += "  %v" + std::to_string(n) + " = stablehlo." + line + "\n";
+    return "%v" + std::to_string(n++);
+  };
+  const auto number = [&](uint32_t v) { return make("constant dense<" + std::to_string(v) + "> : " + t); };
+  const auto two = [&](const std::string &op, const std::string &a, const std::string &b) {
+    return make(op + " " + a + ", " + b + " : " + t);
+  };
+  const std::string keys[] = {"%k", "%l", two("xor", two("xor", "%k", "%l"), number(0x1BD11BDA))};
+  std::string x = two("add", "%c", keys[0]), y = two("add", "%d", keys[1]);
+  constexpr uint32_t kTurns[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  for (uint32_t i = 0; i < 5; ++i) {
+    for (uint32_t turn : kTurns[i % 2]) {
+      x = two("add", x, y);
+      y = two("xor", x, two("or", two("shift_left", y, number(turn)), two("shift_right_logical", y, number(32 - turn))));
+    }
+    x = two("add", x, keys[(i + 1) % 3]);
+    y = two("add", two("add", y, keys[(i + 2) % 3]), number(i + 1));
+  }
+  const std::string text = "func.func @main(%k: " + t + ", %l: " + t + ", %c: " + t + ", %d: " + t + ") -> (" + t + ", " +
+                           t + ") {\n" + body + "  return " + x + ", " + y + " : " + t + ", " + t + "\n}";
+  const auto bytes = [](const std::vector<uint32_t> &v) {
+    std::vector<std::byte> out(v.size() * 4);
+    std::memcpy(out.data(), v.data(), out.size());
+    return out;
+  };
+  graph::Graph g = graph::parseGraph(text, "test.mlir");
+  GraphOptions options;
+  options.target = GetParam();
+  const CompiledGraph c = compileGraph(*g.module, options);
+  EXPECT_LE(c.groups, 2u);
+  const RunResult r = run(c.program, {{"arg0", bytes({0, 0xFFFFFFFF, 0x13198A2E})},
+                                      {"arg1", bytes({0, 0xFFFFFFFF, 0x03707344})},
+                                      {"arg2", bytes({0, 0xFFFFFFFF, 0x243F6A88})},
+                                      {"arg3", bytes({0, 0xFFFFFFFF, 0x85A308D3})}});
+  ASSERT_TRUE(r.ok());
+  EXPECT_EQ(r.outputs.at("result0"), bytes({0x6B200159, 0x1CB996FC, 0xC4923A9C}));
+  EXPECT_EQ(r.outputs.at("result1"), bytes({0x99BA4EFE, 0xBB002BE7, 0x483DF7A0}));
+}
+
 } // namespace
