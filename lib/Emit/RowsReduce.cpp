@@ -142,11 +142,10 @@ private:
     if (tail)
       add(rows * columns, 1, tail);
     const Tile one = k.sbuf(DType::F32, 1, {1});
-    if (r.op == "add") {
-      lanes.resize(used, 1);
-      const Tile p = k.psum(1, {1});
-      k.matmul(p, lanes.constant(DType::F32, 1, 1), sum.rows(0, used), false);
-      k.move(one, p);
+    if (r.op == "add") { // in one row, where sums are taken in many lanes: a product would add one after the other
+      const Tile row = k.sbuf(DType::F32, 1, {used});
+      k.copy(row, sum.rows(0, used));
+      k.reduce(one, row, "add");
     } else {
       k.emit("tensor_partition_reduce",
              {k.operand(one), k.operand(sum.rows(0, used)), nisa::SlotValue::of(static_cast<int32_t>(2))});
