@@ -1,4 +1,5 @@
-// The small functions inside reductions, windows and scatters: one operation of two values, and the values that change nothing.
+// The small functions inside reductions, windows and scatters: one operation of two values, and the values that change
+// nothing.
 #pragma once
 #include "glia/Emit/Family.h"
 
@@ -20,7 +21,8 @@ struct Combiner {
 // nullopt, and why.
 std::optional<Combiner> combinerOf(mlir::Region &body, mlir::Type element, std::string &why);
 
-// dst = a op b, rounded to dst's type, integers wrapped. dst may be a or b. 8- and 16-bit sums and products go through 32 bits.
+// dst = a op b, rounded to dst's type, integers wrapped. dst may be a or b. 8- and 16-bit sums and products go through 32
+// bits.
 void combine(KernelBuilder &k, const Combiner &c, const Tile &dst, const Tile &a, const Tile &b);
 
 // What partial results are held in: fp32 for sums and products of floats, 32 bits for those of narrower integers.

@@ -1,4 +1,5 @@
-// Gathers of windows: one transfer takes 128 of them by index where the target can, else each is a transfer with its address in a register.
+// Gathers of windows: one transfer takes 128 of them by index where the target can, else each is a transfer with its address
+// in a register.
 #pragma once
 #include "IndexForm.h"
 #include "MovementTransfer.h"
@@ -8,13 +9,13 @@ namespace glia::emit {
 // An address takes two registers: more are added up before.
 std::vector<Place::Term> fewTerms(KernelBuilder &k, std::vector<Place::Term> terms);
 
-// Runs `body` for each place: unrolled with numbers, or, if there are many, in loops with a register per batch dimension.
-// at(step) is where a tensor that goes `step(j)` elements per index of batch dimension j stands.
+// A place: its index in each batch dimension.
 struct PlaceCursor {
-  std::vector<int64_t> numbers; // unrolled
-  std::vector<int> registers;   // in loops
-  void move(Place &p, llvm::ArrayRef<int64_t> steps) const;
+  std::vector<int64_t> numbers;                             // unrolled
+  std::vector<int> registers;                               // in loops
+  void move(Place &p, llvm::ArrayRef<int64_t> steps) const; // by so many elements per index of each dimension
 };
+// Runs `body` for each place: unrolled with numbers, or, if there are many, in loops with a register per batch dimension.
 void forEachPlace(KernelBuilder &k, const IndexForm &f, llvm::function_ref<void(const PlaceCursor &)> body);
 // The register that an element of a tensor in HBM is loaded into.
 int loadRegister(KernelBuilder &k, Place element);

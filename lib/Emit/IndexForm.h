@@ -1,5 +1,5 @@
-// The dimension numbers of gather and scatter as plain strides: places, one per index vector, each with a window of the data and a window of the
-// other tensor (the result of a gather, the updates of a scatter).
+// The dimension numbers of gather and scatter as plain strides: places, one per index vector, each with a window of the data
+// and a window of the other tensor (the result of a gather, the updates of a scatter).
 #pragma once
 #include "ConstantElements.h"
 #include "RowsView.h"

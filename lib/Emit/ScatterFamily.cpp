@@ -1,7 +1,8 @@
 // scatter. By what is known:
 //   indices known now     replaced: parts of the updates over the operand; combined: part after part (IndexPieces.h)
-//   indices at run time   sums of rows: a product with ones and zeros; replaced rows: a gather of the last update of each (ScatterRows.h);
-//                         anything else: update after update, each with its address in registers (ScatterOrdered.h)
+//   indices at run time   sums of rows: a product with ones and zeros; replaced rows: a gather of the last update of each
+//                         (ScatterRows.h); anything else: update after update, each with its address in registers
+//                         (ScatterOrdered.h)
 #include "Families.h"
 #include "MovementWriter.h"
 #include "ScatterOrdered.h"

@@ -66,7 +66,8 @@ bool replacesWell(const RowScatter &s) { return merged(s.other).size() <= 1 && s
 
 namespace {
 
-// The row that each place means, as a number in fp32; -1 if it is outside. Places on partitions, or all of them along every partition.
+// The row that each place means, as a number in fp32; -1 if it is outside. Places on partitions, or all of them along every
+// partition.
 class RowNumbers {
 public:
   RowNumbers(KernelBuilder &k, const RowScatter &s, const Tile &indices) : k(k), s(s), indices(indices) {

@@ -18,7 +18,8 @@ struct RowScatter {
 // nullopt: windows that are not whole rows.
 std::optional<RowScatter> rowScatterOf(const IndexForm &f);
 
-// Sums: a matrix of ones and zeros times the updates. What is not finite is counted apart, so that it stays where it belongs.
+// Sums: a matrix of ones and zeros times the updates. What is not finite is counted apart, so that it stays where it
+// belongs.
 bool sumsWell(const RowScatter &s, const Combiner &c);
 // Data and updates without a handle are the numbers beside them.
 void scatterSums(KernelBuilder &k, const RowScatter &s, DType type, const Tile &data, double splatData, const Tile &indices,

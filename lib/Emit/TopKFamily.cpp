@@ -1,6 +1,7 @@
-// top_k along the last dimension: the largest elements of each row and where they are, equal ones by index, floats in total order (a NaN with a clear
-// sign is above infinity). Elements become keys: whole numbers that are ordered like them, in fp32. A key of 16 bits is one number, and the machine
-// finds eight at a time; 32 bits are two, and are picked one by one: the largest upper half, of these the largest lower half, of these the first.
+// top_k along the last dimension: the largest elements of each row and where they are, equal ones by index, floats in total
+// order (a NaN with a clear sign is above infinity). Elements become keys: whole numbers that are ordered like them, in
+// fp32. A key of 16 bits is one number, and the machine finds eight at a time; 32 bits are two, and are picked one by one:
+// the largest upper half, of these the largest lower half, of these the first.
 #include "Families.h"
 #include "RowsView.h"
 #include "glia/Graph/Graph.h"

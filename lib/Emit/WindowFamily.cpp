@@ -1,4 +1,5 @@
-// Windows that slide over a tensor: reduce_window (pooling, running sums) and select_and_scatter (the gradient of max pooling).
+// Windows that slide over a tensor: reduce_window (pooling, running sums) and select_and_scatter (the gradient of max
+// pooling).
 #include "Families.h"
 #include "WindowReduce.h"
 #include "WindowSelect.h"

@@ -22,7 +22,7 @@ int64_t WindowPlan::rowTaps() const {
 namespace {
 
 constexpr int64_t kEnoughRows = 64, kMostRowTaps = 32; // half of it is enough if a load per tap is the price
-constexpr size_t kMostFree = 4; // dimensions of an operand on chip
+constexpr size_t kMostFree = 4;                        // dimensions of an operand on chip
 
 // A dimension without windows may be cut in two: parts for the partitions, and runs long enough for a transfer.
 void splitOntoRows(WindowPlan &p, int64_t elementBytes) {

@@ -1,4 +1,5 @@
-// How windows are laid out on chip: which dimensions are rows, one per partition, which lie along a partition, and how much of these at a time.
+// How windows are laid out on chip: which dimensions are rows, one per partition, which lie along a partition, and how much
+// of these at a time.
 #pragma once
 #include "WindowShape.h"
 
@@ -12,7 +13,8 @@ struct WindowPlan {
   int64_t rowTaps() const;
 };
 
-// nullopt: a window that does not fit. bytesIn, bytesOut: what an element on chip takes, of the input and of the output, with everything made of it.
+// nullopt: a window that does not fit. bytesIn, bytesOut: what an element on chip takes, of the input and of the output,
+// with everything made of it.
 std::optional<WindowPlan> planWindows(std::vector<WindowDim> dims, int64_t elementBytes, int64_t bytesIn, int64_t bytesOut,
                                       bool windowsOnRows);
 

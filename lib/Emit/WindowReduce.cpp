@@ -1,6 +1,7 @@
-// Three steps per tile: windows over rows (one load per tap, added up whole), then windows along the partition, one dimension after the other
-// or all at once, whichever takes fewer elements; then the start and the type. A tap works on the outputs whose element it finds inside the input,
-// so the padding costs nothing: what it holds changes nothing, or nothing more than the start does.
+// Three steps per tile: windows over rows (one load per tap, added up whole), then windows along the partition, one
+// dimension after the other or all at once, whichever takes fewer elements; then the start and the type. A tap works on the
+// outputs whose element it finds inside the input, so the padding costs nothing: what it holds changes nothing, or nothing
+// more than the start does.
 #include "WindowReduce.h"
 #include "Combine.h"
 #include "WindowPlan.h"
@@ -165,7 +166,6 @@ private:
       k.fill(sum, neutral());
       return sum;
     }
-    std::vector<bool> done(p.free.size(), false);
     if (windows.empty())
       return x;
     std::vector<size_t> order = windows, best;
@@ -180,9 +180,9 @@ private:
       }
     } while (std::next_permutation(order.begin(), order.end()));
     if (best.empty())
-      return pass(x, windows, done);
+      return pass(x, windows);
     for (size_t i : best)
-      x = pass(x, {i}, done);
+      x = pass(x, {i});
     return x;
   }
 
@@ -203,7 +203,7 @@ private:
   }
 
   // Reduces the windows of some dimensions: of these the result has outputs.
-  Tile pass(const Tile &x, const std::vector<size_t> &dims, std::vector<bool> &done) {
+  Tile pass(const Tile &x, const std::vector<size_t> &dims) {
     std::vector<int64_t> shape = x.shape(), taps;
     for (size_t i : dims) {
       shape[i] = count[i];
@@ -241,10 +241,8 @@ private:
     }
     for (; next < parts.size(); ++next)
       combine(k, s.c, parts[next].to, parts[next].to, parts[next].from);
-    for (size_t i : dims) {
-      done[i] = true;
+    for (size_t i : dims)
       first[i] = from[i];
-    }
     return sum;
   }
 

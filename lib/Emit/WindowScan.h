@@ -1,5 +1,6 @@
-// Windows that grow from one end to the other: running sums, products, maxima. One instruction scans a row; where it would not be exact, and from the end to
-// the beginning, rows are combined with themselves, 1, 2, 4 ... further on. Rows are all other dimensions.
+// Windows that grow from one end to the other: running sums, products, maxima. One instruction scans a row; where it would
+// not be exact, and from the end to the beginning, rows are combined with themselves, 1, 2, 4 ... further on. Rows are all
+// other dimensions.
 #pragma once
 #include "Combine.h"
 #include "WindowShape.h"

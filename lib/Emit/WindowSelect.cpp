@@ -1,5 +1,6 @@
-// Tap after tap, in the order of the window: which tap holds the chosen element of each window so far; then, tap after tap again, the source goes to
-// where that tap points. The result is made in boxes; a window that reaches into several boxes is looked at in each.
+// Tap after tap, in the order of the window: which tap holds the chosen element of each window so far; then, tap after tap
+// again, the source goes to where that tap points. The result is made in boxes; a window that reaches into several boxes is
+// looked at in each.
 #include "WindowSelect.h"
 #include "Combine.h"
 #include "RowsPlan.h"

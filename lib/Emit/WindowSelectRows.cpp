@@ -1,5 +1,6 @@
-// Two passes. First rows are rows of windows: row after row of each window is loaded, the chosen taps go to a tensor in HBM. Then rows are rows of the
-// result, those of one phase of the stride at a time: each row of a window reaches them from one row of windows.
+// Two passes. First rows are rows of windows: row after row of each window is loaded, the chosen taps go to a tensor in HBM.
+// Then rows are rows of the result, those of one phase of the stride at a time: each row of a window reaches them from one
+// row of windows.
 #include "WindowSelectRows.h"
 #include "RowsPlan.h"
 #include "WindowPlan.h"

@@ -22,7 +22,8 @@ public:
 
   // The numbers of the chosen taps: none yet.
   Tile begin(int64_t rows, const Counts &windows);
-  // All taps along the partition, numbered from `first`. `outside`: one per partition, not 0 where the row is in the padding; may have no handle.
+  // All taps along the partition, numbered from `first`. `outside`: one per partition, not 0 where the row is in the
+  // padding; may have no handle.
   void choose(const Tile &x, const Counts &firstIn, const Counts &firstWindow, const Counts &windows, int64_t first,
               const Tile &outside);
   // Elements [from, from + count) of the result get the source of the windows whose chosen tap points there.

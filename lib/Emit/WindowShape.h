@@ -1,5 +1,5 @@
-// Where windows lie: per dimension, which outputs a tap of the window reaches, and where in the input. Padding and holes of a dilated base are never
-// visited, so nothing is padded.
+// Where windows lie: per dimension, which outputs a tap of the window reaches, and where in the input. Padding and holes of
+// a dilated base are never visited, so nothing is padded.
 #pragma once
 #include "RowsView.h"
 #include "glia/Emit/Family.h"
@@ -26,7 +26,8 @@ struct WindowDim {
   int64_t mostInputs(int64_t outputs) const; // that so many adjacent outputs read
 };
 
-// The dimensions of a reduce_window or select_and_scatter: `out` has one element per window. Plain neighbours are one dimension.
+// The dimensions of a reduce_window or select_and_scatter: `out` has one element per window. Plain neighbours are one
+// dimension.
 std::vector<WindowDim> windowDims(mlir::Operation *op, mlir::Value in, mlir::Value out);
 
 } // namespace glia::emit
