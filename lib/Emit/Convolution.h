@@ -42,11 +42,9 @@ Convolution convolutionOf(graph::ConvolutionOp op, const Tile &input, const Tile
 // One of max(groups, batchGroups) independent convolutions without groups.
 Convolution groupOf(const Convolution &c, int64_t group);
 
-// Channels (and taps, where channels are few) on the contraction, positions in the columns of the moving operand.
-
-// Positions of the kernel on the contraction: a kernel as large as the input, as in the gradient of weights.
-
-// What the Tensor engine has to do, in columns of fp32 data, or nullopt if the way does not fit the memories.
+// Two ways. Taps: channels (and taps, where channels are few) on the contraction. Positions: positions of the kernel on the contraction,
+// for a kernel as large as the input, as in the gradient of weights. What each costs, about in columns through the Tensor engine; nullopt
+// if it does not fit the memories.
 std::optional<double> tapsCost(const Convolution &c, int64_t sbufBytes);
 std::optional<double> positionsCost(const Convolution &c, int64_t sbufBytes);
 void emitTaps(KernelBuilder &k, const Convolution &c);

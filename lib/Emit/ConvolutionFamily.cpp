@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSmallestSbuf = 180224; // of all targets: what fits there fits everywhere
 
-// The cheaper way; an error text if there is none.
+// Empty if one of the ways fits.
 std::string whyNot(const Convolution &c) {
   if (!tapsCost(c, kSmallestSbuf) && !positionsCost(c, kSmallestSbuf))
     return "a convolution whose window over one output row does not fit the on-chip memory";
