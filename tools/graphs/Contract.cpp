@@ -138,7 +138,11 @@ bool Generator::convolution() {
     return "[" + text + "]";
   };
   const std::string x = layout(image, "b", "f"), w = layout(kernel, "i", "o"), y = layout(result, "b", "f");
-  const Value a = of(t, image), b = of(t, kernel);
+  const Value a = of(t, image);
+  // Where it meets padding, an infinity of the kernel may become NaN.
+  const std::optional<Value> known =
+      find([&](const Value &v) { return v.type == t && v.shape == kernel && v.trust != Trust::Decided && !specials; });
+  const Value b = known ? *known : argument(t, kernel);
   const Type to = resultType(r, t);
   keepScaled(put("stablehlo.convolution(" + a.name + ", " + b.name + ") dim_numbers = " + x + "x" + w + "->" + y +
                      ", window = {stride = [" + list(stride) + "], pad = [" + padding + "], lhs_dilate = [" + list(base) +

@@ -21,6 +21,7 @@ const std::vector<Part> &parts() {
       {"integer", 10, &Generator::integer, true},
       {"compare", 8, &Generator::compareSelect, true},
       {"convert", 6, &Generator::convert, true},
+      {"pattern", 6, &Generator::pattern, true},
       {"broadcast", 6, &Generator::broadcast, true},
       {"reshape", 4, &Generator::reshape, true},
       {"transpose", 5, &Generator::transpose, true},
@@ -88,10 +89,13 @@ std::string Generator::module() {
   const int64_t first = r.between(1, 3);
   for (int64_t i = 0; i < first; ++i) {
     const Type t = i == 0 ? floatType() : anyType();
-    argument(t, anyShape());
+    Shape shape = anyShape();
+    if (!shape.empty() && r.chance(3))
+      shape[static_cast<size_t>(r.below(static_cast<int64_t>(shape.size())))] = 0;
+    argument(t, shape);
   }
-  const int64_t steps = r.between(2, 16);
-  for (int64_t made = 0, tries = 0; made < steps && tries < 60; ++tries)
+  const int64_t steps = r.chance(92) ? r.between(2, 16) : r.between(16, 40);
+  for (int64_t made = 0, tries = 0; made < steps && tries < 3 * steps + 20; ++tries)
     made += draw() ? 1 : 0;
   return finishMain();
 }

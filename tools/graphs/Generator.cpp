@@ -159,7 +159,7 @@ Value Generator::splat(Type t, const Shape &shape, double number) {
 }
 
 Value Generator::integers(Type t, const Shape &shape, int64_t lo, int64_t hi) {
-  if (product(shape) > kMostNumbers)
+  if (product(shape) == 0 || product(shape) > kMostNumbers)
     return splat(t, shape, static_cast<double>(r.between(lo, hi)));
   return bits(t, shape, nested(shape, 0, [&] { return numberText(t, static_cast<double>(r.between(lo, hi))); }));
 }
@@ -179,8 +179,9 @@ Value Generator::constant(Type t, const Shape &shape, bool special) {
       return r.chance(34) ? std::nan("") : r.chance(50) ? HUGE_VAL : -HUGE_VAL;
     return static_cast<double>(r.between(-24, 24)) / 8;
   };
+  specials |= special;
   const int64_t n = product(shape);
-  if (n > kMostNumbers || (r.chance(40) && !special))
+  if (n == 0 || n > kMostNumbers || (r.chance(40) && !special))
     return splat(t, shape, number());
   Value v = bits(t, shape, nested(shape, 0, [&] { return numberText(t, number()); }));
   v.bound = 3;
@@ -205,7 +206,7 @@ Value Generator::of(Type t, const Shape &shape) {
       return arrow("broadcast_in_dim", {*v}, "dims = [" + (v->shape.empty() ? "" : std::to_string(dim)) + "]", t, shape,
                    v->trust, v->bound);
   }
-  return how < 85 ? argument(t, shape) : constant(t, shape);
+  return how < 85 ? argument(t, shape) : constant(t, shape, t.isFloat() && r.chance(10));
 }
 
 Value Generator::clamped(const Value &v, double bound) {

@@ -95,6 +95,7 @@ public:
   bool integer();
   bool compareSelect();
   bool convert();
+  bool pattern();   // Patterns.cpp
   bool broadcast(); // Movement.cpp
   bool reshape();
   bool transpose();
@@ -136,6 +137,7 @@ public:
   std::vector<Body> bodies;
   Body &body() { return bodies.back(); }
   std::string functions; // private ones, finished
+  bool specials = false; // NaN and infinities were written
 
 private:
   int names = 0;

@@ -44,7 +44,7 @@ std::optional<Rows> rowsOf(Random &r, const Value &v) {
 } // namespace
 
 bool Generator::gather() {
-  const std::optional<Value> v = find([](const Value &v) { return v.rank() > 0; });
+  const std::optional<Value> v = find([](const Value &v) { return v.rank() > 0 && v.elements() > 0; });
   if (!v)
     return false;
   const std::optional<Rows> rows = rowsOf(r, *v);
@@ -71,7 +71,7 @@ bool Generator::gather() {
 
 bool Generator::scatter() {
   const std::optional<Value> v =
-      find([](const Value &v) { return v.rank() > 0 && v.trust != Trust::Decided && !v.type.isPred(); });
+      find([](const Value &v) { return v.rank() > 0 && v.elements() > 0 && v.trust != Trust::Decided && !v.type.isPred(); });
   if (!v)
     return false;
   const std::optional<Rows> rows = rowsOf(r, *v);

@@ -16,8 +16,8 @@ std::vector<int64_t> permutation(Random &r, int64_t n) {
   return out;
 }
 
-bool anything(const Value &) { return true; }
-bool hasDims(const Value &v) { return v.rank() > 0; }
+bool hasElements(const Value &v) { return v.elements() > 0; }
+bool hasDims(const Value &v) { return v.rank() > 0 && hasElements(v); }
 
 } // namespace
 
@@ -32,12 +32,12 @@ bool Generator::broadcast() {
   dims.resize(static_cast<size_t>(v->rank()));
   if (r.chance(75))
     std::sort(dims.begin(), dims.end());
-  Shape shape(static_cast<size_t>(rank), 0); // 0: new
+  Shape shape(static_cast<size_t>(rank), -1); // -1: new
   for (size_t i = 0; i < dims.size(); ++i)
     shape[static_cast<size_t>(dims[i])] = v->shape[i];
   int64_t all = v->elements();
   for (int64_t &s : shape)
-    if (s == 0 || (s == 1 && r.chance(60))) {
+    if (s == -1 || (s == 1 && r.chance(60))) {
       s = anySize();
       if (all * s > kMostElements)
         s = all * 3 > kMostElements ? 1 : r.between(1, 3);
@@ -48,7 +48,7 @@ bool Generator::broadcast() {
 }
 
 bool Generator::reshape() {
-  const std::optional<Value> v = find(anything);
+  const std::optional<Value> v = find(hasElements);
   if (!v)
     return false;
   // The prime factors of the size, thrown into new dimensions.

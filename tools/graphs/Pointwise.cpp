@@ -14,7 +14,7 @@ bool exactInteger(const Value &v) { return v.type.isInteger() && v.trust == Trus
 
 struct Function {
   const char *name;
-  enum Domain : uint8_t { Any, Exact, Small, NotNegative, Positive } domain; // Exact: it jumps
+  enum Domain : uint8_t { Any, Exact, Unit, Small, NotNegative, Positive } domain; // Exact: it jumps
   bool rounds;
   double (*bound)(double);
 };
@@ -37,6 +37,13 @@ const std::vector<Function> &functions() {
       {"sqrt", Function::NotNegative, true, [](double b) { return std::sqrt(b); }},
       {"rsqrt", Function::Positive, true, [](double) { return 2.0; }},
       {"cbrt", Function::Any, true, [](double b) { return std::cbrt(b); }},
+      {"tan", Function::Unit, true, [](double) { return 2.0; }},
+      {"chlo.erf", Function::Any, true, one},
+      {"chlo.erfc", Function::Small, true, [](double) { return 2.0; }},
+      {"chlo.sinh", Function::Small, true, [](double b) { return std::sinh(b); }},
+      {"chlo.asinh", Function::Any, true, [](double b) { return std::asinh(b); }},
+      {"chlo.atan", Function::Any, true, [](double) { return 1.6; }},
+      {"chlo.asin", Function::Unit, true, [](double) { return 1.6; }},
       {"floor", Function::Exact, false, [](double b) { return b + 1; }},
       {"ceil", Function::Exact, false, [](double b) { return b + 1; }},
       {"round_nearest_even", Function::Exact, false, [](double b) { return b + 1; }},
@@ -59,11 +66,17 @@ bool unaryFunction(Generator &g) {
   Value v = g.some(f.domain == Function::Exact ? exactReal : realValue, [&] { return g.floatType(); });
   if (f.domain == Function::Exact && v.trust != Trust::Exact)
     v = g.argument(v.type, v.shape);
-  if (f.domain == Function::Small)
-    v = g.clamped(v, 3);
+  if (f.domain == Function::Small || f.domain == Function::Unit)
+    v = g.clamped(v, f.domain == Function::Unit ? 0.875 : 3);
   if (f.domain == Function::NotNegative || f.domain == Function::Positive)
     v = positive(g, v, f.domain == Function::Positive);
-  g.keepScaled(g.same(f.name, {v}, f.rounds ? Trust::Rounded : v.trust, f.bound(v.bound)));
+  const Trust trust = f.rounds ? Trust::Rounded : v.trust;
+  const std::string name = f.name;
+  if (name.rfind("chlo.", 0) == 0)
+    g.keepScaled(
+        g.put(name + " " + v.name + " : " + v.text() + " -> " + v.text(), v.type, v.shape, trust, f.bound(v.bound)));
+  else
+    g.keepScaled(g.same(name, {v}, trust, f.bound(v.bound)));
   return true;
 }
 
@@ -78,8 +91,8 @@ bool binaryFunction(Generator &g) {
   Value a = g.some(jumps ? exactReal : realValue, [&] { return g.floatType(); });
   if (jumps && a.trust != Trust::Exact)
     a = g.argument(a.type, a.shape);
-  Value b = g.r.chance(12) && (op == "maximum" || op == "minimum" || op == "add") ? g.constant(a.type, a.shape, true)
-                                                                                  : g.of(a.type, a.shape);
+  Value b = g.r.chance(12) && op != "power" && op != "divide" && op != "atan2" ? g.constant(a.type, a.shape, true)
+                                                                               : g.of(a.type, a.shape);
   if (g.r.chance(50))
     std::swap(a, b);
   if (jumps) { // by a number, not near a multiple of a rounded one
@@ -110,11 +123,16 @@ bool binaryFunction(Generator &g) {
 
 bool Generator::pointwise() {
   const int64_t what = r.below(100);
-  if (what < 95)
+  if (what < 94)
     return what < 45 ? unaryFunction(*this) : binaryFunction(*this);
-  const std::optional<Value> v = find(realValue);
+  const std::optional<Value> v = find(what == 94 ? exactReal : realValue); // the narrower format jumps
   if (!v)
     return false;
+  if (what == 94) {
+    keep(put("stablehlo.reduce_precision " + v->name + ", format = e5m3 : " + v->text(), v->type, v->shape, v->trust,
+             v->bound));
+    return true;
+  }
   const Value lo = splat(v->type, {}, static_cast<double>(r.between(-8, 0)) / 4);
   const Value hi = splat(v->type, {}, static_cast<double>(r.between(1, 8)) / 4);
   keep(arrow("clamp", {lo, *v, hi}, "", v->type, v->shape, v->trust, 2));
@@ -215,6 +233,16 @@ bool Generator::convert() {
   Value v = *from;
   if (to == v.type || (v.trust == Trust::Rounded && !to.isFloat()))
     return false;
+  if (v.name[1] == 'a' && v.type.isFloat() &&
+      r.chance(30)) { // the bits, of an argument: elsewhere zeros may have another sign
+    const Type bits = v.type.bits == 32 ? (r.chance(50) ? kI32 : kU32) : (r.chance(50) ? kI16 : kU16);
+    keep(arrow("bitcast_convert", {v}, "", bits, v.shape, Trust::Exact, 1));
+    return true;
+  }
+  if (v.type.isFloat() && r.chance(10)) {
+    keep(arrow("is_finite", {v}, "", kI1, v.shape, v.trust == Trust::Exact ? Trust::Exact : Trust::Decided, 1));
+    return true;
+  }
   double bound = v.bound;
   if (to.isFloat() && v.type.isInteger()) {
     if (!(to == kF32 && v.type.bits == 32 && r.chance(25))) {

@@ -89,7 +89,7 @@ bool Generator::reduce() {
       rest.push_back(v->shape[static_cast<size_t>(d)]);
   const int64_t count = v->elements() / std::max<int64_t>(product(rest), 1);
   const Combiner c = combinerFor(r, *v, count);
-  const bool other = c.op == "add" && r.chance(10); // a start that counts
+  const bool other = c.op == "add" && !dims.empty() && r.chance(10); // a start that counts
   const Value init = splat(v->type, {}, other ? 2 : c.start);
   keepScaled(put("stablehlo.reduce(" + v->name + " init: " + init.name + ") applies stablehlo." + c.op +
                      " across dimensions = [" + list(dims) + "] : (" + v->text() + ", " + init.text() + ") -> " +
@@ -100,7 +100,7 @@ bool Generator::reduce() {
 
 bool Generator::argmax() {
   const std::optional<Value> v =
-      find([](const Value &v) { return v.rank() > 0 && v.trust == Trust::Exact && v.type.isFloat(); });
+      find([](const Value &v) { return v.elements() > 0 && v.rank() > 0 && v.trust == Trust::Exact && v.type.isFloat(); });
   if (!v)
     return false;
   const int64_t dim = r.below(v->rank());
@@ -142,7 +142,8 @@ bool Generator::argmax() {
 bool Generator::reduceWindow() {
   const bool whole = r.chance(10);
   const std::optional<Value> v = find([&](const Value &v) {
-    return v.rank() > 0 && (whole ? v.type == kI32 && v.trust == Trust::Exact : isReal(v)) && v.elements() < 20'000;
+    return v.rank() > 0 && v.elements() > 0 && (whole ? v.type == kI32 && v.trust == Trust::Exact : isReal(v)) &&
+           v.elements() < 20'000;
   });
   if (!v)
     return false;
@@ -165,8 +166,9 @@ bool Generator::reduceWindow() {
 
 // The gradient of a maximum over windows. What is compared must be exact: two right compilers choose the same place.
 bool Generator::selectAndScatter() {
-  const std::optional<Value> v = find(
-      [](const Value &v) { return v.rank() > 0 && v.type.isFloat() && v.trust == Trust::Exact && v.elements() < 20'000; });
+  const std::optional<Value> v = find([](const Value &v) {
+    return v.rank() > 0 && v.type.isFloat() && v.trust == Trust::Exact && v.elements() > 0 && v.elements() < 20'000;
+  });
   if (!v)
     return false;
   const std::optional<Window> w = windowOver(r, v->shape, true);

@@ -71,7 +71,8 @@ int run(const Run &o) {
     std::printf("%s: graph %d of seed %llu on %s\n%s\n", kinds[v.kind], i, (unsigned long long)o.seed, target.c_str(),
                 v.detail.c_str());
     const std::string file = format("graph-%llu-%d.mlir", (unsigned long long)o.seed, i);
-    const bool small = v.kind != Verdict::Refused && ++shrunk[*v.reasons.begin()] <= kMostShrunk;
+    const bool small =
+        v.kind != Verdict::Refused && !v.reasons.count("GRAPH-SYNTAX") && ++shrunk[*v.reasons.begin()] <= kMostShrunk;
     std::string note = "// " + target + ": " + v.detail;
     for (size_t at = note.find('\n'); at != std::string::npos; at = note.find('\n', at + 1))
       note.insert(at + 1, "// ");
