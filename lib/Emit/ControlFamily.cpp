@@ -109,6 +109,13 @@ private:
   Tile read(mlir::Value v, const Tiles &tiles) {
     if (const auto it = tiles.find(v); it != tiles.end())
       return it->second;
+    if (isEmpty(v)) { // nothing to read
+      Tile t;
+      t.dtype = typeOf(v);
+      for (int64_t n : shapeOf(v))
+        t.dims.push_back({1, n});
+      return t;
+    }
     mlir::Operation *op = v.getDefiningOp();
     if (op && isAlias(op)) {
       Tile t = read(aliasOf(v), tiles);

@@ -28,12 +28,12 @@ void PlaceCursor::move(Place &p, llvm::ArrayRef<int64_t> steps) const {
       p.terms.push_back({registers[j], steps[j]});
 }
 
-void forEachPlace(KernelBuilder &k, const IndexForm &f, llvm::function_ref<void(const PlaceCursor &)> body) {
-  constexpr int64_t kUnrolled = 256;
+void forEachPlace(KernelBuilder &k, const IndexForm &f, llvm::function_ref<void(const PlaceCursor &)> body,
+                  int64_t unrolled) {
   std::vector<int64_t> counts;
   for (const IndexForm::Batch &b : f.batch)
     counts.push_back(b.count);
-  if (f.places() <= kUnrolled) {
+  if (f.places() <= unrolled) {
     forEachIndex(counts, [&](const std::vector<int64_t> &place) { body({place, {}}); });
     return;
   }

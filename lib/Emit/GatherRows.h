@@ -15,8 +15,9 @@ struct PlaceCursor {
   std::vector<int> registers;                               // in loops
   void move(Place &p, llvm::ArrayRef<int64_t> steps) const; // by so many elements per index of each dimension
 };
-// Runs `body` for each place: unrolled with numbers, or, if there are many, in loops with a register per batch dimension.
-void forEachPlace(KernelBuilder &k, const IndexForm &f, llvm::function_ref<void(const PlaceCursor &)> body);
+// Runs `body` for each place: with numbers, up to `unrolled` of them, or in loops with a register per batch dimension.
+void forEachPlace(KernelBuilder &k, const IndexForm &f, llvm::function_ref<void(const PlaceCursor &)> body,
+                  int64_t unrolled = 256);
 // The register that an element of a tensor in HBM is loaded into.
 int loadRegister(KernelBuilder &k, Place element);
 

@@ -103,7 +103,8 @@ private:
     while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
       v = aliasOf(v);
     mlir::Operation *op = v.getDefiningOp();
-    if (!op || op->getBlock() != body || groupOf.count(op) || opName(op) == "constant" || !(isSplat(op) || repeats(op)))
+    if (!op || op->getBlock() != body || groupOf.count(op) || opName(op) == "constant" || isEmpty(op) ||
+        !(isSplat(op) || repeats(op)))
       return;
     std::string why;
     if (const Family *family = familyOf(op, why))
@@ -267,6 +268,9 @@ private:
     for (size_t g : order.sorted())
       if (!groups[g].ops.empty()) { // else merged into another one
         findTensors(g);
+        if (groups[g].outputs.empty() &&
+            llvm::any_of(groups[g].ops.back()->getResults(), [](mlir::Value v) { return elementsOf(v) == 0; }))
+          continue; // a loop of which only tensors without elements are wanted
         out.push_back(std::move(groups[g]));
       }
     checkOrder(out);
@@ -281,7 +285,7 @@ private:
         while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
           v = aliasOf(v);
         mlir::Operation *op = v.getDefiningOp();
-        if (!op || op->getBlock() != body || opName(op) == "constant" || written.contains(v))
+        if (!op || op->getBlock() != body || opName(op) == "constant" || written.contains(v) || elementsOf(v) == 0)
           continue;
         const nisa::Origin o = nisa::originOf(op->getLoc());
         throw Error("GRAPH-INTERNAL",
@@ -325,7 +329,7 @@ private:
       }
       const auto owner = groupOf.find(op);
       for (mlir::Value v : op->getResults())
-        if (owner != groupOf.end() && owner->second == index && neededOutside(v, op, index))
+        if (owner != groupOf.end() && owner->second == index && elementsOf(v) > 0 && neededOutside(v, op, index))
           g.outputs.push_back(v);
     }
     g.inputs.assign(inputs.begin(), inputs.end());

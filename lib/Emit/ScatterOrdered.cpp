@@ -132,7 +132,9 @@ void scatterInOrder(KernelBuilder &k, const Combiner &c, const IndexForm &f, con
   for (const IndexForm::Component &i : f.components)
     if (i.most < 0)
       return; // no window is inside
-  forEachPlace(k, f, [&](const PlaceCursor &cursor) {
+  // All places are known before the first transfer ends, each in a register: an engine has 64.
+  constexpr int64_t kUnrolled = 32;
+  const auto update = [&](const PlaceCursor &cursor) {
     Place to{work, {}}, from{updates, {}};
     cursor.move(from, others);
     Place base{Tile(), {}}; // offset and registers of the place, before the indices
@@ -168,7 +170,8 @@ void scatterInOrder(KernelBuilder &k, const Combiner &c, const IndexForm &f, con
     }
     from.terms = fewTerms(k, std::move(from.terms));
     combineInto(k, c, to, from, splat, axes);
-  });
+  };
+  forEachPlace(k, f, update, kUnrolled);
 }
 
 } // namespace glia::emit

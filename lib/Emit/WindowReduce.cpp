@@ -294,6 +294,21 @@ std::string refuseWindowReduction(mlir::Operation *op) {
   return planOf(dims, *s) ? "" : "a window that does not fit on chip, or more than four dimensions of windows";
 }
 
+// One number everywhere, in HBM: where rows of padding lie between, a tile cannot be filled at once.
+static Tile spread(KernelBuilder &k, DType type, const std::vector<int64_t> &shape, double value) {
+  const Tile all = k.scratch(type, shape);
+  const int64_t n = all.elements(), piece = std::min<int64_t>(n, 2048);
+  const Tile flat = all.reshaped({n}), t = k.sbuf(type, std::min<int64_t>(128, (n + piece - 1) / piece), {piece});
+  k.fill(t, value);
+  for (int64_t at = 0; at < n;) {
+    const int64_t rows = std::min<int64_t>(t.partitions, (n - at) / piece), some = rows > 0 ? rows * piece : n - at;
+    k.copy(rows > 0 ? flat.part(0, at, some).reshaped({rows, piece}) : flat.part(0, at, some),
+           rows > 0 ? t.rows(0, rows) : t.rows(0, 1).columns(0, some));
+    at += some;
+  }
+  return all;
+}
+
 void emitWindowReduction(KernelBuilder &k, mlir::Operation *op, const Tile &in, std::optional<double> splat,
                          const Tile &out) {
   std::string why;
@@ -306,6 +321,8 @@ void emitWindowReduction(KernelBuilder &k, mlir::Operation *op, const Tile &in, 
   const std::optional<WindowPlan> plan = planOf(dims, s);
   if (!plan)
     throw std::logic_error("windows without a plan");
+  if (splat && llvm::any_of(plan->rows, [](const WindowDim &d) { return d.isPadded(); }))
+    return Windows(k, s, *plan, spread(k, s.c.type, shapeOf(op->getOperand(0)), *splat), std::nullopt, out).run();
   Windows(k, s, *plan, in, splat, out).run();
 }
 
