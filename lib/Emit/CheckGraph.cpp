@@ -78,6 +78,17 @@ bool isExact(mlir::Operation *op) {
   return names.contains(name) || (!real && llvm::none_of(op->getOperandTypes(), isReal));
 }
 
+// Of +0 and -0 the machine's maximum and minimum give the second operand, and an arg-max the one that its order meets.
+bool choosesZeros(mlir::Operation *op) {
+  const auto chooses = [](mlir::Operation *inner) {
+    const llvm::StringRef name = opName(inner);
+    return name == "maximum" || name == "minimum" || name == "clamp";
+  };
+  bool found = opName(op) == "reduce" && op->getNumResults() > 1;
+  op->walk([&](mlir::Operation *inner) { found |= chooses(inner); });
+  return found;
+}
+
 InterpretOptions reference(bool inDouble) {
   InterpretOptions options;
   options.inDouble = inDouble;
@@ -166,8 +177,8 @@ private:
   const Object &objectOf(const Group &g) {
     auto [it, fresh] = objects.try_emplace(structureOf(g));
     if (fresh) {
-      it->second.program =
-          compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1), options.target, options.cores);
+      it->second.program = compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1),
+                                        options.target, options.cores, options.onKernel);
       it->second.refused = verify(it->second.program).diagnostics;
     }
     return it->second;
@@ -179,16 +190,16 @@ private:
     behind.insert(v.getDefiningOp());
     const bool real = llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType()));
     size_t rounding = 0;
+    bool anyZero = false;
     for (size_t i = 0; i < behind.size(); ++i) {
-      // Of +0 and -0 an arg-max brings the one that its order meets.
-      const bool anyZero = real && opName(behind[i]) == "reduce" && behind[i]->getNumResults() > 1;
-      rounding += !isExact(behind[i]) || anyZero;
+      rounding += !isExact(behind[i]);
+      anyZero |= real && choosesZeros(behind[i]);
       for (mlir::Value o : behind[i]->getOperands())
         if (mlir::Operation *op = o.getDefiningOp(); op && g.contains(op))
           behind.insert(op);
     }
     if (rounding == 0)
-      return Closeness::Exact;
+      return anyZero ? Closeness::Number : Closeness::Exact;
     if (!real)
       return Closeness::Decided;
     return rounding == 1 ? Closeness::Rounding : Closeness::Chain;

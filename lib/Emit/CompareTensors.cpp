@@ -41,7 +41,7 @@ void count(Difference &d, size_t i, double got, double want) {
   }
 }
 
-Difference exact(const HostTensor &got, const HostTensor &want) {
+Difference exact(const HostTensor &got, const HostTensor &want, bool anyZero = false) {
   Difference d;
   const size_t size = info(want.element).bytes;
   d.elements = want.bytes.size() / size;
@@ -49,7 +49,8 @@ Difference exact(const HostTensor &got, const HostTensor &want) {
     return d;
   const std::vector<double> g = numbers(got), w = numbers(want);
   for (size_t i = 0; i < d.elements; ++i)
-    if (std::memcmp(&got.bytes[i * size], &want.bytes[i * size], size) != 0 && !(std::isnan(g[i]) && std::isnan(w[i])))
+    if (std::memcmp(&got.bytes[i * size], &want.bytes[i * size], size) != 0 && !(std::isnan(g[i]) && std::isnan(w[i])) &&
+        !(anyZero && g[i] == w[i]))
       count(d, i, g[i], w[i]);
   d.error = static_cast<double>(d.wrong) / static_cast<double>(d.elements);
   return d;
@@ -82,8 +83,8 @@ Difference compareTensors(const HostTensor &got, const HostTensor &want, const H
                           std::span<const HostTensor> shaken) {
   if (rule == Closeness::Decided && !isFloat(want.element))
     return decided(got, want);
-  if (rule == Closeness::Exact || !isFloat(want.element))
-    return exact(got, want);
+  if (rule == Closeness::Exact || rule == Closeness::Number || !isFloat(want.element))
+    return exact(got, want, rule == Closeness::Number);
   Difference d;
   const std::vector<double> g = numbers(got), w = numbers(want), f = ideal ? numbers(*ideal) : w;
   d.elements = w.size();

@@ -10,6 +10,7 @@ namespace glia::emit {
 // How close a value has to be.
 enum class Closeness : uint8_t {
   Exact,    // bit for bit (any NaN equals any NaN of a float that was computed)
+  Number,   // the same, but zeros may have either sign: largest and smallest ones of a set
   Rounding, // a float that went through operations that round
   Chain,    // the same, several of them: sums may be larger than what is made of them
   Decided,  // an integer or a truth value that hangs on such a float: near a border it may fall on the other side

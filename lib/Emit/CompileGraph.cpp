@@ -243,6 +243,8 @@ private:
     const auto show = [&](nisa::Kernel &kernel) {
       dump.group(g, name, true);
       dump.kernel(kernel);
+      if (options.onKernel)
+        options.onKernel(kernel);
     };
     return object = std::make_shared<Program>(compileGroup(g, name, options.target, options.cores, show));
   }

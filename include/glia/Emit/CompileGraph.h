@@ -10,12 +10,17 @@
 
 namespace glia {
 
+namespace nisa {
+struct Kernel;
+}
+
 struct GraphOptions {
   std::string target = "trn2";
   // Called when a phase begins ("simplify", "group", "kernels", "link") and for each kernel; may be empty.
   std::function<void(std::string_view phase, size_t done, size_t all)> progress;
   std::string dump; // a folder for the simplified graph, the groups and the text of each kernel; empty: none
-  int cores = 1;    // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
+  std::function<void(nisa::Kernel &)> onKernel; // sees each kernel before it is compiled, and may change it; may be empty
+  int cores = 1; // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
 };
 
 struct CompiledGraph {
