@@ -281,13 +281,13 @@ def main():
         cwd=ROOT / "build",
     )
     print("random kernels\n" + kernels.stdout + kernels.stderr)
-    graphs = subprocess.run(
+    random_graphs = subprocess.run(
         [ROOT / "build/bin/glia-graphs", os.environ.get("GLIA_BENCH_GRAPHS", "5000")],
         capture_output=True,
         text=True,
         cwd=ROOT / "build",
     )
-    print("random graphs\n" + graphs.stdout + graphs.stderr)
+    print("random graphs\n" + random_graphs.stdout + random_graphs.stderr)
     missed = sum(not r["ok"] for r in rows)
     out = {
         "openblas": json.loads(os.environ["GLIA_BENCH_CORE"]),
@@ -298,17 +298,17 @@ def main():
         "valid_ok": valid.returncode == 0,
         "kernels": kernels.stdout,
         "kernels_ok": kernels.returncode == 0,
-        "graphs": graphs.stdout,
-        "graphs_ok": graphs.returncode == 0,
+        "random_graphs": random_graphs.stdout,
+        "random_graphs_ok": random_graphs.returncode == 0,
     }
     (ROOT / "build/bench.json").write_text(json.dumps(out, indent=1))
     print(
         f"{len(rows) - missed} of {len(rows)} targets met, mutants {'ok' if mutants.returncode == 0 else 'FAILED'}, "
         f"valid programs {'ok' if valid.returncode == 0 else 'FAILED'}, "
         f"random kernels {'ok' if kernels.returncode == 0 else 'FAILED'}, "
-        f"random graphs {'ok' if graphs.returncode == 0 else 'FAILED'}; build/bench.json"
+        f"random graphs {'ok' if random_graphs.returncode == 0 else 'FAILED'}; build/bench.json"
     )
-    return 0 if mutants.returncode == valid.returncode == kernels.returncode == graphs.returncode == 0 else 1
+    return 0 if mutants.returncode == valid.returncode == kernels.returncode == random_graphs.returncode == 0 else 1
 
 
 if __name__ == "__main__":
