@@ -30,8 +30,7 @@ public:
         for (uint8_t byte : graph::constantBytes(llvm::cast<mlir::ElementsAttr>(maker->getAttr("value"))))
           s << llvm::hexdigit(byte >> 4) << llvm::hexdigit(byte & 15);
         s << v.getType() << ",";
-      }
-      else if (const std::optional<double> splat = splatOf(v)) // written into the kernel
+      } else if (const std::optional<double> splat = splatOf(v)) // written into the kernel
         s << "#" << llvm::utohexstr(std::bit_cast<uint64_t>(*splat)) << v.getType() << ",";
       else
         s << "?,";

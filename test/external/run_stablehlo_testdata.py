@@ -146,7 +146,7 @@ def main():
         table[family.removeprefix("testdata ")][kind] += 1
         if kind == "refused":
             reasons[re.sub(r"[\d.]+", "N", outcome)[:100]] += 1
-        if kind in ("wrong", "internal") or options.list and kind != "pass":
+        if kind in ("wrong", "internal") or (options.list and kind != "pass"):
             print(f"{name}: {outcome[:300]}", flush=True)
         if time.time() - start > 5:
             print(f"{name}: {time.time() - start:.0f} s", flush=True)

@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("glia._glia")
 jax = pytest.importorskip("jax")
+import itertools
+
 import glia
 import jax.numpy as jnp
 
@@ -62,7 +64,7 @@ def test_perceptron_step():
         return value, jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
 
     sizes = [50, 130, 70, 10]
-    params = [(normal(a, b, seed=a, scale=0.1), normal(b, seed=b, scale=0.1)) for a, b in zip(sizes, sizes[1:])]
+    params = [(normal(a, b, seed=a, scale=0.1), normal(b, seed=b, scale=0.1)) for a, b in itertools.pairwise(sizes)]
     labels = np.random.default_rng(1).integers(0, 10, 33).astype(np.int32)
     for target in ("trn1", "trn2", "trn3"):
         check(step, params, normal(33, 50), labels, target=target)
