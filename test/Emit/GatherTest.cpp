@@ -73,13 +73,13 @@ TEST(Gather, Batched) {
 
 TEST(Gather, AlongTheLastDimension) {
   for (const char *type : {"f32", "bf16", "ui8"})
-    expectRightEverywhere(gatherText(
-        {.data = "130x11",
-         .indices = "20x1",
-         .other = "130x20",
-         .sizes = "130,1",
-         .type = type,
-         .numbers = "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1"}));
+    expectRightEverywhere(
+        gatherText({.data = "130x11",
+                    .indices = "20x1",
+                    .other = "130x20",
+                    .sizes = "130,1",
+                    .numbers = "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1",
+                    .type = type}));
   // Indices of each row's own: take_along_axis.
   expectRightEverywhere(
       gatherText({.data = "130x11",
