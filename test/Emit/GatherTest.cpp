@@ -77,8 +77,8 @@ TEST(Gather, AlongTheLastDimension) {
         gatherText({.data = "130x11",
                     .indices = "20x1",
                     .other = "130x20",
-                    .sizes = "130,1",
                     .numbers = "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1",
+                    .sizes = "130,1",
                     .type = type}));
   // Indices of each row's own: take_along_axis.
   expectRightEverywhere(
