@@ -181,6 +181,9 @@ private:
     for (size_t g : candidates) {
       if (order.age(g) > kReach)
         continue;
+      // A count and a broadcast of it are both wanted in HBM: the second reads the first.
+      if (repeats(op) && llvm::all_of(groups[g].ops, repeats))
+        continue;
       const Family *host = groups[g].family; // an anchor takes operations of other families behind it
       // Another producer that itself reads from g would have to run between the group's own operations.
       const bool cycle =

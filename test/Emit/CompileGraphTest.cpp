@@ -122,4 +122,14 @@ TEST(CompileGraph, GroupsThatMeetThroughAReshape) {
 })");
 }
 
+// Each is cheap to write again, and both are wanted.
+TEST(CompileGraph, StoresACountAndItsBroadcast) {
+  expectRight(R"(
+func.func @main() -> (tensor<32xui16>, tensor<5x32xui16>) {
+  %0 = stablehlo.iota dim = 0 : tensor<32xui16>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<32xui16>) -> tensor<5x32xui16>
+  return %0, %1 : tensor<32xui16>, tensor<5x32xui16>
+})");
+}
+
 } // namespace
