@@ -1,4 +1,5 @@
 #include "CheckMemory.h"
+#include "GraphFacts.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -9,12 +10,6 @@
 namespace glia::emit {
 
 namespace {
-
-mlir::Value rootOf(mlir::Value v) {
-  while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
-    v = aliasOf(v);
-  return v;
-}
 
 double bytesOf(mlir::Value v) {
   const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());

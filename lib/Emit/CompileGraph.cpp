@@ -2,6 +2,7 @@
 #include "CheckMemory.h"
 #include "CompileGroup.h"
 #include "GraphDump.h"
+#include "GraphFacts.h"
 #include "PlanTensors.h"
 #include "RowsPlan.h"
 #include "SimplifyGraph.h"
@@ -129,12 +130,6 @@ private:
       problems.insert(problems.end(), e.diagnostics().begin(), e.diagnostics().end());
     }
     throw Error(std::move(problems));
-  }
-
-  static mlir::Value rootOf(mlir::Value v) {
-    while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
-      v = aliasOf(v);
-    return v;
   }
 
   void declareArguments() {

@@ -1,6 +1,7 @@
 // Loops and branches that depend on data. Carried values live in HBM; the groups of a body are written one after the other inside a
 // run-time loop: `while` tests a register that is loaded from the condition, a branch is a loop of 0 or 1 iterations.
 #include "Families.h"
+#include "GraphFacts.h"
 #include "glia/Graph/Graph.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -9,8 +10,6 @@
 namespace glia::emit {
 
 namespace {
-
-bool isEmpty(mlir::Value v) { return elementsOf(v) == 0; }
 
 class Control {
 public:

@@ -1,5 +1,6 @@
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
+#include "GraphFacts.h"
 
 namespace glia::emit {
 
@@ -22,15 +23,6 @@ Numbers inverse(llvm::ArrayRef<int64_t> permutation) {
   return out;
 }
 
-// Dimensions that are neither batched nor contracted, in order.
-Numbers freeOf(size_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract) {
-  Numbers out;
-  for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d)
-    if (!llvm::is_contained(batch, d) && !llvm::is_contained(contract, d))
-      out.push_back(d);
-  return out;
-}
-
 struct DotDims {
   Numbers lb, rb, lc, rc;
   explicit DotDims(graph::DotDimensionNumbersAttr n)
@@ -49,7 +41,7 @@ void foldOperand(graph::DotGeneralOp dot, unsigned side) {
   DotDims n(dot.getDotDimensionNumbers());
   Numbers &batch = side == 0 ? n.lb : n.rb, &contract = side == 0 ? n.lc : n.rc;
   const llvm::ArrayRef<int64_t> order = transpose.getPermutation();
-  if (!llvm::is_sorted(mapped(freeOf(order.size(), batch, contract), order)))
+  if (!llvm::is_sorted(mapped(freeDims(order.size(), batch, contract), order)))
     return;
   batch = mapped(batch, order);
   contract = mapped(contract, order);

@@ -1,4 +1,5 @@
 // What can be said of a value or an operation of a graph by looking at it alone: types, shapes, splats, and what is only another view.
+#include "GraphFacts.h"
 #include "RowsPlan.h"
 #include "glia/Emit/Family.h"
 
@@ -102,6 +103,25 @@ mlir::Value aliasOf(mlir::Value v) {
   if (!op || !isAlias(op))
     return v;
   return op->getOperand(op->getNumOperands() == 1 ? 0 : llvm::cast<mlir::OpResult>(v).getResultNumber());
+}
+
+mlir::Value rootOf(mlir::Value v) {
+  while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
+    v = aliasOf(v);
+  return v;
+}
+
+bool isEmpty(mlir::Value v) {
+  const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+  return t && t.hasStaticShape() && t.getNumElements() == 0;
+}
+
+std::vector<int64_t> freeDims(size_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract) {
+  std::vector<int64_t> out;
+  for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d)
+    if (!llvm::is_contained(batch, d) && !llvm::is_contained(contract, d))
+      out.push_back(d);
+  return out;
 }
 
 } // namespace glia::emit

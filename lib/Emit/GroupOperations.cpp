@@ -2,6 +2,7 @@
 // cycle of groups comes of it; otherwise it starts a group of its own. The group's family is asked, which need not be the operation's: a
 // contraction takes what comes behind it. Groups of one family that meet in an operation become one.
 // Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
+#include "GraphFacts.h"
 #include "GroupOrder.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
@@ -65,10 +66,7 @@ private:
   }
 
   static bool isEmpty(mlir::Operation *op) {
-    return op->getNumResults() > 0 && llvm::all_of(op->getResults(), [](mlir::Value v) {
-             const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
-             return t && t.hasStaticShape() && t.getNumElements() == 0;
-           });
+    return op->getNumResults() > 0 && llvm::all_of(op->getResults(), [](mlir::Value v) { return emit::isEmpty(v); });
   }
   static bool isSplat(mlir::Operation *op) { return op->getNumResults() == 1 && splatOf(op->getResult(0)); }
 
@@ -100,8 +98,7 @@ private:
 
   // The value is read from HBM: something must have put it there.
   void needInHbm(mlir::Value v) {
-    while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
-      v = aliasOf(v);
+    v = rootOf(v);
     mlir::Operation *op = v.getDefiningOp();
     if (!op || op->getBlock() != body || groupOf.count(op) || opName(op) == "constant" || isEmpty(op) ||
         !(isSplat(op) || repeats(op)))
@@ -285,8 +282,7 @@ private:
     llvm::DenseSet<mlir::Value> written;
     for (const Group &g : sorted) {
       for (mlir::Value v : g.inputs) {
-        while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
-          v = aliasOf(v);
+        v = rootOf(v);
         mlir::Operation *op = v.getDefiningOp();
         if (!op || op->getBlock() != body || opName(op) == "constant" || written.contains(v) || elementsOf(v) == 0)
           continue;

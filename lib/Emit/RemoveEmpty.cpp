@@ -1,15 +1,11 @@
 #include "RemoveEmpty.h"
 #include "GraphBuilder.h"
+#include "GraphFacts.h"
 #include "glia/Emit/Family.h"
 
 namespace glia::emit {
 
 namespace {
-
-bool isEmpty(mlir::Value v) {
-  const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
-  return t && t.hasStaticShape() && t.getNumElements() == 0;
-}
 
 mlir::Value repeated(GraphBuilder &g, mlir::Value scalar, mlir::Value like) {
   return g.broadcast(scalar, {}, withElement(like, elementOf(scalar)));

@@ -1,5 +1,6 @@
 #include "SplitGroup.h"
 #include "GraphBuilder.h"
+#include "GraphFacts.h"
 #include "RowsPlan.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -26,17 +27,11 @@ Cuts cutDot(graph::DotGeneralOp op, int64_t d) {
   const auto n = op.getDotDimensionNumbers();
   const llvm::ArrayRef<int64_t> lb = n.getLhsBatchingDimensions(), rb = n.getRhsBatchingDimensions(),
                                 lc = n.getLhsContractingDimensions(), rc = n.getRhsContractingDimensions();
-  const auto freeOf = [](mlir::Value v, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract) {
-    std::vector<int64_t> out;
-    for (int64_t i = 0; i < static_cast<int64_t>(shapeOf(v).size()); ++i)
-      if (!llvm::is_contained(batch, i) && !llvm::is_contained(contract, i))
-        out.push_back(i);
-    return out;
-  };
   const auto batches = static_cast<int64_t>(lb.size());
   if (d < batches)
     return std::vector<int>{static_cast<int>(lb[static_cast<size_t>(d)]), static_cast<int>(rb[static_cast<size_t>(d)])};
-  const std::vector<int64_t> left = freeOf(op->getOperand(0), lb, lc), right = freeOf(op->getOperand(1), rb, rc);
+  const std::vector<int64_t> left = freeDims(shapeOf(op->getOperand(0)).size(), lb, lc),
+                             right = freeDims(shapeOf(op->getOperand(1)).size(), rb, rc);
   const auto at = static_cast<size_t>(d - batches);
   if (at < left.size())
     return std::vector<int>{static_cast<int>(left[at]), kWhole};
