@@ -130,9 +130,10 @@ Peeled peelFirst(Operation *op) {
       compute(b, loc, trips, "shift_right", trips, SlotValue::of(int32_t{31}));
     }
     mlir::Value others;
-    if (loop) {
+    if (loop) { // the guard's body runs only if the count is 1 or more; said so that what is 1 less has bounds
       others = makeRegister(b, loc);
-      compute(b, loc, others, "subtract", count, SlotValue::of(int32_t{1}));
+      compute(b, loc, others, "max", count, SlotValue::of(int32_t{1}));
+      compute(b, loc, others, "subtract", others, SlotValue::of(int32_t{1}));
     }
     auto guard = LoopOp::create(b, loc, trips, IntegerAttr());
     Block &body = guard.getBody().emplaceBlock();

@@ -129,6 +129,8 @@ RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b) {
   case RegOp::ShiftRight:
     if (b.isConstant() && b.lo >= 0 && b.lo < 32 && a.lo >= 0)
       v = RegisterValue::range(a.lo >> b.lo, a.hi >> b.lo);
+    else if (b.isConstant() && b.lo > 0 && b.lo < 32) // zeros come in from above
+      v = RegisterValue::range(0, int64_t{UINT32_MAX} >> b.lo);
     v = unknownMotion(v, a, b);
     break;
   case RegOp::And:

@@ -37,6 +37,10 @@ class ByteMap {
 public:
   // Calls f(Cell&) for every cell of [lo, hi) x mask, creating cells for bytes never touched.
   template <class F> void visit(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
+    visitPlaces(lo, hi, mask, [&f](int64_t, int64_t, Cell &c) { f(c); });
+  }
+  // f(lo, hi, Cell&), with the bytes of the cell.
+  template <class F> void visitPlaces(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
     for (auto it = carve(lo, hi); it != nodes.end() && it->first < hi; ++it) {
       uint32_t rest = mask;
       std::vector<Cell> &cells = it->second.cells;
@@ -51,13 +55,13 @@ public:
           cells.push_back(std::move(copy));
         }
         rest &= ~common;
-        f(cells[k]);
+        f(it->first, it->second.hi, cells[k]);
       }
       if (rest) {
         Cell fresh;
         fresh.mask = rest;
         cells.push_back(std::move(fresh));
-        f(cells.back());
+        f(it->first, it->second.hi, cells.back());
       }
     }
   }

@@ -48,6 +48,7 @@ struct LoopAccess {
   int slot = 0;
   bool write = false;
   Motion byteMotion, partitionMotion;
+  bool still = true;                     // at the same bytes in every iteration of every loop around it
   int64_t lo = 0, hi = 0;                // hull in the last walked iteration
   uint32_t earlySeq = 0;                 // number of this access in iteration 1
   uint32_t previousSeq = 0, lateSeq = 0; // the last of its numbers in the last walked iteration but one, and in the last
@@ -233,7 +234,7 @@ private:
   bool endLoop(EngineWalk &e);
   void testCondition(const EngineWalk &e, LoopFrame &f, uint32_t who, size_t number);
   void nextIteration(EngineWalk &e);
-  bool mayOverlap(ObjectRef a, ObjectRef b) const;
+  bool mayOverlap(const LoopAccess &a, const LoopAccess &b) const;
   void leaveLoop(EngineWalk &e);
   std::vector<uint32_t> componentsOf(uint32_t engine) const;
   bool touchesMemory(int core, Engine e, uint32_t begin, uint32_t end) const;

@@ -147,8 +147,8 @@ void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issu
       undo = f.run.get();
 
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-    bool allKept = true, allMatmul = true;
-    map.visit(lo, hi, mask, [&](Cell &c) {
+    std::vector<LoggedWrite> undone;
+    map.visitPlaces(lo, hi, mask, [&](int64_t cellLo, int64_t cellHi, Cell &c) {
       if (c.written && !ordered(c.write, by.comp, by.seq, by.engine, by.knows))
         race(p, by, c.write, "writes", "writing");
       for (const Touch &t : c.olderWrites)
@@ -158,11 +158,10 @@ void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issu
         if (!ordered(t, by.comp, by.seq, by.engine, by.knows))
           race(p, by, t, "writes", "reading");
       const bool keep = c.defined && c.owner == value.owner;
-      allKept &= keep;
-      allMatmul &= c.matmul;
       if (!maybe && !undo)
         return;
       if (undo) { // if the loop does not run, the accesses before it are the last ones
+        undone.push_back({&map, cellLo, cellHi, c.mask, !keep, !c.matmul});
         if (c.written)
           keepLatest(c.olderWrites, c.write);
       } else {
@@ -178,8 +177,14 @@ void Walk::write(const std::vector<LoopFrame> &loops, const Place &p, const Issu
     });
     if (!maybe && !undo)
       map.assign(lo, hi, mask, value);
-    if (undo)
-      undo->writes.push_back({&map, lo, hi, mask, !allKept, !allMatmul});
+    if (!undo)
+      return;
+    const bool alike = std::all_of(undone.begin(), undone.end(), [&](const LoggedWrite &w) {
+      return w.undefine == undone[0].undefine && w.notMatmul == undone[0].notMatmul;
+    });
+    if (alike && !undone.empty())
+      undone = {{&map, lo, hi, mask, undone[0].undefine, undone[0].notMatmul}};
+    undo->writes.insert(undo->writes.end(), undone.begin(), undone.end());
   });
 }
 
@@ -224,6 +229,8 @@ void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write
     a.slot = p.slot;
     a.write |= write;
     const Motion bytes = p.start.motion[f.run->depth], partitions = p.partition.motion[f.run->depth];
+    a.still &= p.fixed && std::all_of(p.start.motion.begin(), p.start.motion.end(),
+                                      [](const Motion &m) { return m.kind == Motion::Fixed; });
     const bool fresh = !a.earlySeq && !a.lateKnowledge.base;
     if (!fresh && (bytes != a.byteMotion || partitions != a.partitionMotion))
       a.byteMotion.kind = a.partitionMotion.kind = Motion::Unknown;

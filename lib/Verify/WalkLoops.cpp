@@ -182,7 +182,7 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
     const int64_t last = f.run->count.hi - 1;
     iv = RegisterValue::range(std::min(f.run->walked, last), last);
   }
-  if (f.generic || f.run->summarised)
+  if (f.run->count.hi > 1 && (f.generic || f.run->summarised))
     for (int reg : registersWritten(e.core, e.engine, f.begin + 1, f.end)) {
       RegisterValue &r = e.regs[reg]; // holds what an earlier iteration left
       if (f.generic) {
@@ -365,12 +365,18 @@ void Walk::finishRun(LoopRun &run) {
     semaphores[semaphore].forget(before);
 }
 
-bool Walk::mayOverlap(ObjectRef a, ObjectRef b) const {
-  if (a == b || a.kind == ObjectKind::Tensor || b.kind == ObjectKind::Tensor)
-    return a == b;
-  const Allocation &x = program.allocations[a.index], &y = program.allocations[b.index];
-  return x.partition < y.partition + y.partitions() && y.partition < x.partition + x.partitions() &&
-         x.byteOffset < y.byteOffset + y.bytesPerPartition() && y.byteOffset < x.byteOffset + x.bytesPerPartition();
+// In any iterations. Every access stays inside its object, and one that never moves where it was seen.
+bool Walk::mayOverlap(const LoopAccess &a, const LoopAccess &b) const {
+  if (a.object == b.object || a.object.kind == ObjectKind::Tensor || b.object.kind == ObjectKind::Tensor)
+    return a.object == b.object;
+  const Allocation &x = program.allocations[a.object.index], &y = program.allocations[b.object.index];
+  auto bytes = [](const LoopAccess &l, const Allocation &in) {
+    const bool known = l.still && l.lateSeq;
+    return std::pair(known ? l.lo : in.byteOffset, known ? l.hi : in.byteOffset + in.bytesPerPartition());
+  };
+  const auto [xlo, xhi] = bytes(a, x);
+  const auto [ylo, yhi] = bytes(b, y);
+  return x.partition < y.partition + y.partitions() && y.partition < x.partition + x.partitions() && xlo < yhi && ylo < xhi;
 }
 
 // Iterations further apart than the walked ones: ordered, or never on the same bytes.
@@ -385,7 +391,7 @@ void Walk::checkLoopOrder(LoopRun &run) {
     for (size_t i = 0; i < list.size(); ++i)
       for (size_t k = i; k < list.size(); ++k) {
         const LoopAccess &a = *list[i], &b = *list[k];
-        if ((!a.write && !b.write) || (a.comp == b.comp && a.comp < firstQueue) || !mayOverlap(a.object, b.object))
+        if ((!a.write && !b.write) || (a.comp == b.comp && a.comp < firstQueue) || !mayOverlap(a, b))
           continue;
         const bool sameMotion = a.byteMotion == b.byteMotion && a.partitionMotion == b.partitionMotion &&
                                 a.byteMotion.kind != Motion::Unknown && a.partitionMotion.kind != Motion::Unknown;

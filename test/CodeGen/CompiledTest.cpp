@@ -308,6 +308,87 @@ TEST(Compiled, OnlyWhatWasWrittenIsSpilled) { // the rest is undefined, and woul
                  "    dma_copy dst=%y src=%a[:, 0:9]\n  }\n}");
 }
 
+// Eight tensors that fill SBUF: what was written before them is spilled.
+static std::string crowd(const std::string &before, const std::string &after) {
+  std::string text = R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[2, 12]
+  %n = tensor input : i32[1]
+  %y = tensor output : f32[2, 12]
+  %z = tensor output : f32[8, 2, 4]
+  core 0 {
+    %r = register
+    reg_load dst=%r src=%n
+    reg_alu dst=%r op=min a=%r b=4
+    %a = alloc sbuf : f32[40, 300]
+)" + before;
+  for (int i = 0; i < 8; ++i)
+    text += format("    %%b%d = alloc sbuf : f32[2, 6100]\n    memset dst=%%b%d value=%d.0\n", i, i, i);
+  for (int i = 0; i < 8; ++i)
+    text += format("    dma_copy dst=%%z[%d] src=%%b%d[:, 100:104]\n", i, i);
+  return text + after + "    dma_copy dst=%y src=%a[0:2, 0:12]\n  }\n}";
+}
+
+TEST(Compiled, SpilledAfterWritesThatARegisterAddresses) { // they may define nothing, and must take nothing
+  const std::string move = R"(    loop %i < %r {
+      memset dst=%a[0:2, 0:3] + %i*12 value=9.0
+    }
+)";
+  for (int32_t n : {0, 2, 7}) {
+    compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + move, ""), n);
+    compare(crowd("    dma_copy dst=%a[0:1, 0:12] src=%x[0:1]\n    dma_copy dst=%a[1:2, 0:12] src=%x[1:2]\n" + move, move),
+            n);
+  }
+  compare(crowd("    loop %i < 4 {\n      memset dst=%a[0:2, 0:3] + %i*12 value=9.0\n    }\n", "")); // defines all it passes
+}
+
+TEST(Compiled, SpilledAfterWritesInALoopThatMayNotRun) {
+  for (int32_t n : {0, 3})
+    compare(
+        crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n    loop %i < %r {\n      memset dst=%a[:, 6:100] value=9.0\n    }\n",
+              ""),
+        n);
+}
+
+TEST(Compiled, SpilledAfterManyWrites) { // more than transfers would be worth
+  std::string writes;
+  for (int i = 0; i < 12; ++i)
+    writes += format("    dma_copy dst=%%a[0:2, %d] src=%%x[:, %d]\n", i, 11 - i);
+  compare(crowd(writes, ""));
+}
+
+TEST(Compiled, PeeledLoopWhoseCountHasAnUpperBoundOnly) { // the addresses of the rest have bounds too
+  for (int32_t n : {1, 2, 7})
+    compare(matmul(R"(
+    %r = register
+    reg_load dst=%r src=%n
+    reg_alu dst=%r op=min a=%r b=4
+    memset dst=%acc
+    loop %i < %r {
+      memset dst=%b[:, 0:16] + %i*64 value=0.5 on gpsimd
+      nc_matmul dst=%acc stationary=%a moving=%b accumulate=1
+    })"),
+            n);
+}
+
+// Peeling puts the loop into one that runs once or not at all: the address need not be followed through a second loop.
+TEST(Compiled, PeeledWhileWithACarriedAddress) {
+  compare(matmul(R"(
+    %r = register
+    %s = register
+    reg_load dst=%r src=%n
+    reg_move dst=%s src=1
+    memset dst=%acc
+    while %r {
+      %t = alloc sbuf : f32[64, 64]
+      dma_copy dst=%t src=%x
+      reg_alu dst=%s op=multiply a=%s b=5
+      reg_alu dst=%s op=and a=%s b=3
+      tensor_copy dst=%b[:, 0:16] src=%t[:, 0:16] + %s*64 on vector
+      nc_matmul dst=%acc stationary=%a moving=%b accumulate=1
+      reg_alu dst=%r op=subtract a=%r b=1
+    })"));
+}
+
 TEST(Compiled, AfterAnInstructionOfALoop) { // which may not run, or several times
   for (const char *count : {"0", "3", "%r"})
     for (int32_t n : {0, 2})
