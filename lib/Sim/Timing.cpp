@@ -1,5 +1,6 @@
 // The event loop of the timing simulator, and the engines: waits, starts, dependencies, completion.
-#include "TimingMachine.h"
+#include "TimingQueues.h"
+#include "TimingSemaphores.h"
 
 #include "glia/Support/Diagnostic.h"
 
@@ -23,7 +24,7 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   semaphoreLatency = param(t, low, "cost.semaphore_latency");
   dmaCompletion = param(t, low, "dma.completion_latency");
   dmaStart = param(t, low, "dma.fixed_latency");
-  dmaStart.time = std::max<Ps>(dmaStart.time - dmaCompletion.time, 0);
+  dmaStart.set(std::max<Ps>(dmaStart.time - dmaCompletion.time, 0));
   queueSpacing = param(t, low, "dma.queue_spacing");
   hwdgeInterval = param(t, low, "dma.hwdge_interval");
   swdgeBusy = param(t, low, "dma.swdge_busy");
@@ -31,8 +32,10 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   exchangeLatency = param(t, low, "cost.exchange_latency");
   fetchMiss = param(t, low, "fetch.miss_latency");
   fetchEach = param(t, low, "fetch.bytes_per_ns");
-  fetchEach.time = toPs(t.number("fetch.instruction_bytes") / std::max(t.number("fetch.bytes_per_ns"), 1e-6));
+  fetchEach.set(toPs(t.number("fetch.instruction_bytes") / std::max(t.number("fetch.bytes_per_ns"), 1e-6)));
   window = static_cast<uint32_t>(std::clamp(t.number("fetch.window"), 1.0, 1e6));
+  windowTime = fetchEach.time * window;
+  stepsLeft = options.maxSteps;
   queueDepth = static_cast<size_t>(std::clamp(t.number("dma.queue_depth"), 1.0, 1e6));
   const Param rampParam = param(t, low, "cost.tensor_ramp_time");
   rampTime = rampParam.time;
@@ -41,8 +44,10 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   hbmPerPs = std::max(t.number("hbm.bytes_per_ns"), 1e-3) / 1000;
 
   perDmaEngine = 1.0 / std::max(t.dmaEngines, 1);
-  for (int i = 0; i <= 512; ++i)
-    speeds.push_back(1 / std::max(1.0, i * perDmaEngine));
+  for (int i = 0; i <= 512; ++i) {
+    const double slow = std::max(1.0, i * perDmaEngine);
+    slowness.push_back({slow, 1 / slow});
+  }
 
   numEngines = p.cores * kNumEngines;
   firstDmaLane = 2 * numEngines + static_cast<uint32_t>(p.queues.size());
@@ -76,20 +81,7 @@ Machine::Machine(const Program &p, const TimingOptions &options)
   portOwner.resize(p.cores);
 }
 
-TimingResult Machine::run() {
-  prepareData();
-  while (!events.empty())
-    dispatch(events.take(now));
-  for (const EngineRun &e : engines)
-    if (e.pc < e.size)
-      deadlock();
-  for (const auto &[pipe, m] : pipes)
-    if (!m.arrived[0].empty() || !m.arrived[1].empty())
-      deadlock();
-  return result();
-}
-
-void Machine::dispatch(uint32_t lane) {
+inline void Machine::dispatch(uint32_t lane) {
   if (lane < numEngines) {
     engines[lane].scheduled = false;
     return issue(lane);
@@ -115,7 +107,98 @@ void Machine::dispatch(uint32_t lane) {
     events.add(lane, done.front().time);
 }
 
+TimingResult Machine::run() {
+  prepareData();
+  for (;;) {
+    while (!ahead.empty()) {
+      const uint32_t s = ahead.back();
+      ahead.pop_back();
+      issue(s);
+    }
+    if (events.empty())
+      break;
+    dispatch(events.take(now));
+  }
+  for (const EngineRun &e : engines)
+    if (e.pc < e.size)
+      deadlock();
+  for (const auto &[pipe, m] : pipes)
+    if (!m.arrived[0].empty() || !m.arrived[1].empty())
+      deadlock();
+  return result();
+}
+
 // ---- engines ---------------------------------------------------------------------------------------------------------------
+
+// Goes on to a moment, unless something happens before: then the engine is looked at again when it has come.
+bool Machine::reach(uint32_t s, Ps at) {
+  if (!ahead.empty() || events.anyBefore(issueLane(s), at)) {
+    schedule(s, at);
+    return false;
+  }
+  now = at;
+  return true;
+}
+
+void Machine::schedule(uint32_t s, Ps at) {
+  if (engines[s].scheduled)
+    events.remove(issueLane(s));
+  engines[s].scheduled = true;
+  events.add(issueLane(s), at);
+}
+
+// When the instruction can start, given that the engine is free and its waits have passed; `path` becomes the path to that moment.
+inline Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path) {
+  Ps start = e.clock;
+  // Fetch.
+  if (e.pc < e.windowLo || e.pc >= e.windowHi) {
+    if (e.pc == e.windowHi) {
+      e.fetched = std::max(e.fetched + fetchEach.time, e.clock - windowTime);
+    } else {
+      e.windowLo = e.pc;
+      e.fetched = e.clock + fetchMiss.time;
+    }
+    e.windowHi = e.pc + 1;
+    if (e.windowHi - e.windowLo > window)
+      e.windowLo = e.windowHi - window;
+    if (e.fetched > start) {
+      note(e, Cause::Fetch, 0, 0, start, e.fetched - start);
+      path.add(e.fetched - start, fetchMiss.share);
+      start = e.fetched;
+    }
+  }
+  // What the engine prepares while it is busy with the previous instruction.
+  if (c.setup) {
+    const Ps prepared = std::max(e.previousStart, e.waitsPassed) + c.setup;
+    if (prepared > start) {
+      path.add(prepared - start, c.latencyShare);
+      start = prepared;
+    }
+  }
+  return op.extra && op.kind == Kind::Compute ? afterOthers(e, low.footprints[op.extra - 1], c, start, path) : start;
+}
+
+inline void Machine::complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, Ps latency,
+                              const Path &path) {
+  if (start + latency >= e.lastDone) {
+    e.lastDone = start + latency;
+    e.lastDonePath = path;
+    if (latency == c.latency)
+      e.lastDonePath.add(c.latencyStep);
+    else
+      e.lastDonePath.add(latency, c.latencyShare);
+  }
+  finishAt(e.lastDone, e.lastDonePath);
+  if (!op.numUpdates || op.kind == Kind::Dma || op.kind == Kind::Exchange)
+    return;
+  Update u = {e.lastDone + semaphoreLatency.time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
+  u.path.add(semaphoreLatency.step);
+  if (announce(u, updateLane(s)))
+    return;
+  if (e.updates.empty())
+    events.add(updateLane(s), u.time);
+  e.updates.push(u);
+}
 
 void Machine::issue(uint32_t s) {
   EngineRun &e = engines[s];
@@ -123,14 +206,12 @@ void Machine::issue(uint32_t s) {
     if (e.pc >= e.size)
       return finishAt(e.clock, e.path);
     const Op &op = e.code[e.pc];
-    if (op.numWaits && !e.waitsDone) {
-      if (!waits(e, s, op))
-        return;
-    } else if (op.global && e.clock > now && !(op.kind == Kind::Dma && queues[op.extra].takesAlready(queueDepth))) {
-      if (!reach(s, e.clock)) // everything that happens before must have happened
-        return;
-    }
     const CostEntry &c = low.costs[op.cost];
+    if (op.numWaits && !e.waitsDone && !waits(e, s, op, c))
+      return;
+    if (op.shares && e.clock > now && !(op.kind == Kind::Dma && queues[op.extra].takesAlready(queueDepth)) &&
+        !reach(s, e.clock)) // everything that happens before must have happened
+      return;
     Path path = e.path;
     Ps start = startOf(e, op, c, path), busy = c.busy, latency = c.latency;
     uint32_t next = e.pc + 1;
@@ -153,7 +234,7 @@ void Machine::issue(uint32_t s) {
       break;
     default: next = control(e, op);
     }
-    if (++steps > options.maxSteps)
+    if (stepsLeft-- == 0)
       throw Error("TIME-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
     if (start + latency >= kNever / 2)
       throw Error("TIME-LONG", "the program runs for more than 1000 s", "Check trip counts and backward branches.");
@@ -175,34 +256,15 @@ void Machine::issue(uint32_t s) {
     complete(e, s, op, c, start, latency, path);
     e.previousStart = start;
     e.clock = start + busy;
-    path.add(busy, c.busyShare);
     e.path = path;
+    if (busy == c.busy)
+      e.path.add(c.busyStep);
+    else
+      e.path.add(busy, c.busyShare);
     e.pc = next;
     e.waitsDone = false;
     e.waitsPassed = 0;
   }
-}
-
-// Goes on to a moment, unless something happens before: then the engine is looked at again when it has come.
-bool Machine::reach(uint32_t s, Ps at) {
-  if (events.anyBefore(issueLane(s), at)) {
-    schedule(s, at);
-    return false;
-  }
-  now = at;
-  return true;
-}
-
-void Machine::note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length) {
-  if (!e.stalls)
-    return;
-  StallSum &x = e.stalls[e.pc];
-  if (!x.count++)
-    x.first = from;
-  x.total += length;
-  x.cause = c;
-  x.what = static_cast<uint16_t>(what);
-  x.by = by;
 }
 
 static bool overlap(const Box &a, const Box &b) {
@@ -243,37 +305,8 @@ void Machine::fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start
   e.inFlightUntil = std::max(e.inFlightUntil, done + semaphoreLatency.time);
 }
 
-// When the instruction can start, given that the engine is free and its waits have passed; `path` becomes the path to that moment.
-Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path) {
-  Ps start = e.clock;
-  // Fetch.
-  if (e.pc < e.windowLo || e.pc >= e.windowHi) {
-    if (e.pc == e.windowHi) {
-      e.fetched = std::max(e.fetched + fetchEach.time, e.clock - fetchEach.time * window);
-    } else {
-      e.windowLo = e.pc;
-      e.fetched = e.clock + fetchMiss.time;
-    }
-    e.windowHi = e.pc + 1;
-    if (e.windowHi - e.windowLo > window)
-      e.windowLo = e.windowHi - window;
-    if (e.fetched > start) {
-      note(e, Cause::Fetch, 0, 0, start, e.fetched - start);
-      path.add(e.fetched - start, fetchMiss.share);
-      start = e.fetched;
-    }
-  }
-  // What the engine prepares while it is busy with the previous instruction.
-  if (c.setup) {
-    const Ps prepared = std::max(e.previousStart, e.waitsPassed) + c.setup;
-    if (prepared > start) {
-      path.add(prepared - start, c.latencyShare);
-      start = prepared;
-    }
-  }
-  if (!op.extra || op.kind != Kind::Compute)
-    return start;
-  const Footprint &f = low.footprints[op.extra - 1];
+// When the operands of an instruction are there and the ports it needs are free.
+Ps Machine::afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Path &path) {
   // Results of this engine that are still on their way: the first element suffices if both walk the same elements in order.
   if (start < e.inFlightUntil)
     for (int r = 0; r < f.numRead; ++r) {
@@ -291,7 +324,7 @@ Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path) 
               note(e, Cause::Result, 0, 0, start, ready - start);
               path = x.path;
               path.add(ready - semaphoreLatency.time - x.start, x.cost->latencyShare);
-              path.add(semaphoreLatency.time, semaphoreLatency.share);
+              path.add(semaphoreLatency.step);
               start = ready;
             }
           }
@@ -326,24 +359,6 @@ void Machine::ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency) {
     latency += more;
   }
   e.utilisationBusy += busy;
-}
-
-void Machine::complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, Ps latency, Path path) {
-  if (start + latency >= e.lastDone) {
-    path.add(latency, c.latencyShare);
-    e.lastDone = start + latency;
-    e.lastDonePath = path;
-  }
-  finishAt(e.lastDone, e.lastDonePath);
-  if (!op.numUpdates || op.kind == Kind::Dma || op.kind == Kind::Exchange)
-    return;
-  Update u = {e.lastDone + semaphoreLatency.time, e.syncs + op.sync + op.numWaits, op.numUpdates, s, e.lastDonePath};
-  u.path.add(semaphoreLatency.time, semaphoreLatency.share);
-  if (announce(u, updateLane(s)))
-    return;
-  if (e.updates.empty())
-    events.add(updateLane(s), u.time);
-  e.updates.push(u);
 }
 
 } // namespace timing

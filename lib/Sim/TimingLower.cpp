@@ -70,7 +70,7 @@ public:
     for (int i = 0; i < N; ++i) {
       const double sum = change[i][0] + change[i][1] + change[i][2];
       if (sum > 0)
-        out[i] = {change[i][0] / sum, change[i][1] / sum, 0};
+        out[i] = {{change[i][0] / sum, change[i][1] / sum}, 0};
       anyAssumed |= change[i][2] > 0;
     }
     if (!anyAssumed)
@@ -120,6 +120,7 @@ public:
   void run() {
     out.streams.resize(p.cores * kNumEngines);
     out.queues.assign(out.streams.size(), std::vector<uint8_t>(p.queues.size()));
+    out.semaphores.resize(p.semaphores.size());
     for (uint32_t c = 0; c < p.cores; ++c)
       for (int e = 0; e < kNumEngines; ++e)
         stream(static_cast<int>(c), static_cast<Engine>(e));
@@ -155,13 +156,15 @@ private:
   struct Source { // a stream, without asking each time where its arrays lie
     std::span<const Instr> instrs;
     std::span<const uint32_t> words;
+    const SyncOp *syncs;
     uint8_t *queues; // see Lowered
+    int32_t number;
   };
 
   void stream(int core, Engine e) {
     const Stream &from = p.stream(core, e);
     const int number = core * kNumEngines + static_cast<int>(e);
-    const Source s{from.instrs.span(), from.words.span(), out.queues[number].data()};
+    const Source s{from.instrs.span(), from.words.span(), from.syncs.data(), out.queues[number].data(), number};
     std::vector<Op> &ops = out.streams[number];
     ops.reserve(s.instrs.size());
     for (uint32_t i = 0; i < s.instrs.size(); ++i)
@@ -223,8 +226,8 @@ private:
   };
   static constexpr uint32_t kLanes = 4;
   struct Form {
-    uint32_t head = 0, first = 0, words = 0; // in `formWords`: the words, then the mask; a multiple of kLanes of each
-    uint32_t firstOperand = 0, operands = 0; // in `formOperands`
+    uint32_t head = 0, first = 0, words = 0; // in `formWords`: kLanes words, their mask, and so on
+    uint32_t firstOperand = 0, operands = 0; // in `formOperands`: those on chip
     uint32_t queueAt = 0;
     Kind kind = Kind::Compute;
   };
@@ -236,22 +239,25 @@ private:
 
   static uint32_t headOf(const Instr &in, Engine e) { return in.opcode | static_cast<uint32_t>(e) << 16; }
 
-  Space spaceOf(const uint32_t *tensor) const { return tensor[1] >> 31 ? spaces[tensor[1] & 0x7FFFFFFFu] : Space::Hbm; }
+  static constexpr uint32_t kOnChip =
+      0x80000000u; // in the second word of a tensor operand: an allocation, not a tensor of HBM
+  Space spaceOf(const uint32_t *tensor) const { return tensor[1] & kOnChip ? spaces[tensor[1] & ~kOnChip] : Space::Hbm; }
 
   bool matches(const Form &form, const Instr &in, Engine e, const Source &s) const {
     if (form.head != headOf(in, e) || in.words + size_t{form.words} > s.words.size())
       return false;
-    const uint32_t *w = s.words.data() + in.words, *first = formWords.data() + form.first, *mask = first + form.words;
+    const uint32_t *w = s.words.data() + in.words, *f = formWords.data() + form.first;
     uint32_t lanes[kLanes] = {};
-    for (uint32_t i = 0; i < form.words; i += kLanes)
+    for (const uint32_t *end = w + form.words; w != end; w += kLanes, f += 2 * kLanes)
       for (uint32_t j = 0; j < kLanes; ++j)
-        lanes[j] |= (w[i + j] ^ first[i + j]) & mask[i + j];
+        lanes[j] |= (w[j] ^ f[j]) & f[kLanes + j];
     uint32_t difference = lanes[0] | lanes[1] | lanes[2] | lanes[3];
     if (difference)
       return false;
+    w = s.words.data() + in.words;
     for (uint32_t i = 0; i < form.operands; ++i) {
       const Operand &o = formOperands[form.firstOperand + i];
-      difference |= static_cast<uint32_t>(spaceOf(w + o.at)) ^ static_cast<uint32_t>(o.space);
+      difference |= static_cast<uint32_t>(spaces[w[o.at + 1] & ~kOnChip]) ^ static_cast<uint32_t>(o.space);
     }
     return difference == 0;
   }
@@ -285,10 +291,13 @@ private:
           matters(2);
         } else {
           const Space space = spaceOf(w);
-          formOperands.push_back({static_cast<uint32_t>(w - begin), x.kind, space});
+          if (space != Space::Hbm)
+            formOperands.push_back({static_cast<uint32_t>(w - begin), x.kind, space});
           matters(1);
           key.push_back(static_cast<uint32_t>(space));
-          skip(3);
+          mask.push_back(kOnChip);
+          ++w;
+          skip(2);
         }
         break;
       case Step::Pair: skip(2); break;
@@ -303,9 +312,12 @@ private:
     mask.resize((mask.size() + kLanes - 1) / kLanes * kLanes);
     form.words = static_cast<uint32_t>(mask.size());
     form.operands = static_cast<uint32_t>(formOperands.size()) - form.firstOperand;
-    formWords.insert(formWords.end(), begin, w);
-    formWords.resize(form.first + form.words);
-    formWords.insert(formWords.end(), mask.begin(), mask.end());
+    for (uint32_t i = 0; i < form.words; ++i) {
+      if (i && i % kLanes == 0)
+        formWords.insert(formWords.end(), mask.begin() + i - kLanes, mask.begin() + i);
+      formWords.push_back(begin + i < w ? begin[i] : 0);
+    }
+    formWords.insert(formWords.end(), mask.end() - (form.words ? kLanes : 0), mask.end());
     return form;
   }
 
@@ -327,7 +339,7 @@ private:
       op.cost = look(core, e, index, s);
     previous = op.cost;
     op.kind = forms[op.cost].kind;
-    op.global = op.numWaits || op.kind >= Kind::Dma;
+    op.shares = op.kind >= Kind::Dma;
     if (op.kind == Kind::Dma) {
       op.extra = s.words[in.words + forms[op.cost].queueAt];
       s.queues[op.extra] = 1;
@@ -336,7 +348,26 @@ private:
     } else if (e != Engine::Tensor) { // Tensor reads SBUF and writes PSUM: no chains
       boxes(e, s.words.data() + in.words, op);
     }
+    semaphores(s, op);
     return op;
+  }
+
+  void semaphores(const Source &s, const Op &op) {
+    const SyncOp *x = s.syncs + op.sync;
+    for (const SyncOp *end = x + op.numWaits; x != end; ++x) {
+      if (SemaphoreUse &use = out.semaphores[x->semaphore]; use.waiter != s.number)
+        use.waiter = SemaphoreUse::join(use.waiter, s.number);
+    }
+    const int32_t by = op.kind == Kind::Dma        ? SemaphoreUse::kTransfers
+                       : op.kind == Kind::Exchange ? SemaphoreUse::kExchange
+                                                   : s.number;
+    for (const SyncOp *end = x + op.numUpdates; x != end; ++x) {
+      SemaphoreUse &use = out.semaphores[x->semaphore];
+      if (use.updater != by)
+        use.updater = SemaphoreUse::join(use.updater, by);
+      if (x->kind != SyncKind::Add || x->value <= 0)
+        use.onlyAdds = false;
+    }
   }
 
   // The cost of an instruction that did not match.
@@ -359,13 +390,14 @@ private:
     const Form &form = forms[op.cost];
     f.numWritten = f.numRead = 0;
     f.ports = 0;
-    for (uint32_t i = 0; i < form.operands; ++i)
-      if (const Operand &o = formOperands[form.firstOperand + i]; o.space != Space::Hbm)
-        addBox(o.kind, w + o.at, o.space, e);
+    for (uint32_t i = 0; i < form.operands; ++i) {
+      const Operand &o = formOperands[form.firstOperand + i];
+      addBox(o.kind, w + o.at, o.space, e);
+    }
     if (!f.numWritten && !f.numRead && !f.ports)
       return;
     op.extra = static_cast<uint32_t>(out.footprints.size() + 1);
-    op.global |= f.ports != 0;
+    op.shares |= f.ports != 0;
     out.footprints.push_back(f);
   }
 
@@ -399,7 +431,7 @@ private:
   }
 
   void addBox(SlotKind kind, const uint32_t *w, Space space, Engine e) {
-    const Allocation &a = p.allocations[w[1] & 0x7FFFFFFFu];
+    const Allocation &a = p.allocations[w[1] & ~kOnChip];
     const Pattern &pattern = p.patterns[w[0]];
     const Extent &x = extents[w[0]];
     const int64_t start = a.byteOffset + static_cast<int32_t>(w[2]);
@@ -493,6 +525,8 @@ private:
     });
     c.busyShare = both[0];
     c.latencyShare = both[1];
+    c.busyStep = Path::stepOf(c.busy, c.busyShare);
+    c.latencyStep = Path::stepOf(c.latency, c.latencyShare);
     if (hands(d.def->unit)) {
       c.transfer = transferOf(p, d, t);
       c.transfer.share = sensitivity.shares<1>([&](const Target &target) {
@@ -514,12 +548,12 @@ Lowered lower(const Program &p) {
 Param param(const Target &t, const Lowered &l, std::string_view key) {
   const TargetValue &v = t.value(key);
   Param out;
-  out.time = toPs(v.number);
-  out.share = {v.origin == Origin::Documented ? 1.0 : 0.0, v.origin == Origin::Derived ? 1.0 : 0.0, 0};
+  out.share = {{v.origin == Origin::Documented ? 1.0 : 0.0, v.origin == Origin::Derived ? 1.0 : 0.0}, 0};
   if (v.origin == Origin::Assumed)
     for (size_t i = 0; i < l.assumedNames.size(); ++i)
       if (l.assumedNames[i] == key)
         out.share.assumed = uint64_t{1} << std::min<size_t>(i, 63);
+  out.set(toPs(v.number));
   return out;
 }
 

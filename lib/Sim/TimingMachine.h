@@ -11,6 +11,9 @@
 #include <memory>
 #include <span>
 
+// In the loop over all instructions: calls would cost a fifth of the time.
+#define GLIA_HOT [[gnu::always_inline]]
+
 namespace glia::timing {
 
 struct Update { // semaphore operations that take effect at `time`
@@ -118,9 +121,14 @@ struct DmaRun {
   struct Active {
     double time = 0;
     uint32_t queue = 0;
+    static constexpr double kFirst = -1, kLast = 1e300;
   };
-  Fifo<Active> active; // by their ends on the virtual clock
+  Sorted<Active> active; // by their ends on the virtual clock
   Fifo<Update> done;
+  void advance(Ps now) {
+    virtualNow += static_cast<double>(now - at) * speed;
+    at = now;
+  }
 };
 
 struct Coming {      // an addition to a semaphore that is known to happen
@@ -132,11 +140,14 @@ struct Coming {      // an addition to a semaphore that is known to happen
 
 // Where one engine alone waits and all updates add, nobody else can tell when an update takes effect: it is written down as soon as
 // it is known, and the engine is woken at the moment at which the sum suffices. Other semaphores change by events.
+// If moreover all updates come from one engine, or all from transfers, then they become known in the order in which they take effect:
+// a sum that suffices will not suffice any earlier, so the engine that waits goes on at once, ahead of time.
 struct SemaphoreRun {
   int64_t value = 0;
   Ps changed = 0;
   uint8_t waiters = 0; // engines of its core
   bool lone = false;   // as above
+  bool inOrder = false;
   int32_t waiter = -1; // the engine that waits for it somewhere
   int64_t awaited = 0; // by the engine that waits now, if lone
   Fifo<Coming> coming; // if lone
@@ -164,9 +175,10 @@ private:
   std::vector<std::array<uint8_t, 16>> portOwner;
   std::map<uint32_t, Meeting> pipes, barriers; // per pair of cores, by pipe or name
   EventQueue events;
+  std::vector<uint32_t> ahead; // engines that can go on at once, whatever happens until their clocks
   Ps now = 0, end = 0;
   Path endPath;
-  uint64_t steps = 0;
+  uint64_t stepsLeft = 0;
   int64_t hbmRead = 0, hbmWritten = 0;
   std::vector<std::unique_ptr<StallSum[], void (*)(void *)>> stallMemory;
   std::vector<TimelineEvent> timeline;
@@ -178,16 +190,22 @@ private:
   Param semaphoreLatency, dmaStart, dmaCompletion, queueSpacing, hwdgeInterval, swdgeBusy, barrierLatency, exchangeLatency,
       fetchMiss, fetchEach;
   uint32_t window = 1;
+  Ps windowTime = 0; // to fetch all of it
   size_t queueDepth = 1;
   Ps rampTime = 0;
   double rampRate = 1;
   Share rampShare;
-  double hbmPerPs = 1;        // of a pair of cores
-  double perDmaEngine = 1;    // 1 / number of DMA engines
-  std::vector<double> speeds; // by engines asked for: no division in the common case
-  double engineSpeed(int64_t asked) const {
-    return static_cast<size_t>(asked) < speeds.size() ? speeds[static_cast<size_t>(asked)]
-                                                      : 1 / std::max(1.0, static_cast<double>(asked) * perDmaEngine);
+  double hbmPerPs = 1;     // of a pair of cores
+  double perDmaEngine = 1; // 1 / number of DMA engines
+  struct Slowness {
+    double slow, speed; // its inverse
+  };
+  std::vector<Slowness> slowness; // by engines asked for: no division in the common case
+  Slowness slownessOf(int64_t asked) const {
+    if (static_cast<size_t>(asked) < slowness.size())
+      return slowness[static_cast<size_t>(asked)];
+    const double slow = std::max(1.0, static_cast<double>(asked) * perDmaEngine);
+    return {slow, 1 / slow};
   }
 
   // Lanes of the event queue.
@@ -197,53 +215,50 @@ private:
   uint32_t queueLane(uint32_t q) const { return 2 * numEngines + q; }
   uint32_t dmaLane(int core) const { return firstDmaLane + 2 * static_cast<uint32_t>(core); }
   uint32_t doneLane(int core) const { return dmaLane(core) + 1; }
-  void dispatch(uint32_t lane);
+  GLIA_HOT void dispatch(uint32_t lane);
 
   // Timing.cpp: engines
   void issue(uint32_t s);
   bool reach(uint32_t s, Ps at);
-  void schedule(uint32_t s, Ps at) {
-    if (engines[s].scheduled)
-      events.remove(issueLane(s));
-    engines[s].scheduled = true;
-    events.add(issueLane(s), at);
-  }
+  void schedule(uint32_t s, Ps at);
   void note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length);
-  Ps startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path);
+  GLIA_HOT Ps startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path);
+  Ps afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Path &path);
   void ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency);
   Box resolve(const EngineRun &e, Box b) const;
   void fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Ps done, const Path &path);
-  void complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, Ps latency, Path path);
+  GLIA_HOT void complete(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, Ps latency, const Path &path);
   void finishAt(Ps time, const Path &path) {
     if (time > end)
       end = time, endPath = path;
   }
 
-  // TimingSemaphores.cpp
+  // TimingSemaphores.h and .cpp
   void prepareSemaphores();
-  bool waits(EngineRun &e, uint32_t s, const Op &op);
-  bool passes(EngineRun &e, uint32_t s, const SyncOp &w);
+  GLIA_HOT bool waits(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c);
+  GLIA_HOT bool passesInOrder(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w, bool needsChange);
+  bool passes(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w);
   bool crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w);
-  void block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w);
+  GLIA_HOT void block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w);
   void unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by);
   void absorb(SemaphoreRun &sem) const;
   Ps whenEnough(SemaphoreRun &sem, int64_t value) const;
-  bool announce(const Update &u, uint32_t lane);
-  void add(const SyncOp &op, const Update &u, uint32_t lane);
+  GLIA_HOT bool announce(const Update &u, uint32_t lane);
+  GLIA_HOT void add(const SyncOp &op, const Update &u, uint32_t lane);
+  void addOutOfOrder(SemaphoreRun &sem, const Coming &x);
   void apply(const Update &u, int core, uint32_t lane);
 
-  // TimingQueues.cpp: transfers and meetings
+  // TimingQueues.h and .cpp: transfers and meetings
   void prepareQueues();
-  bool handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path);
+  GLIA_HOT bool handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path);
   void exchange(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path);
   void barrier(EngineRun &e, uint32_t s, const Op &op, Ps start, const Path &path);
-  void arm(uint32_t q);
+  GLIA_HOT void arm(uint32_t q);
   void startTransfer(uint32_t q);
-  void begin(uint32_t q);
+  GLIA_HOT void begin(uint32_t q);
   void endTransfer(int core);
-  void share(int core);
-  double slowBy(const DmaRun &d, double hbm) const;
-  void slowDown(DmaRun &d, int core, double hbm);
+  GLIA_HOT void share(int core);
+  GLIA_HOT void slowDown(DmaRun &d, int core, Slowness engines, double hbm);
   void pushDone(int core, const Update &u);
 
   // TimingControl.cpp: registers, loops, branches; returns the next instruction
@@ -260,5 +275,17 @@ private:
   std::string laneName(uint32_t lane) const;
   std::string reason(const StallSum &x) const;
 };
+
+inline void Machine::note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length) {
+  if (!e.stalls)
+    return;
+  StallSum &x = e.stalls[e.pc];
+  if (!x.count++)
+    x.first = from;
+  x.total += length;
+  x.cause = c;
+  x.what = static_cast<uint16_t>(what);
+  x.by = by;
+}
 
 } // namespace glia::timing

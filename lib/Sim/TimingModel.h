@@ -15,26 +15,44 @@ inline constexpr Ps kNever = (Ps{1} << 51) - 1; // 2251 s; a key of the event qu
 
 Ps toPs(double ns); // throws Error TIME-LONG for what no program can mean
 
+// Documented and derived. Written and read as one, since a read of both would wait for two narrower writes.
+using ByOrigin = double __attribute__((vector_size(16), aligned(8)));
+
 // How a duration divides among parameters by origin; the rest up to 1 is assumed. `assumed` has a bit per assumed parameter.
 struct Share {
-  double documented = 1, derived = 0;
+  ByOrigin parts = {1, 0};
   uint64_t assumed = 0;
 };
 
 // The chain of causes that ends at some moment, as picoseconds by origin. What is left up to the moment's time is assumed.
 struct Path {
-  double documented = 0, derived = 0;
+  ByOrigin parts = {0, 0};
   uint64_t assumed = 0;
-  void add(Ps t, const Share &s) {
-    documented += static_cast<double>(t) * s.documented;
-    derived += static_cast<double>(t) * s.derived;
-    assumed |= s.assumed;
+  Path() = default;
+  Path(ByOrigin parts, uint64_t assumed) : parts(parts), assumed(assumed) {}
+  // Member by member, for the reason above: left to itself the compiler copies in pieces that do not fit what was written.
+  Path(const Path &o) : parts(o.parts), assumed(o.assumed) {}
+  Path &operator=(const Path &o) {
+    parts = o.parts;
+    assumed = o.assumed;
+    return *this;
   }
+  void add(const Path &step) {
+    parts += step.parts;
+    assumed |= step.assumed;
+  }
+  void add(Ps t, const Share &s) { add(stepOf(t, s)); }
+  static Path stepOf(Ps t, const Share &s) { return {static_cast<double>(t) * s.parts, s.assumed}; }
 };
 
 struct Param { // one fixed duration of the target
   Ps time = 0;
   Share share;
+  Path step; // of `time`
+  void set(Ps t) {
+    time = t;
+    step = Path::stepOf(t, share);
+  }
 };
 
 // What a transfer asks of the DMA engines when it is alone.
@@ -50,7 +68,9 @@ struct Transfer {
 Transfer transferOf(const Program &p, const Decoded &d, const Target &target);
 
 struct CostEntry {
-  Ps busy = 0, latency = 0, lead = 0, setup = 0;
+  Ps busy = 0, latency = 0, setup = 0;
+  Path busyStep, latencyStep; // of `busy` and `latency`
+  Ps lead = 0;
   Ps work = 0; // latency - lead: from the first to the last element
   Share busyShare, latencyShare;
   bool streamsOut = false, streamsIn = false; // elements leave (are taken) in order, one after the other
@@ -80,7 +100,7 @@ struct Op { // one instruction, ready to replay
   uint32_t sync = 0;
   uint8_t numWaits = 0, numUpdates = 0;
   Kind kind = Kind::Compute;
-  bool global = false; // must be looked at in the order of time (waits, or shares something)
+  bool shares = false; // something that others use too: must be looked at in the order of time
 };
 static_assert(sizeof(Op) == 16);
 
@@ -90,8 +110,17 @@ struct RegisterOp {
   std::vector<Value> values;
 };
 
+// Who waits for a semaphore and who updates it: engines (core * 5 + engine), or one of the others.
+struct SemaphoreUse {
+  enum : int32_t { kNobody = -1, kSeveral = -2, kTransfers = -3, kExchange = -4 };
+  int32_t waiter = kNobody, updater = kNobody;
+  bool onlyAdds = true;
+  static int32_t join(int32_t a, int32_t b) { return a == b || a == kNobody ? b : kSeveral; }
+};
+
 struct Lowered {
-  std::vector<std::vector<Op>> streams;     // [core * 5 + engine]
+  std::vector<std::vector<Op>> streams; // [core * 5 + engine]
+  std::vector<SemaphoreUse> semaphores;
   std::vector<std::vector<uint8_t>> queues; // by stream and queue: whether it hands transfers to it
   std::vector<CostEntry> costs;
   std::vector<Footprint> footprints;

@@ -1,9 +1,8 @@
 // DMA queues, the bandwidth their transfers share, and the meetings of two cores.
-#include "TimingMachine.h"
+#include "TimingQueues.h"
+#include "TimingSemaphores.h"
 
 namespace glia::timing {
-
-enum { kNoDge, kSwdge, kHwdge };
 
 void Machine::prepareQueues() {
   queues.resize(p.queues.size());
@@ -17,54 +16,8 @@ void Machine::prepareQueues() {
       }
 }
 
-// Gives a transfer to its queue. False if the queue is full: the engine tries again when there is room.
-bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path) {
-  QueueRun &q = queues[op.extra];
-  if (q.transfers.size() >= queueDepth) {
-    q.blockedEngines |= static_cast<uint8_t>(1u << (s % kNumEngines));
-    e.blocked = Cause::Queue;
-    e.blockedSince = e.clock;
-    return false;
-  }
-  Pending &x = q.transfers.add();
-  x.transfer = &c.transfer;
-  x.ops = e.syncs + op.sync + op.numWaits;
-  x.count = op.numUpdates;
-  x.index = e.pc;
-  x.engine = e.engine;
-  x.path = path;
-  Ps handed = start;
-  if (c.transfer.dge == kHwdge) { // the block makes one set of descriptors after the other
-    if (e.dgeFree > start) {
-      handed = e.dgeFree;
-      x.path = e.dgePath;
-    }
-    e.dgeFree = handed + hwdgeInterval.time;
-    e.dgePath = x.path;
-    e.dgePath.add(hwdgeInterval.time, hwdgeInterval.share);
-  }
-  const Param &delay = c.transfer.dge == kSwdge && swdgeBusy.time > dmaStart.time ? swdgeBusy : dmaStart;
-  x.ready = handed + delay.time;
-  x.path.add(delay.time, delay.share);
-  if (!q.active && q.transfers.size() == 1)
-    arm(op.extra);
-  return true;
-}
-
-// Sets the start of the first transfer of a queue that is neither active nor armed.
-void Machine::arm(uint32_t i) {
-  QueueRun &q = queues[i];
-  if (!q.transfers.empty())
-    events.add(queueLane(i), std::max({q.transfers.front().ready, q.notBefore, now}));
-}
-
-void Machine::startTransfer(uint32_t i) {
-  begin(i);
-  share(queues[i].core);
-}
-
 // The first waiting transfer of a queue becomes active; the caller shares the bandwidth anew.
-void Machine::begin(uint32_t i) {
+inline void Machine::begin(uint32_t i) {
   QueueRun &q = queues[i];
   Pending &current = q.transfers.front();
   if (q.notBefore > current.ready)
@@ -75,14 +28,46 @@ void Machine::begin(uint32_t i) {
   if (x.dge == kNoDge) {
     q.notBefore = now + queueSpacing.time;
     q.notBeforePath = current.path;
-    q.notBeforePath.add(queueSpacing.time, queueSpacing.share);
+    q.notBeforePath.add(queueSpacing.step);
   }
   DmaRun &d = dmas[q.core];
-  d.virtualNow += static_cast<double>(now - d.at) * d.speed;
-  d.at = now;
+  d.advance(now);
   d.active.insert({d.virtualNow + static_cast<double>(x.work), i});
   d.engines += x.engines;
   d.hbmBytesPerPs += x.hbmPerPs;
+}
+
+inline void Machine::slowDown(DmaRun &d, int core, Slowness engines, double hbm) {
+  if (d.at != now)
+    d.advance(now);
+  d.slow = engines.slow * hbm;
+  d.speed = hbm == 1 ? engines.speed : 1 / d.slow;
+  if (d.active.empty())
+    return events.setEnd(static_cast<size_t>(core), dmaLane(core), kNever);
+  const double left = std::max(d.active.front().time - d.virtualNow, 0.0);
+  events.setEnd(static_cast<size_t>(core), dmaLane(core), now + static_cast<Ps>(left * d.slow + 0.5));
+}
+
+// The active transfers of a core slow down alike: by the engines they share, and by the HBM that the pair of cores shares.
+inline void Machine::share(int core) {
+  DmaRun &d = dmas[core];
+  const uint32_t other = static_cast<uint32_t>(core) ^ 1;
+  const bool pair = other < dmas.size();
+  const Slowness own = slownessOf(d.engines);
+  const double demand = d.hbmBytesPerPs * own.speed;
+  if (!pair)
+    return slowDown(d, core, own, demand > hbmPerPs ? demand / hbmPerPs : 1);
+  DmaRun &o = dmas[other];
+  const Slowness others = slownessOf(o.engines);
+  const double both = demand + o.hbmBytesPerPs * others.speed, hbm = both > hbmPerPs ? both / hbmPerPs : 1;
+  slowDown(d, core, own, hbm);
+  if (others.slow * hbm != o.slow) // else the other core goes on as it was
+    slowDown(o, static_cast<int>(other), others, hbm);
+}
+
+void Machine::startTransfer(uint32_t i) {
+  begin(i);
+  share(queues[i].core);
 }
 
 void Machine::endTransfer(int core) {
@@ -112,7 +97,7 @@ void Machine::endTransfer(int core) {
   if (options.timeline)
     timeline.push_back({numEngines + i, current.index, current.engine, static_cast<uint8_t>(core),
                         static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
-  path.add(dmaCompletion.time, dmaCompletion.share);
+  path.add(dmaCompletion.step);
   const Update done = {now + dmaCompletion.time, current.ops, current.count, numEngines + i, path};
   if (announce(done, doneLane(core)))
     finishAt(done.time, path);
@@ -131,36 +116,6 @@ void Machine::endTransfer(int core) {
   else
     arm(i);
   share(core);
-}
-
-// The active transfers of a core slow down alike: by the engines they share, and by the HBM that the pair of cores shares.
-void Machine::share(int core) {
-  DmaRun &d = dmas[core];
-  const uint32_t other = static_cast<uint32_t>(core) ^ 1;
-  const bool pair = other < dmas.size();
-  const double speed = engineSpeed(d.engines), demand = d.hbmBytesPerPs * speed;
-  const double both = pair ? demand + dmas[other].hbmBytesPerPs * engineSpeed(dmas[other].engines) : demand;
-  const double hbm = both > hbmPerPs ? both / hbmPerPs : 1;
-  slowDown(d, core, hbm);
-  if (pair && slowBy(dmas[other], hbm) != dmas[other].slow) // else the other core goes on as it was
-    slowDown(dmas[other], static_cast<int>(other), hbm);
-}
-
-double Machine::slowBy(const DmaRun &d, double hbm) const {
-  return std::max(1.0, static_cast<double>(d.engines) * perDmaEngine) * hbm;
-}
-
-void Machine::slowDown(DmaRun &d, int core, double hbm) {
-  if (d.at != now) {
-    d.virtualNow += static_cast<double>(now - d.at) * d.speed;
-    d.at = now;
-  }
-  d.slow = slowBy(d, hbm);
-  d.speed = hbm == 1 ? engineSpeed(d.engines) : 1 / d.slow;
-  if (d.active.empty())
-    return events.setEnd(static_cast<size_t>(core), dmaLane(core), kNever);
-  const double left = std::max(d.active.front().time - d.virtualNow, 0.0);
-  events.setEnd(static_cast<size_t>(core), dmaLane(core), now + static_cast<Ps>(left * d.slow + 0.5));
 }
 
 void Machine::pushDone(int core, const Update &u) {

@@ -76,7 +76,7 @@ TimingResult Machine::result() const {
   TimingResult r;
   r.total = ns(end);
   r.launch = t.number("launch.start") + t.number("launch.stop");
-  r.instructions = steps;
+  r.instructions = options.maxSteps - stepsLeft;
   for (uint32_t s = 0; s < engines.size(); ++s)
     r.lanes.push_back({laneName(s), ns(engines[s].busy), engines[s].executed, 0});
   for (uint32_t q = 0; q < queues.size(); ++q)
@@ -86,8 +86,8 @@ TimingResult Machine::result() const {
   r.hbmBytesWritten = static_cast<uint64_t>(hbmWritten);
 
   if (end > 0) {
-    r.documented = std::clamp(endPath.documented / static_cast<double>(end), 0.0, 1.0);
-    r.derived = std::clamp(endPath.derived / static_cast<double>(end), 0.0, 1.0 - r.documented);
+    r.documented = std::clamp(endPath.parts[0] / static_cast<double>(end), 0.0, 1.0);
+    r.derived = std::clamp(endPath.parts[1] / static_cast<double>(end), 0.0, 1.0 - r.documented);
     r.assumed = 1 - r.documented - r.derived;
     if (r.assumed < 1e-9) // rounding of the sums
       r.assumed = 0;

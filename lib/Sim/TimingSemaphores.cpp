@@ -1,48 +1,34 @@
 // Semaphores of the timing simulator: who waits, until when, and what an update does.
-#include "TimingMachine.h"
+#include "TimingSemaphores.h"
 
 namespace glia::timing {
 
 void Machine::prepareSemaphores() {
   semaphores.resize(p.semaphores.size());
+  bool allLone = true;
   for (size_t i = 0; i < semaphores.size(); ++i) {
-    semaphores[i].value = p.semaphores[i].initial;
-    semaphores[i].lone = true;
+    SemaphoreRun &sem = semaphores[i];
+    const SemaphoreUse &use = low.semaphores[i];
+    sem.value = p.semaphores[i].initial;
+    sem.lone = use.onlyAdds && use.waiter != SemaphoreUse::kSeveral;
+    sem.inOrder = sem.lone && (use.updater >= 0 || use.updater == SemaphoreUse::kTransfers);
+    sem.waiter = use.waiter;
+    allLone &= sem.lone;
   }
-  for (uint32_t s = 0; s < engines.size(); ++s) {
-    const std::span<const SyncOp> ops = p.stream(engines[s].core, engines[s].engine).syncs.span();
-    for (const SyncOp &op : ops) {
-      SemaphoreRun &sem = semaphores[op.semaphore];
-      if (op.kind == SyncKind::Add) {
-        sem.lone &= op.value > 0;
-      } else if (op.kind == SyncKind::WaitGe || op.kind == SyncKind::WaitGeConsume) {
-        sem.lone &= sem.waiter < 0 || sem.waiter == static_cast<int32_t>(s);
-        sem.waiter = static_cast<int32_t>(s);
-      } else {
-        sem.lone = false;
-      }
+  if (allLone)
+    return;
+  // What is updated together with a semaphore that is not lone changes by events: later than what is announced, and out of order.
+  for (const EngineRun &e : engines)
+    for (uint32_t i = 0; i < e.size; ++i) {
+      const std::span<const SyncOp> updates{e.syncs + e.code[i].sync + e.code[i].numWaits, e.code[i].numUpdates};
+      if (std::ranges::any_of(updates, [&](const SyncOp &op) { return !semaphores[op.semaphore].lone; }))
+        for (const SyncOp &op : updates)
+          semaphores[op.semaphore].inOrder = false;
     }
-  }
-}
-
-bool Machine::waits(EngineRun &e, uint32_t s, const Op &op) {
-  for (; e.waitAt < op.numWaits; ++e.waitAt) {
-    const SyncOp &w = e.syncs[op.sync + e.waitAt];
-    if (!passes(e, s, w))
-      return false;
-    SemaphoreRun &sem = semaphores[w.semaphore];
-    e.waitsPassed = std::max(e.waitsPassed, sem.changed);
-    if (w.kind == SyncKind::WaitGeConsume)
-      sem.value -= w.value;
-  }
-  e.waitAt = 0;
-  e.waitsDone = true;
-  return true;
 }
 
 // One wait, at the engine's clock or, where that is still to come and the wait will not be over by then, at its end.
-bool Machine::passes(EngineRun &e, uint32_t s, const SyncOp &w) {
-  SemaphoreRun &sem = semaphores[w.semaphore];
+bool Machine::passes(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w) {
   if (e.clock > now) {
     const Ps enough = sem.lone ? whenEnough(sem, w.value) : sem.value >= w.value ? 0 : kNever;
     if (enough > e.clock)
@@ -86,15 +72,6 @@ bool Machine::crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w) {
   return false;
 }
 
-void Machine::block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w) {
-  sem.waiters |= static_cast<uint8_t>(1u << (s % kNumEngines));
-  sem.awaited = w.value;
-  if (e.blocked == Cause::Semaphore)
-    return; // since before
-  e.blocked = Cause::Semaphore;
-  e.blockedSince = e.clock;
-}
-
 void Machine::unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by) {
   if (at > e.blockedSince)
     note(e, e.blocked, what, by, e.blockedSince, at - e.blockedSince);
@@ -127,19 +104,8 @@ Ps Machine::whenEnough(SemaphoreRun &sem, int64_t value) const {
   return kNever;
 }
 
-// Writes an update down before its time; false if it has to be an event.
-bool Machine::announce(const Update &u, uint32_t lane) {
-  for (uint32_t i = 0; i < u.count; ++i)
-    if (!semaphores[u.ops[i].semaphore].lone)
-      return false;
-  for (uint32_t i = 0; i < u.count; ++i)
-    add(u.ops[i], u, lane);
-  return true;
-}
-
-void Machine::add(const SyncOp &op, const Update &u, uint32_t lane) {
-  SemaphoreRun &sem = semaphores[op.semaphore];
-  sem.coming.insert({EventQueue::pack(u.time, lane), op.value, u.by, u.path});
+void Machine::addOutOfOrder(SemaphoreRun &sem, const Coming &x) {
+  sem.coming.insert(x);
   if (!sem.waiters)
     return;
   const uint32_t s = static_cast<uint32_t>(sem.waiter);

@@ -183,6 +183,47 @@ TEST(Timing, FewPartitionsUseFewDmaEngines) {
   EXPECT_GT(time(8, 16384), 5 * time(128, 1024)); // the same bytes, one engine against 16
 }
 
+// Updates of one semaphore become known in another order than they take effect in: the long instruction's first.
+TEST(Timing, AWaitEndsWithTheEarliestUpdate) {
+  auto start = [](bool vector, bool scalar, bool transfer) {
+    TimingOptions o;
+    o.timeline = true;
+    const TimingResult r = timed(
+        "trn2",
+        [&](Builder &b) {
+          ObjectRef x = b.input("x", DType::F32, {128, 16}), s = tile(b, "s", 16, 0), t = tile(b, "t", 16, 64);
+          ObjectRef y = tile(b, "y", 8192, 1024), z = tile(b, "z", 4096, 65536);
+          const int any = b.semaphore("any");
+          Emit v = b.emit(Engine::Vector, "tensor_tensor");
+          v.set("dst", y).set("a", y).set("b", y).set("op", "add");
+          Emit c = b.emit(Engine::Scalar, "activation");
+          c.set("dst", z).set("data", z).set("fn", "copy").set("scale", 1.0f);
+          Emit d = b.emit(Engine::Sync, "dma_copy");
+          d.set("dst", s).set("src", x).queue(b.queue("q"));
+          if (vector)
+            v.then(any, 16);
+          if (scalar)
+            c.then(any, 16);
+          if (transfer)
+            d.then(any, 16);
+          b.emit(Engine::GpSimd, "memset").set("dst", t).set("value", 0.0f).when(any, 16);
+        },
+        o);
+    for (const TimelineEvent &e : r.timeline)
+      if (e.engine == Engine::GpSimd && e.lane < kNumEngines)
+        return e.start;
+    return -1.0;
+  };
+  const double vector = start(true, false, false), scalar = start(false, true, false), transfer = start(false, false, true);
+  EXPECT_GT(vector, scalar + 100);
+  EXPECT_GT(scalar, transfer + 100);
+  EXPECT_GT(transfer, 0);
+  EXPECT_EQ(start(true, true, false), scalar);
+  EXPECT_EQ(start(true, false, true), transfer);
+  EXPECT_EQ(start(false, true, true), transfer);
+  EXPECT_EQ(start(true, true, true), transfer);
+}
+
 TEST(Timing, StallsNameTheirCause) {
   const TimingResult r = timed("trn2", [](Builder &b) {
     ObjectRef x = b.input("x", DType::F32, {128, 512}), s = tile(b, "s", 512, 0);
