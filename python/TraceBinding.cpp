@@ -162,6 +162,7 @@ void bindTrace(nb::module_ &m) {
       .def("tensor", &tensor, "kind"_a, "name"_a, "dtype"_a, "shape"_a, "shared"_a = true, "data"_a = nb::none(),
            "loc"_a = 0)
       .def("promise", &nisa::Trace::promise, "input"_a, "range"_a.none(), "unique"_a)
+      .def("begin", &nisa::Trace::begin, "output"_a, "input"_a)
       .def("alloc", &alloc, "space"_a, "name"_a, "dtype"_a, "shape"_a, "partition"_a = -1, "byte"_a = -1, "loc"_a = 0)
       .def("register", &nisa::Trace::makeRegister)
       .def("location", &nisa::Trace::location)

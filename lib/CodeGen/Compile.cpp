@@ -3,6 +3,7 @@
 #include "Contract.h"
 #include "EmitProgram.h"
 #include "glia/CodeGen/Passes.h"
+#include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 
@@ -50,6 +51,7 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
   const std::shared_ptr<const Target> target = loadTarget(const_cast<nisa::KernelOp &>(op).getTarget().str());
   Stages stages(k, options.dump);
   stages.done("traced");
+  beginOutputs(op);
   chooseEngines(op);
   stages.done("engines");
   resolveAccumulation(op);

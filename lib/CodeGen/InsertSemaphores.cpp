@@ -1,6 +1,7 @@
 // Makes the order of the sequential kernel hold between engines and queues: waits and updates of semaphores where an order is needed
 // and not known already, in the idioms of docs/ordering.md.
-//   engine to engine   one semaphore per pair (and loop): the producer adds 1, the consumer waits and consumes
+//   engine to engine   one semaphore per pair (and loop): the producer adds 1, the consumer waits and consumes. A loop before which
+//                      its engines meet takes over those of loops that are over
 //   transfer           one semaphore per transfer in flight and engine that waits; reused when the issuing engine knows that the
 //                      wait before has passed; if they run out, several transfers join on one
 //   loop               engines that take part enter knowing what they need, run in step, and meet at the end of each iteration
@@ -67,7 +68,12 @@ private:
   std::vector<Wait> waits;
   Clock know[kNumEngines] = {};
   uint32_t seq[kMaxLanes] = {};
-  int scope = 0, scopes = 1;
+  struct Scope {                 // the kernel, or a loop
+    uint32_t first = 0, end = 0; // its events are [first, end)
+    bool meets = false;          // its engines meet before it
+  };
+  std::vector<Scope> scopes = {{}};
+  int scope = 0;
   llvm::DenseMap<int32_t, uint32_t> ids; // by the author's edges
   std::map<int32_t, uint32_t> chains;
   int onSbuf[2] = {-1, -1}, onPsum[2] = {-1, -1};
@@ -225,7 +231,7 @@ private:
       parts.push_back(e);
     mlir::Builder attrs(op->getContext());
     op->setAttr("engines", attrs.getDenseI32ArrayAttr(llvm::SmallVector<int32_t>(parts.begin(), parts.end())));
-    op->setAttr("group", attrs.getStringAttr(format("loop%d", scopes)));
+    op->setAttr("group", attrs.getStringAttr(format("loop%zu", scopes.size())));
 
     mlir::OpBuilder before(op);
     bool unsure = false; // this loop, or one inside, may not run
@@ -246,7 +252,8 @@ private:
         makeNop(before, op->getLoc(), e, entered);
 
     const int outer = scope;
-    scope = scopes++;
+    scope = static_cast<int>(scopes.size());
+    scopes.push_back({begin(), begin(), unsure});
     Clock atEntry[kNumEngines];
     std::copy(std::begin(know), std::end(know), atEntry);
     const uint32_t firstEvent = begin();
@@ -273,6 +280,7 @@ private:
     for (int e : parts)
       if (e != hub)
         makeNop(end, op->getLoc(), e, {met});
+    scopes[scope].end = begin();
     scope = outer;
 
     // Afterwards: one instruction per engine stands for all the loop did there.
@@ -326,7 +334,7 @@ private:
       if (events[w.producer].transfer())
         waitersOf[w.producer].push_back(w.consumer);
     // Half of the core's semaphores, less one per pair of engines: a linker may run two kernels side by side.
-    const int limit = std::max(8, target.semaphores / 2 - 4 - 20 * std::min(scopes, 3));
+    const int limit = std::max(8, target.semaphores / 2 - 4 - 20 * std::min(static_cast<int>(scopes.size()), 3));
     int made = 0;
     // Kernels share semaphores only if the same engine waits. Whatever kernels meet in a program, the largest needs of the engines together,
     // the pairs of engines and the linker's own must fit in a core.
@@ -417,9 +425,22 @@ private:
       p.signals[w.producer].push_back(w.consumer);
       p.waits.insert({w.consumer, w.producer});
     }
+    struct Use {
+      int semaphore;
+      uint32_t end; // of the scope that has it
+    };
+    std::map<std::pair<int, int>, std::vector<Use>> made; // by producer and consumer
     for (auto &[key, p] : pairs) {
-      const int s = makeSemaphore(format("s%d.%s.%s", key[0], std::string(glia::name(static_cast<Engine>(key[1]))).c_str(),
-                                         std::string(glia::name(static_cast<Engine>(key[2]))).c_str()));
+      const Scope &in = scopes[key[0]];
+      std::vector<Use> &known = made[{key[1], key[2]}];
+      auto use = std::find_if(known.begin(), known.end(), [&](const Use &u) { return in.meets && u.end <= in.first; });
+      if (use == known.end())
+        use = known.insert(
+            use, {makeSemaphore(format("s%d.%s.%s", key[0], std::string(glia::name(static_cast<Engine>(key[1]))).c_str(),
+                                       std::string(glia::name(static_cast<Engine>(key[2]))).c_str())),
+                  0});
+      use->end = key[0] == 0 ? UINT32_MAX : in.end;
+      const int s = use->semaphore;
       std::map<uint32_t, int32_t> index;
       int32_t count = 0;
       for (const auto &[u, unused] : p.signals) {

@@ -124,6 +124,15 @@ void Trace::promise(int input, std::optional<std::pair<int64_t, int64_t>> range,
   mix(static_cast<uint64_t>(range ? range->first : 0)), mix(static_cast<uint64_t>(range ? range->second : 0));
 }
 
+void Trace::begin(int output, int input) {
+  auto to = tensorValue(output).getDefiningOp<TensorOp>(), from = tensorValue(input).getDefiningOp<TensorOp>();
+  if (!to || !from || to.getKind() != "output" || from.getKind() != "input" ||
+      to.getTensor().getType() != from.getTensor().getType())
+    throw Error("TRACE-ALIAS", "only an output can begin as an input, of the same type");
+  to.setAlias(from.getLabel());
+  mix(static_cast<uint64_t>(output)), mix(static_cast<uint64_t>(input));
+}
+
 int Trace::alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition,
                  int64_t byte, int loc) {
   const auto type = TensorType::get(builder.getContext(), space, dtype, shape);

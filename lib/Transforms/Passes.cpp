@@ -1,6 +1,7 @@
 #include "glia/Transforms/Passes.h"
 #include "glia/Dialect/Instruction.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 
@@ -52,6 +53,7 @@ void registerKernelPass(StringRef argument, StringRef description, const std::fu
 }
 
 void registerTransforms() {
+  registerKernelPass("begin-outputs", "Outputs that begin as an input are copied from it first", beginOutputs);
   registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines);
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);

@@ -42,12 +42,25 @@ void PsumWindow::View::add(Instr i, int slot, mlir::Value it) {
   const ByteRun run = extent(a.pattern());
   lo = std::min(lo, a.getByteOffset() + run.lo);
   hi = std::max(hi, a.getByteOffset() + run.hi);
+  first = std::min(first, a.getPartition());
+  last = std::max(last, a.getPartition() + a.getPartitions());
+}
+
+Touched PsumWindow::View::passed(int64_t trips) const {
+  const ByteRun all = PsumContents::whole(tensor).runs.front();
+  Touched t = window();
+  int64_t by = 0;
+  if (__builtin_mul_overflow(scale, trips - 1, &by))
+    by = scale < 0 ? all.lo - hi : all.hi - lo;
+  (by < 0 ? t.runs[0].lo : t.runs[0].hi) += by;
+  t.runs[0] = {std::max(t.runs[0].lo, all.lo), std::min(t.runs[0].hi, all.hi)};
+  return t;
 }
 
 void PsumWindow::open(int number, const View &view, PsumStates &s) {
   std::optional<Box> one;
   bool uniform = true;
-  s[number].visit(PsumContents::whole(view.tensor), [&](const Box &b) {
+  s[number].visit(view.passed(trips), [&](const Box &b) {
     uniform &= !one || (one->held == b.held && one->memset == b.memset);
     one = one ? one : b;
   });
@@ -66,9 +79,9 @@ void PsumWindow::close(const PsumStates &before, PsumStates &end) {
   for (const Opened &o : opened) {
     contents.windows.erase(o.view.tensor);
     PsumState after = before.at(o.number);
-    const Touched all = PsumContents::whole(o.view.tensor), window{0, all.partitions, {{o.view.lo, o.view.hi}}};
+    const Touched window = o.view.window();
     if (trips > kMaxWindows) { // some windows were visited, the rest is as before
-      after.change(all, [&](Box &was) {
+      after.change(o.view.passed(trips), [&](Box &was) {
         end[o.number].visit(window, [&](const Box &is) {
           if (is.held == was.held && is.memset == was.memset)
             return;

@@ -1,7 +1,7 @@
 // A loop whose iterator moves over a PSUM tensor: every iteration works on a window of its own.
 //
 // While windows are open, operands of the tensor are taken relative to the window. It is in the same state at the start of every
-// iteration, because the iterations' windows are apart and the tensor held one thing everywhere before the loop.
+// iteration, because the iterations' windows are apart and before the loop the tensor held one thing wherever they go.
 #pragma once
 #include "PsumContents.h"
 
@@ -21,10 +21,13 @@ public:
 private:
   struct View { // how a loop uses one tensor
     mlir::Value tensor, iterator;
-    bool moves = true; // every operand adds the iterator, with one scale
-    int64_t scale = 0, lo = INT64_MAX, hi = INT64_MIN;
+    bool moves = true;                                 // every operand adds the iterator, with one scale
+    int64_t scale = 0, lo = INT64_MAX, hi = INT64_MIN; // bytes of the first window
+    int32_t first = INT32_MAX, last = 0;               // partitions
     void add(Instr i, int slot, mlir::Value it);
     bool apart() const { return hi - lo <= std::abs(scale); }
+    Touched window() const { return {first, last - first, {{lo, hi}}}; }
+    Touched passed(int64_t trips) const; // by all windows
   };
   struct Opened {
     int number;

@@ -71,12 +71,13 @@ struct LoopRun {
   bool open = false;                     // a while
   RegisterValue count, compared;         // how many iterations; the value the engines are compared by
   std::vector<RegisterValue> conditions; // of a while: before the first iteration, and after each; from who came first
-  bool summarised = false;
-  int depth = 0;                                 // among summarised loops, outermost 0
-  int64_t walked = 0;                            // iterations that are walked one by one
-  uint32_t firstWho = 0;                         // who entered first, for messages
-  std::shared_ptr<LoopRun> outer;                // the summarised loop around it, if any
-  std::map<uint32_t, int64_t> net;               // semaphore: additions minus consumption, over the walked iterations
+  bool summarised = false;               // not a fixed number of iterations that are all walked
+  bool beyond = false;                   // it may run more often than it is walked
+  int depth = 0;                         // among the loops that go beyond what is walked, outermost 0
+  int64_t walked = 0;                    // iterations that are walked one by one
+  uint32_t firstWho = 0;                 // who entered first, for messages
+  std::shared_ptr<LoopRun> outer;        // the summarised loop around it, if any
+  std::map<uint32_t, int64_t> net;       // semaphore: additions minus consumption, over the walked iterations
   std::map<uint32_t, bool> plainWaits, produced; // semaphores waited on without consuming / added to, in the loop
   std::map<std::tuple<uint32_t, int, uint32_t>, LoopAccess> accesses; // by who, slot, component
   std::vector<LoggedWrite> writes;

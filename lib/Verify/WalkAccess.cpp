@@ -219,7 +219,7 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
 
 void Walk::logAccess(EngineWalk &e, const Place &p, const Issuer &by, bool write) {
   for (LoopFrame &f : e.loops) {
-    if (!f.run->summarised || (f.iteration != 1 && f.iteration < f.run->walked - 2))
+    if (!f.run->beyond || (f.iteration != 1 && f.iteration < f.run->walked - 2))
       continue;
     LoopAccess &a = f.run->accesses[{by.who, p.slot, by.comp}];
     a.map = mapOf(p, 0);

@@ -50,11 +50,11 @@ static bool isNotZero(const RegisterValue &v) {
   return !v.undefined && (v.lo > 0 || v.hi < 0 || (v.modulus > 1 && v.residue != 0));
 }
 
-// What a value that is known in this iteration of the summarised loops around may be in one that is not walked.
+// What a value that is known in this iteration of the loops around may be in one that is not walked.
 static RegisterValue inEveryIteration(const EngineWalk &e, RegisterValue v) {
   for (const LoopFrame &f : e.loops) {
     const Motion &m = v.motion[std::min(f.run->depth, kMaxSummarised - 1)];
-    if (!f.run->summarised || f.generic || m.kind == Motion::Fixed)
+    if (!f.run->beyond || f.generic || m.kind == Motion::Fixed)
       continue;
     int64_t by = 0;
     if (m.kind != Motion::Affine || __builtin_mul_overflow(m.step, std::max<int64_t>(f.run->count.hi, 0), &by)) {
@@ -147,7 +147,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     testCondition(e, f, who(d), 0);
   int depth = 0;
   for (const LoopFrame &outer : e.loops)
-    depth += outer.run->summarised;
+    depth += outer.run->beyond;
   f.run->depth = depth;
   f.run->summarised = !walkAll;
   int64_t largest = 0;
@@ -157,7 +157,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   f.run->walked = walkAll ? std::max<int64_t>(count.lo, 0) : std::min(enough, std::max<int64_t>(count.hi, 0));
   if (skip && walkAll) // inside a generic iteration: first, and one for all
     f.run->walked = std::min<int64_t>(f.run->walked, 1);
-  if (f.run->summarised && depth >= kMaxSummarised)
+  f.run->beyond = f.run->summarised && std::max(count.hi, f.run->count.hi) > f.run->walked;
+  if (f.run->beyond && depth >= kMaxSummarised)
     fail("LOOP-FORM", who(d), -1,
          format("more than %d loops whose iterations are not all walked are nested", kMaxSummarised));
   if (f.run->summarised && !skip && count.lo < f.run->walked &&
@@ -182,7 +183,7 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
     const int64_t last = f.run->count.hi - 1;
     iv = RegisterValue::range(std::min(f.run->walked, last), last);
   }
-  if (f.run->count.hi > 1 && (f.generic || f.run->summarised))
+  if (f.generic || f.run->beyond)
     for (int reg : registersWritten(e.core, e.engine, f.begin + 1, f.end)) {
       RegisterValue &r = e.regs[reg]; // holds what an earlier iteration left
       if (f.generic) {
@@ -198,7 +199,7 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
     e.regs[f.cond].source = intern({Condition, f.run->number, f.iteration});
   if (f.run->number && !f.generic)
     iv.source = intern({Iteration, f.run->number, f.iteration});
-  if (f.run->summarised)
+  if (f.run->beyond)
     iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
   if (f.iv >= 0)
     e.regs[f.iv] = iv;
@@ -381,7 +382,7 @@ bool Walk::mayOverlap(const LoopAccess &a, const LoopAccess &b) const {
 
 // Iterations further apart than the walked ones: ordered, or never on the same bytes.
 void Walk::checkLoopOrder(LoopRun &run) {
-  if (run.count.hi <= run.walked)
+  if (!run.beyond)
     return;
   std::map<ByteMap *, std::vector<const LoopAccess *>> byObject;
   for (const auto &[key, a] : run.accesses)

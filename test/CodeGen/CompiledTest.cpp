@@ -389,6 +389,47 @@ TEST(Compiled, PeeledWhileWithACarriedAddress) {
     })"));
 }
 
+TEST(Compiled, AnOutputThatBeginsAsAnInput) { // a part is read, another written, from one core or from two
+  const std::string head = R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[8, 8]
+  %y = tensor output : f32[8, 8] alias "x"
+  core 0 {
+    %a = alloc sbuf : f32[2, 8]
+    dma_copy dst=%a src=%y[2:4]
+    tensor_scalar dst=%a data=%a op0=add operand0=1.0
+    dma_copy dst=%y[0:2] src=%a
+  })";
+  compare(head + "\n}");
+  compare(head + R"(
+  core 1 {
+    %b = alloc sbuf : f32[2, 8]
+    dma_copy dst=%b src=%y[6:8]
+    dma_copy dst=%y[4:6] src=%b
+  }
+})");
+}
+
+TEST(Compiled, PeeledLoopsInsidePeeledLoops) { // loops of one trip or none guard each of them
+  for (int32_t n : {1, 3})
+    compare(matmul(R"(
+    %r = register
+    reg_load dst=%r src=%n
+    memset dst=%acc
+    loop %i < %r {
+      nc_matmul dst=%acc stationary=%a moving=%b accumulate=auto
+      %q = alloc psum : f32[64, 64]
+      memset dst=%q
+      loop %k < %r {
+        nc_matmul dst=%q stationary=%a moving=%b accumulate=auto
+        loop %l < %r {
+          tensor_scalar dst=%c[:, 0:8] data=%b[:, 0:8] op0=multiply operand0=2.0
+        }
+      }
+      tensor_copy dst=%b src=%q
+    })"),
+            n);
+}
+
 TEST(Compiled, AfterAnInstructionOfALoop) { // which may not run, or several times
   for (const char *count : {"0", "3", "%r"})
     for (int32_t n : {0, 2})
@@ -453,7 +494,7 @@ TEST(Compiled, ManyLoopsWithTransfersOfEveryEngine) { // semaphores are few
     %a = alloc sbuf : f32[32, 8]
     memset dst=%a value=1.0
 )";
-  for (int l = 0; l < 6; ++l) {
+  for (int l = 0; l < 24; ++l) {
     text += format("    %%r%d = register\n    reg_load dst=%%r%d src=%%n\n    loop %%i%d < %%r%d {\n", l, l, l, l);
     for (const char *e : {"tensor", "vector", "scalar", "gpsimd", "sync"})
       text += format("      %%%s%d = alloc sbuf : f32[32, 8]\n      dma_copy dst=%%%s%d src=%%x on %s\n"

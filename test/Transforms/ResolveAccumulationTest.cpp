@@ -112,6 +112,18 @@ TEST(ResolveAccumulation, WindowsOfALoop) {
     nc_matmul dst=%acc stationary=%a moving=%b accumulate=auto)");
 }
 
+// What lies outside of the windows may hold something else.
+TEST(ResolveAccumulation, WindowsInAPart) {
+  sameBefore(R"(
+    nc_matmul dst=%acc stationary=%a moving=%b accumulate=0
+    memset dst=%acc[0:32, 0:48]
+    loop %i < 3 {
+      nc_matmul dst=%acc[0:32, 0:16] + %i*64 stationary=%a[:, 0:32] moving=%b[:, 0:16] accumulate=auto
+      nc_matmul dst=%acc[0:32, 0:16] + %i*64 stationary=%a[:, 0:32] moving=%b[:, 8:24] accumulate=auto
+    }
+    nc_matmul dst=%acc stationary=%a moving=%b accumulate=auto)");
+}
+
 TEST(ResolveAccumulation, DoubleUseOfOneMemset) {
   sameBefore(R"(
     memset dst=%acc

@@ -234,6 +234,23 @@ void Generator::loop(int core) {
   } else {
     y = scratch(u, {most, p, n});
   }
+  const int64_t fixed = r.chance(10) ? 0 : r.between(1, most);
+  const bool counted = !repeats && r.chance(50);
+  // A sum that goes through the loop, whole or window by window. Whether the loop writes it may be known at run time only.
+  Tile *sum = r.chance(20) ? &allocate(core, Space::Psum, DType::F32, static_cast<int>(r.between(1, 48)),
+                                       n * std::max<int64_t>(fixed, 1))
+                           : nullptr;
+  const bool windows = counted && fixed > 0 && r.chance(40), sums = counted && fixed > 0;
+  if (sum && sum->pinned)
+    sum = nullptr;
+  if (sum) {
+    sum->reserved = true;
+    if (!sums || r.chance(30)) {
+      Draft clear(core, VECTOR, "memset");
+      clear.out("dst", whole(*sum));
+      add(clear);
+    }
+  }
   // A register that goes through the loop, from 0 to 3.
   const mlir::Value carried = depth == 0 && r.chance(40) ? loaded(core, 0, 3) : mlir::Value();
   mlir::Value iv;
@@ -251,8 +268,8 @@ void Generator::loop(int core) {
     d.in("src", whole(*left)).reg("dst", iv);
     add(d);
     t.whileLoop(handle, 0);
-  } else if (r.chance(50)) {
-    iv = t.registerValue(t.loop(r.chance(10) ? 0 : r.between(1, most), -1, 0));
+  } else if (counted) {
+    iv = t.registerValue(t.loop(fixed, -1, 0));
   } else {
     const Hbm count = rangedInput(DType::I32, {1}, -1, most);
     const int handle = t.makeRegister();
@@ -272,6 +289,8 @@ void Generator::loop(int core) {
   row.reserved = true;
   const int64_t length = r.between(1, depth ? 3 : 6);
   for (int64_t i = 0; i < length; ++i) {
+    if (sum && (i == 0 || r.chance(20)))
+      accumulate(core, *sum, windows ? iv : mlir::Value(), n);
     const int64_t what = r.below(100);
     if (what < 45)
       any(core);
@@ -304,6 +323,11 @@ void Generator::loop(int core) {
   }
   endLoop(core);
   row.reserved = false;
+  if (sum) {
+    sum->reserved = false;
+    sum->defined |= sums;
+    sum->sum = sums;
+  }
 }
 
 } // namespace glia::kernels

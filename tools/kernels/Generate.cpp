@@ -15,8 +15,10 @@ void Generator::any(int core) {
     vectorExtras(core);
   else if (what < 60)
     activation(core);
-  else if (what < 71)
+  else if (what < 68)
     matmul(core);
+  else if (what < 71)
+    firstWrites(core);
   else if (what < 80)
     gpsimd(core);
   else if (what < 88)

@@ -177,6 +177,11 @@ Hbm Generator::constant(DType type, std::vector<int64_t> shape, int64_t lo, int6
 }
 
 Hbm Generator::output(DType type, std::vector<int64_t> shape) { return tensor("output", "y", type, std::move(shape), true); }
+Hbm Generator::updated(DType type, std::vector<int64_t> shape) {
+  const Hbm x = input(type, shape), y = output(type, std::move(shape));
+  t.begin(y.handle, x.handle);
+  return y;
+}
 Hbm Generator::scratch(DType type, std::vector<int64_t> shape, bool shared) {
   return tensor("scratch", "h", type, std::move(shape), shared);
 }

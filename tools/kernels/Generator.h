@@ -104,6 +104,7 @@ public:
   Hbm rangedInput(DType type, std::vector<int64_t> shape, int64_t lo, int64_t hi, bool unique = false);
   Hbm constant(DType type, std::vector<int64_t> shape, int64_t lo = 0, int64_t hi = 99);
   Hbm output(DType type, std::vector<int64_t> shape);
+  Hbm updated(DType type, std::vector<int64_t> shape); // an output that begins as an input
   Hbm scratch(DType type, std::vector<int64_t> shape, bool shared = true);
 
   // ---- views
@@ -144,7 +145,9 @@ public:
   void vectorExtras(int core);
   void matmul(int core); // Matrix.cpp
   void transpose(int core);
-  void gpsimd(int core);   // GpSimd.cpp
+  void gpsimd(int core);                                                          // GpSimd.cpp
+  void accumulate(int core, Tile &sum, mlir::Value iv = {}, int64_t columns = 0); // Accumulate.cpp
+  void firstWrites(int core);
   void transfer(int core); // Transfers.cpp
   void gather(int core);
   void transposedRows(int core);

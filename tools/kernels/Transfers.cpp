@@ -28,6 +28,27 @@ static void passThrough(Generator &g, int core) {
   g.add(d);
 }
 
+// Parts of an output that begins as an input are read, and written.
+static void update(Generator &g, int core) {
+  static const Types types = {DType::F32, DType::BF16, DType::I32, DType::U8};
+  const DType t = g.type(types);
+  const int64_t rows = g.r.between(2, 24), n = g.r.between(1, 9);
+  const Hbm y = g.updated(t, {rows, n});
+  for (int64_t times = g.r.between(1, 4); times > 0; --times) {
+    const int p = static_cast<int>(g.r.between(1, rows));
+    const View part = g.view(y, {{n, p}, {1, n}}, n * g.r.below(rows - p + 1));
+    Draft d(core, g.dmaEngine(), "dma_copy");
+    if (g.r.chance(50)) {
+      Tile &to = g.allocate(core, Space::Sbuf, t, p, n);
+      d.in("src", part).out("dst", g.whole(to));
+    } else {
+      d.in("src", g.randomView(g.source(core, Space::Sbuf, {t}, p, n, true), p, n, true, false)).out("dst", part);
+    }
+    g.dge(d, false);
+    g.add(d);
+  }
+}
+
 static void transposed(Generator &g, int core) {
   const DType t = g.r.chance(50) ? DType::BF16 : DType::F32;
   const int e = g.dmaEngine();
@@ -86,6 +107,8 @@ void Generator::transposedRows(int core) {
 
 // From SBUF through a scratch tensor back to SBUF, a copy within SBUF, a sum, or a transpose.
 void Generator::transfer(int core) {
+  if (r.chance(12))
+    return update(*this, core);
   const int p = partitions();
   const int64_t n = r.between(1, 24), form = r.below(has("dma_transpose") ? 8 : 5);
   if (form == 4)

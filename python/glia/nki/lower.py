@@ -1,5 +1,5 @@
 """Plays what was recorded into the compiler: one kernel of one or more cores. Here it is known what each tensor in HBM is for the
-caller. The machine does not write to inputs, so an input that the kernel writes to becomes an output that starts as a copy."""
+caller. The machine does not write to inputs, so an input that the kernel writes to becomes an output that begins as it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
     inputs: list[str] = []
     made: dict[tuple, Output] = {}
     handles: dict[tuple, int] = {}
-    copies, used = [], set()
+    used: set[str] = set()
     for key, s in tensors.first.items():
         kind = "output" if key in tensors.outputs else s.role
         name = _unused(used, s.name if key[0] != "private" or len(traces) == 1 else f"{s.name}_core{key[1]}")
@@ -119,8 +119,8 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
             declare(out, handles[key], [x for x, k in tensors.keys.items() if k == key])
             if key in tensors.written:
                 new = made[key] = Output(_unused(used, name + "_out"), s.dtype, s.shape, s.place)
-                handle = out.tensor("output", new.name, s.dtype.machine, list(s.shape), True)
-                copies.append((handle, handles[key], s))
+                handle = out.tensor("output", new.name, s.dtype.machine, list(s.shape), True, loc=locate(s.place))
+                out.begin(handle, handles[key])
                 handles[key] = handle
         elif kind == "output":
             made[key] = Output(name, s.dtype, s.shape, s.place)
@@ -130,7 +130,6 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
     for t in traces:
         forward_loads(t, _WRITES, changed)
         out.core(t.core)
-        _copy_updated(out, locate, copies, t)
         _Player(out, locate, t, last).play(schedule)
     if last.errors:
         return None
@@ -149,25 +148,6 @@ def _unused(used: set[str], name: str) -> str:
     return name
 
 
-def _copy_updated(out, locate, copies, t: _t.Trace) -> None:
-    """Inputs that are written begin as a copy; the other core waits for it."""
-    if not copies:
-        return
-    if t.core == 0:
-        for new, old, s in copies:
-            dims = (*(x for pair in zip(_row_major(s.shape), s.shape) for x in pair),)
-            loc = locate(s.place)
-            out.emit(
-                "dma_copy",
-                ((new, s.dtype.code, 0, 0, 0, dims, ()), (old, s.dtype.code, 0, 0, 0, dims, ())),
-                -1,
-                loc,
-                "",
-            )
-    if t.cores > 1:
-        out.emit("core_barrier", ("inputs are copied",), -1, 0, "")
-
-
 class _Locations:
     """Places in the user's files, each once."""
 
@@ -180,12 +160,6 @@ class _Locations:
         if n is None:
             n = self.known[place] = self.out.location(*place, linecache.getline(*place).strip())
         return n
-
-
-def _row_major(shape) -> tuple:
-    from .tensor import row_major
-
-    return row_major(shape)
 
 
 class _Player:

@@ -94,7 +94,7 @@ def test_nested_kernels_are_inlined():
     assert outer.trace(X).kernel.text().count("dma_copy") == 4
 
 
-def test_an_input_that_is_written_is_an_output_that_starts_as_a_copy():
+def test_an_input_that_is_written_is_an_output_that_begins_as_it():
     @nki.jit
     def k(x, y):
         t = nl.ndarray((128, 8), nl.float32)
@@ -104,7 +104,8 @@ def test_an_input_that_is_written_is_an_output_that_starts_as_a_copy():
 
     traced = k.trace(X, X.copy())
     assert [o.name for o in traced.lowered.outputs] == ["y_out"] and list(traced.lowered.updates) == [1]
-    assert traced.lowered.results == [1] and traced.kernel.text().count("dma_copy") == 3
+    assert traced.lowered.results == [1]
+    assert traced.kernel.text().count("dma_copy") == 2 and 'alias "y"' in traced.kernel.text()
 
 
 def test_two_cores_share_by_name_and_order():
