@@ -423,7 +423,8 @@ private:
       for (const Exchange &e : c.exchanges)
         what += format("; its exchange on pipe %d has no partner", e.pipe);
       if (d.message.empty()) {
-        d = diagnosticAt(at->getLoc(), "SIM-DEADLOCK", "the cores do not meet: " + what);
+        d = diagnosticAt(at->getLoc(), i.def().unit == Unit::Barrier ? "BARRIER-PAIR" : "SENDRECV-PAIR",
+                         "the cores do not meet: " + what);
         d.advice = "Let both cores go through the same barriers and exchanges in the same order.";
       } else {
         notes.push_back(what);

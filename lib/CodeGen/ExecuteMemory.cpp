@@ -154,7 +154,7 @@ static void bindTensor(Bound &x, int slot, int core, const Memory &m, const Regi
         chip ? format(" on partitions %lld to %lld", (long long)lane, (long long)(lane + r.partitions - 1)).c_str() : "",
         (long long)place.bytes, chip ? format(" on %d partitions", place.partitions).c_str() : "");
     if (!registers || x.instr.def().unit != Unit::Dma)
-      stopAt(x.instr.operation(), "SIM-BOUNDS", what);
+      stopAt(x.instr.operation(), "OPERAND-BOUNDS", what);
     if (skips(x)) {
       x.skip = true;
       return;

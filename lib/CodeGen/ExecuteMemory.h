@@ -52,7 +52,7 @@ struct Bound {
   bool skip = false;        // a transfer whose register address is out of range, and is to be skipped
 };
 Bound bindInstruction(nisa::Instr i, int core, const Memory &m);
-// Throws Stop SIM-BOUNDS, or Trap DGE-OOB for a transfer.
+// Throws Stop OPERAND-BOUNDS, or Trap DGE-OOB for a transfer.
 void bindRegisters(Bound &x, int core, const Memory &m, const Registers &registers);
 
 } // namespace glia::execute

@@ -1,4 +1,5 @@
-// The rule book as a page, as JSON, and one rule as text.
+// The rule book as a page and as JSON.
+#include "DocsText.h"
 #include "glia/Runtime/Docs.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/RuleBook.h"
@@ -8,10 +9,7 @@
 
 namespace glia {
 
-namespace {
-
-// Programs that only repeat a declaration are cut in the middle.
-std::string shortened(const std::string &program) {
+std::string docs::shortened(const std::string &program) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < program.size();) {
     const size_t end = std::min(program.find('\n', at), program.size());
@@ -30,6 +28,17 @@ std::string shortened(const std::string &program) {
   return out;
 }
 
+std::string docs::cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.replace(at, 1, "\\|");
+  return text;
+}
+
+using docs::cell;
+using docs::shortened;
+
+namespace {
+
 std::string program(const std::string &title, const std::string &text) {
   return title + "\n\n```\n" + shortened(text) + "```\n\n";
 }
@@ -37,12 +46,6 @@ std::string program(const std::string &title, const std::string &text) {
 std::string anchor(std::string id) {
   std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return id;
-}
-
-std::string cell(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
-    text.replace(at, 1, "\\|");
-  return text;
 }
 
 std::string ruleSection(const Rule &r) {
@@ -106,24 +109,6 @@ std::string rulesJson() {
     statements.push_back(
         {{"topic", s.topic}, {"text", s.text}, {"source", s.source}, {"rules", s.rules}, {"reason", s.reason}});
   return nlohmann::ordered_json{{"rules", rules}, {"statements", statements}}.dump(1) + "\n";
-}
-
-std::string explainRule(std::string_view id) {
-  std::string wanted(id);
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const Rule *r = findRule(wanted);
-  if (!r)
-    throw Error("RULE-UNKNOWN", "there is no rule `" + std::string(id) + "`", "`glia rules` lists the rules.");
-  auto indented = [](const std::string &text) {
-    std::string out = "    ";
-    for (char c : shortened(text))
-      out += c == '\n' ? std::string("\n    ") : std::string(1, c);
-    return out.substr(0, out.find_last_not_of(' ') + 1);
-  };
-  return r->id + ": " + r->sentence + "\n\ntargets: " + r->targets + "\nsource:  " + r->source + "\nadvice:  " + r->advice +
-         "\n\nrefused (" + r->target + (r->requireProved ? ", --require-proved" : "") + "):\n" + indented(r->bad) +
-         "\naccepted:\n" + indented(r->good);
 }
 
 } // namespace glia

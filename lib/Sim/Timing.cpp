@@ -235,7 +235,7 @@ void Machine::issue(uint32_t s) {
     default: next = control(e, op);
     }
     if (stepsLeft-- == 0)
-      throw Error("TIME-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
+      throw Error("SIM-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
     if (start + latency >= kNever / 2)
       throw Error("TIME-LONG", "the program runs for more than 1000 s", "Check trip counts and backward branches.");
     ++e.executed;

@@ -35,6 +35,7 @@ std::string Machine::reason(const StallSum &x) const {
 
 void Machine::deadlock() const {
   std::vector<std::string> notes;
+  bool anySemaphore = false, anyBarrier = false;
   Ps last = now; // what was announced or looked at ahead of its time has happened too
   for (const SemaphoreRun &sem : semaphores) {
     last = std::max(last, sem.changed);
@@ -53,9 +54,11 @@ void Machine::deadlock() const {
       int64_t value = sem.value;
       for (size_t i = 0; i < sem.coming.size(); ++i)
         value += sem.coming[i].value;
+      anySemaphore = true;
       line +=
           format(" waits for %s >= %d, which is %lld", p.semaphores[w.semaphore].name.c_str(), w.value, (long long)value);
     } else if (e.blocked == Cause::Barrier) {
+      anyBarrier = true;
       line += " waits at a barrier for the other core";
     } else if (e.blocked == Cause::Queue) {
       line += format(" waits for room in queue %s", p.queues[op.extra].name.c_str());
@@ -65,7 +68,7 @@ void Machine::deadlock() const {
   if (notes.empty())
     notes.push_back("a sendrecv has no partner on the other core");
   Diagnostic d;
-  d.code = "TIME-DEADLOCK";
+  d.code = anySemaphore ? "SYNC-DEADLOCK" : anyBarrier ? "BARRIER-PAIR" : "SENDRECV-PAIR"; // as in the other simulators
   d.message = format("the program stops after %.3f us: nothing that is waited for can still happen", ns(last) / 1000);
   d.advice = "`glia verify` shows why.";
   d.notes = std::move(notes);

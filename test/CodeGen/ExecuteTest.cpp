@@ -318,11 +318,46 @@ TEST(Execute, DivergentCoresAreNamed) {
   nisa::Kernel kernel = k.finish();
   const RunResult r = executeKernel(kernel, {});
   ASSERT_TRUE(r.fault);
-  EXPECT_EQ(r.fault->code, "SIM-DEADLOCK");
+  EXPECT_EQ(r.fault->code, "BARRIER-PAIR");
   EXPECT_NE(r.fault->message.find("left"), std::string::npos);
   ASSERT_EQ(r.fault->notes.size(), 1u);
   EXPECT_NE(r.fault->notes[0].find("right"), std::string::npos);
   EXPECT_NE(r.fault->notes[0].find("kernel.py:11"), std::string::npos);
+}
+
+// Faults have the names that the simulators of programs give them.
+TEST(Execute, AnExchangeWithoutPartnerIsNamed) {
+  KernelTrace k("trn2", 2);
+  k.output("y", DType::F32, {1, 1});
+  k.t.core(0);
+  const int a = k.sbuf("a", DType::F32, {1, 1}), b = k.sbuf("b", DType::F32, {1, 1});
+  k.emit("memset", {k.all(a)});
+  k.emit("sendrecv", {k.all(b), k.all(a)});
+  nisa::Kernel kernel = k.finish();
+  const RunResult r = executeKernel(kernel, {});
+  ASSERT_TRUE(r.fault);
+  EXPECT_EQ(r.fault->code, "SENDRECV-PAIR");
+}
+
+TEST(Execute, AnOperandOutsideItsTileIsNamed) {
+  for (int32_t at : {12, 13}) {
+    KernelTrace k;
+    const int n = k.input("n", DType::I32, {1}), y = k.output("y", DType::F32, {8, 16});
+    const int a = k.sbuf("a", DType::F32, {8, 16}), r = k.t.makeRegister();
+    k.emit("reg_load", {k.reg(r), k.all(n)});
+    k.emit("memset", {k.all(a), SlotValue::of(1.0f)});
+    k.line = 21;
+    k.emit("memset", {k.plus(k.box(a, 0, 8, 0, 4), r, 4), SlotValue::of(2.0f)});
+    k.store(y, a);
+    nisa::Kernel kernel = k.finish();
+    const RunResult result = executeKernel(kernel, {{"n", bytesOf(std::vector<int32_t>{at})}});
+    EXPECT_EQ(result.ok(), at == 12);
+    if (at == 12)
+      continue;
+    ASSERT_TRUE(result.fault);
+    EXPECT_EQ(result.fault->code, "OPERAND-BOUNDS");
+    EXPECT_EQ(result.fault->place.line, 21u);
+  }
 }
 
 // ---- bad input --------------------------------------------------------------------------------------------------------------

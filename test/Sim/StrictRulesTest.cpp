@@ -74,7 +74,7 @@ TEST(StrictRules, GoodProgramsRun) {
 TEST(StrictRules, TheTableNamesRules) {
   for (const Unseen &u : kUnseen)
     for (const std::string &rule : u.rules)
-      EXPECT_NO_THROW(explainRule(rule)) << rule;
+      EXPECT_NE(findRule(rule), nullptr) << rule;
 }
 
 // The assembler writes no such loop, a builder can.

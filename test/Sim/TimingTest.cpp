@@ -256,7 +256,20 @@ TEST(Timing, OriginsFollowTheCriticalPath) {
 TEST(Timing, DeadlockIsAnError) {
   EXPECT_EQ(
       errorCode([] { timed("trn2", [](Builder &b) { b.emit(Engine::Vector, "nop").when(b.semaphore("never"), 1); }); }),
-      "TIME-DEADLOCK");
+      "SYNC-DEADLOCK");
+  EXPECT_EQ(errorCode([] {
+              timed("trn2", [](Builder &b) { b.emit(0, Engine::GpSimd, "core_barrier").set("name", "all"); }, {}, 2);
+            }),
+            "BARRIER-PAIR");
+  EXPECT_EQ(errorCode([] {
+              timed(
+                  "trn2",
+                  [](Builder &b) {
+                    b.emit(0, Engine::GpSimd, "sendrecv").set("dst", tile(b, "d", 1, 0)).set("src", tile(b, "s", 1, 4));
+                  },
+                  {}, 2);
+            }),
+            "SENDRECV-PAIR");
 }
 
 TEST(Timing, TripCountsFromData) {
@@ -297,7 +310,7 @@ TEST(Timing, EndlessLoopsStop) {
                   },
                   o);
             }),
-            "TIME-STEPS");
+            "SIM-STEPS");
 }
 
 TEST(Timing, SameResultWithAndWithoutTimeline) {

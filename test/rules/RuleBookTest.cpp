@@ -61,7 +61,7 @@ TEST_P(RuleTest, SaysEverything) {
   const Rule &r = allRules()[GetParam()];
   EXPECT_NE(r.bad, r.good);
   EXPECT_TRUE(r.sentence.ends_with(".")) << r.sentence;
-  EXPECT_NE(explainRule(r.id).find(r.advice), std::string::npos);
+  EXPECT_NE(explain(r.id).find(r.advice), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Book, RuleTest, testing::Range(size_t{0}, allRules().size()),
@@ -104,7 +104,7 @@ TEST(RuleBook, StatementsNameRulesOfTheBook) {
 
 TEST(RuleBook, UnknownRule) {
   EXPECT_EQ(findRule("NO-SUCH-RULE"), nullptr);
-  EXPECT_THROW(explainRule("NO-SUCH-RULE"), Error);
+  EXPECT_THROW(explain("NO-SUCH-RULE"), Error);
 }
 
 TEST(GeneratedDocs, RulesAreUpToDate) {

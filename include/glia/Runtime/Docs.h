@@ -1,4 +1,4 @@
-// Pages and JSON made from the data: rules, instructions, targets. `glia rules`, `glia isa`, `glia targets`, the Python
+// Pages and JSON made from the data: rules, errors, instructions, targets. `glia rules`, `glia explain`, `glia isa`, `glia targets`, the Python
 // package and the generated files of docs/ use these.
 #pragma once
 #include "glia/Target/Target.h"
@@ -10,8 +10,12 @@ namespace glia {
 
 std::string rulesMarkdown(); // docs/rules.md
 std::string rulesJson();
-// What `glia explain ID` prints: rule, source, advice and both programs. Throws Error RULE-UNKNOWN.
-std::string explainRule(std::string_view id);
+
+// What `glia explain CODE` prints: of a rule its source, advice and both programs, of another error its meaning and advice. Throws
+// Error RULE-UNKNOWN.
+std::string explain(std::string_view code);
+std::string explainable();    // all that it knows, as a list
+std::string errorsMarkdown(); // docs/errors.md
 
 std::string isaMarkdown(); // docs/isa.md
 std::string isaJson();

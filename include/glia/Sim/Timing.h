@@ -13,7 +13,7 @@ struct TimingOptions {
   const TensorData *inputs = nullptr; // needed only where control flow depends on data
   bool timeline = false;              // keep every interval (for traces); otherwise totals only
   bool stalls = true;                 // attribute waiting time
-  uint64_t maxSteps = UINT64_MAX;     // stop with Error TIME-STEPS after so many instructions
+  uint64_t maxSteps = UINT64_MAX;     // stop with Error SIM-STEPS after so many instructions
 };
 
 // One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.
@@ -55,7 +55,8 @@ struct TimingResult {
   std::vector<TimelineEvent> timeline;
 };
 
-// Throws Error TIME-DATA if a trip count or branch depends on data and no inputs are given, TIME-DEADLOCK if engines wait for ever.
+// Throws Error TIME-DATA if a trip count or branch depends on data and no inputs are given, SYNC-DEADLOCK,
+// BARRIER-PAIR or SENDRECV-PAIR if engines wait for ever.
 TimingResult simulateTime(const Program &p, const TimingOptions &options = {});
 
 } // namespace glia

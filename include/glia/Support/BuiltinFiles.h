@@ -1,5 +1,5 @@
-// Data files of the repository that are compiled into the library (targets/*.toml, rules/*.toml,
-// rules/statements/*.toml).
+// Data files of the repository that are compiled into the library (targets/*.toml, rules/*.toml, rules/statements/*.toml,
+// errors/*.toml).
 #pragma once
 #include <span>
 #include <string_view>
@@ -13,6 +13,7 @@ struct BuiltinFile {
 std::span<const BuiltinFile> builtinTargetFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
 std::span<const BuiltinFile> builtinStatementFiles();
+std::span<const BuiltinFile> builtinErrorFiles(); // errors/*.toml
 std::span<const BuiltinFile> builtinPageFiles(); // lib/Runtime/page/*.html
 
 } // namespace glia
