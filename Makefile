@@ -54,7 +54,8 @@ $(VENV)/.stamp: requirements.txt | packages
 	@echo "$(CURDIR)/build/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/glia-dev.pth"
 	@touch $@
 
-# PyPI's torch brings gigabytes for GPUs. `make venv-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu` takes the small one.
+# The default torch brings gigabytes for GPUs. `make venv-torch TORCH_INDEX=URL` adds an index of packages; the one with builds for
+# the CPU alone saves most of it.
 TORCH_INDEX ?=
 
 venv-torch: .venv-torch/.stamp
