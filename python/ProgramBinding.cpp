@@ -115,12 +115,13 @@ nb::dict outputsOf(const RunResult &r) {
 }
 
 // Outputs as bytes, and what strict mode needed.
-static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps) {
+static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps, int threads) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
   options.strict = strict;
   options.seed = seed;
   options.maxSteps = maxSteps;
+  options.threads = threads;
   RunResult r;
   {
     nb::gil_scoped_release release;
@@ -131,7 +132,7 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
 }
 
 // The same in fast mode on the caller's memory: nothing is copied. `outputs` are zeroed.
-static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_t maxSteps) {
+static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_t maxSteps, int threads) {
   Lent lent;
   TensorViews in;
   TensorBuffers out;
@@ -142,6 +143,7 @@ static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_
   RunOptions options;
   options.outputs = &out;
   options.maxSteps = maxSteps;
+  options.threads = threads;
   RunResult r;
   {
     nb::gil_scoped_release release;

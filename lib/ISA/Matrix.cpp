@@ -31,13 +31,36 @@ GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always)
   return {values.data(), r.elements};
 }
 
-GemmOperand factor(Exec &x, int slot, std::vector<float> &values) {
+// The offsets of all elements of a partition, in elements.
+static void listColumns(const Region &r, std::vector<int32_t> &columns) {
+  columns.assign(1, 0);
+  const int size = sizeOf(r.dtype);
+  for (int d = 0; d < r.rank; ++d) {
+    const std::vector<int32_t> outer = std::move(columns);
+    const int32_t stride = static_cast<int32_t>(r.strides[d] / size), count = static_cast<int32_t>(r.counts[d]);
+    columns.clear();
+    columns.reserve(outer.size() * static_cast<size_t>(count));
+    for (int32_t at : outer)
+      for (int32_t i = 0; i < count; ++i)
+        columns.push_back(at + i * stride);
+  }
+}
+
+GemmOperand factor(Exec &x, int slot, FactorSpace &space) {
   const Region &r = x.region(slot);
-  if (r.dtype != DType::BF16 || !r.contiguous || r.pitch % 2 || r.start % 2)
-    return packRows(x, slot, values);
+  const int size = sizeOf(r.dtype);
+  const bool inPlace = (r.dtype == DType::F32 || r.dtype == DType::BF16) && r.pitch % size == 0 &&
+                       reinterpret_cast<uintptr_t>(r.base) % static_cast<uintptr_t>(size) == 0;
+  if (!inPlace)
+    return packRows(x, slot, space.values);
   for (int p = 0; x.recorder && p < r.partitions; ++p)
     x.readF32(slot, p);
-  return {r.base, r.pitch / 2, true};
+  GemmOperand out{r.base, r.pitch / size, r.dtype == DType::BF16};
+  if (!r.contiguous) {
+    listColumns(r, space.columns);
+    out.columns = space.columns.data();
+  }
+  return out;
 }
 
 void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,

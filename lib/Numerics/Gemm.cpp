@@ -95,24 +95,41 @@ template <int64_t Width, class T> HWY_INLINE void gather(const T *row, int64_t s
       to[i] = widened(row[i]);
   }
 }
-template <int64_t Width> void gather(GemmOperand from, int64_t first, int64_t K, float *HWY_RESTRICT to) {
+// The same for columns that lie apart. Mostly a panel falls into one run of adjacent ones.
+template <int64_t Width, class T>
+void gather(const T *row, int64_t stride, const int32_t *columns, int64_t first, int64_t K, float *HWY_RESTRICT to) {
+  if (!columns)
+    return gather<Width>(row + first, stride, K, to);
+  columns += first;
+  bool adjacent = true;
+  for (int64_t i = 1; i < Width; ++i)
+    adjacent &= columns[i] == columns[0] + i;
+  if (adjacent)
+    return gather<Width>(row + columns[0], stride, K, to);
+  for (int64_t k = 0; k < K; ++k, row += stride, to += Width)
+    for (int64_t i = 0; i < Width; ++i)
+      to[i] = widened(row[columns[i]]);
+}
+template <int64_t Width> void gather(GemmOperand from, int64_t first, int64_t K, float *to) {
   if (from.bf16)
-    gather<Width>(static_cast<const uint16_t *>(from.data) + first, from.stride, K, to);
+    gather<Width>(static_cast<const uint16_t *>(from.data), from.stride, from.columns, first, K, to);
   else
-    gather<Width>(static_cast<const float *>(from.data) + first, from.stride, K, to);
+    gather<Width>(static_cast<const float *>(from.data), from.stride, from.columns, first, K, to);
 }
 
 // The same for `count` elements in panels of `width`, the missing ones zero.
-template <class T> void gatherPart(const T *row, int64_t stride, int64_t count, int64_t width, int64_t K, float *to) {
+template <class T>
+void gatherPart(const T *row, int64_t stride, const int32_t *columns, int64_t first, int64_t count, int64_t width, int64_t K,
+                float *to) {
   for (int64_t k = 0; k < K; ++k, row += stride, to += width)
     for (int64_t i = 0; i < width; ++i)
-      to[i] = i < count ? widened(row[i]) : 0;
+      to[i] = i < count ? widened(row[columns ? columns[first + i] : first + i]) : 0;
 }
 void gatherPart(GemmOperand from, int64_t first, int64_t count, int64_t width, int64_t K, float *to) {
   if (from.bf16)
-    gatherPart(static_cast<const uint16_t *>(from.data) + first, from.stride, count, width, K, to);
+    gatherPart(static_cast<const uint16_t *>(from.data), from.stride, from.columns, first, count, width, K, to);
   else
-    gatherPart(static_cast<const float *>(from.data) + first, from.stride, count, width, K, to);
+    gatherPart(static_cast<const float *>(from.data), from.stride, from.columns, first, count, width, K, to);
 }
 
 void gemmTarget(GemmOperand stationary, GemmOperand moving, float *out, int64_t outStride, int64_t K, int64_t M, int64_t N,

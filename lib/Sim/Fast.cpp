@@ -1,6 +1,9 @@
 // Fast mode: results only. Each stream runs until it waits; a DMA is done when it is issued. That is one of the orders the
-// ordering model allows, so a program without faults gives the same bytes as in strict mode.
+// ordering model allows, so a program without faults gives the same bytes as in strict mode. Threads share the work without
+// leaving that order: see InFlight.h.
+#include "InFlight.h"
 #include "Machine.h"
+#include "Rects.h"
 
 #include <deque>
 #include <map>
@@ -11,19 +14,37 @@ namespace {
 
 class Fast : public Machine {
 public:
-  Fast(const Program &p, const TensorViews &inputs, const RunOptions &options) : Machine(p, inputs, options) {
+  Fast(const Program &p, const TensorViews &inputs, const RunOptions &options)
+      : Machine(p, inputs, options), flight(threadsOf(options), options.threads == 0, *p.target,
+                                            [this](Exec &on, Task &t) { executeOn(on, t.x, t.x.operands, 0, 1); }) {
     for (const Semaphore &s : p.semaphores)
       semaphores.push_back(s.initial);
   }
 
   RunResult run() {
-    return finish([this] { runAll(); });
+    return finish([this] {
+      try {
+        runAll();
+        flight.drain();
+      } catch (...) {
+        flight.drain();
+        if (!flight.failure()) // which is earlier in the order than what was thrown here
+          throw;
+      }
+      if (const InFlight::Failure *f = flight.failure()) {
+        current = f->id;
+        result.instructions = f->number;
+        std::rethrow_exception(f->error);
+      }
+    });
   }
 
 private:
+  struct Stop {}; // thrown to end a run in which an instruction in flight has failed
   std::vector<int32_t> semaphores;
   std::map<std::string_view, std::map<int, uint64_t>> barriers; // name -> core -> arrivals
   std::map<std::pair<int, int>, std::deque<Prepared>> pipes;    // (core, pipe) -> issued and not yet met
+  InFlight flight;                                              // last: its threads use what is above
 
   void runAll() {
     for (bool moved = true; moved;) {
@@ -65,10 +86,13 @@ private:
   }
 
   void step(StreamState &s) {
-    Prepared &x = fetch(s);
+    if (flight.anyFailed())
+      throw Stop{};
+    Task &task = flight.claim();
+    Prepared &x = fetch(s, task.x);
     switch (x.d.def->unit) {
     case Unit::Compute:
-    case Unit::Register: execute(x, x.operands, 0, 1); break;
+    case Unit::Register: runInOrder(task, x); break;
     case Unit::Control:
       s.waited = 0;
       control(s, x);
@@ -77,10 +101,11 @@ private:
     case Unit::Dma:
       checkTransferUpdates(x);
       if (!x.skip)
-        execute(x, x.operands, 0, 1);
+        runInOrder(task, x);
       break;
     case Unit::Exchange:
       checkTransferUpdates(x);
+      flight.drain();
       pipes[{s.core, pipeOf(x)}].push_back(x);
       exchange(s.core, pipeOf(x));
       ++s.pc;
@@ -94,6 +119,57 @@ private:
     update(x);
     ++s.pc;
     s.waited = 0;
+  }
+
+  // As if everything before it had run and nothing behind it.
+  void runInOrder(Task &task, Prepared &x) {
+    if (flight.alone())
+      return execute(x, x.operands, 0, 1);
+    if (&x != &task.x) // kept for the loop's next iteration
+      task.x = x;
+    task.number = result.instructions;
+    const bool writesTensor = findBoxes(task);
+    if (x.d.def->unit == Unit::Register) {
+      flight.await(task); // its register may decide what comes next
+    } else if (writesTensor) {
+      return flight.issue(task);
+    } else { // what it does is seen from outside: nothing before it may fail
+      flight.drain();
+      if (flight.anyFailed())
+        throw Stop{};
+    }
+    execute(task.x, task.x.operands, 0, 1);
+  }
+
+  // What the instruction touches. Returns whether it writes a tensor.
+  bool findBoxes(Task &t) {
+    const Prepared &x = t.x;
+    bool writesTensor = false;
+    t.boxes.clear();
+    if (x.d.def->accumulator)
+      t.boxes.push_back({reinterpret_cast<uintptr_t>(&stream(x.id).state), 0, 1, 0, 1, true});
+    for (size_t i = 0; i < x.operands.size(); ++i) {
+      const Value &v = x.d.values[i];
+      if (v.kind != Value::Tensor || memory.place(v.access.object, x.d.core).readOnly)
+        continue;
+      const bool write = isWritten(x.d.def->slots[i].kind);
+      writesTensor |= write;
+      const Region &r = x.operands[i].region;
+      const bool anywhere = static_cast<int>(i) == x.indexed; // in its tensor, as indices say
+      const ByteSet set = byteSet(r);
+      if (r.space != Space::Hbm) {
+        const auto base = reinterpret_cast<uintptr_t>(r.base) - static_cast<uintptr_t>(r.firstPartition * r.pitch + r.start);
+        if (anywhere)
+          t.boxes.push_back({base, 0, INT64_MAX, 0, INT32_MAX, write});
+        else
+          t.boxes.push_back({base, set.start, set.last, r.firstPartition, r.firstPartition + r.partitions, write});
+      } else {
+        const int64_t tensor = reinterpret_cast<intptr_t>(r.base) - r.start;
+        const int64_t lo = anywhere ? 0 : set.start, hi = anywhere ? r.objectBytes : set.last;
+        t.boxes.push_back({0, tensor + lo, tensor + hi, 0, 1, write});
+      }
+    }
+    return writesTensor;
   }
 
   void update(const Prepared &x) {

@@ -26,13 +26,13 @@ std::span<const SyncOp> Machine::waitsOf(const StreamState &s) const {
   return {stream.syncs.data() + in.sync, in.numWaits};
 }
 
-Prepared &Machine::fetch(StreamState &s) {
+Prepared &Machine::fetch(StreamState &s, Prepared &scratch) {
   current = s.id();
   if (result.instructions >= options.maxSteps)
     faultAt(program, s.id(), "SIM-STEPS",
             format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));
   ++result.instructions;
-  Prepared *x = &s.scratch;
+  Prepared *x = &scratch;
   if (s.loops.empty()) {
     resolver.prepare(s.core, s.engine, s.pc, *x);
   } else {
@@ -57,14 +57,21 @@ Prepared &Machine::fetch(StreamState &s) {
 }
 
 void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts) {
-  const InstrDef &def = *x.d.def;
   current = x.id;
+  executeOn(exec, x, operands, part, ofParts);
+  if (options.registerLoads && x.d.def->name == "reg_load")
+    (*options.registerLoads)[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].push_back(
+        stream(x.id).state.regs[operands[0].integer]);
+}
+
+void Machine::executeOn(Exec &exec, const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts) {
+  const InstrDef &def = *x.d.def;
   if (!def.execute)
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(def.name) + "` has no semantics");
   exec.def = &def;
   exec.engine = x.d.engine;
   exec.core = x.d.core;
-  exec.state = &streams[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].state;
+  exec.state = &stream(x.id).state;
   exec.part = part;
   exec.parts = ofParts;
   struct Lend { // also when the semantics trap
@@ -73,8 +80,6 @@ void Machine::execute(const Prepared &x, std::vector<Exec::Operand> &operands, i
     ~Lend() { a.swap(b); }
   } lend(exec.operands, operands);
   def.execute(exec);
-  if (options.registerLoads && def.name == "reg_load")
-    (*options.registerLoads)[x.id.core * kNumEngines + static_cast<int>(x.id.engine)].push_back(exec.reg(0));
 }
 
 void Machine::control(StreamState &s, const Prepared &x) {

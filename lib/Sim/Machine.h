@@ -19,10 +19,10 @@ struct StreamState {
     int64_t i, n; // of a while: 0, kOpen
   };
   std::vector<Loop> loops;
-  // Instructions in loops are resolved once; others each time, into `scratch`.
+  // Instructions in loops are resolved once; others each time.
   std::vector<std::unique_ptr<Prepared>> cache;
   size_t cached = 0;
-  Prepared scratch;
+  Prepared scratch; // the latter; a barrier that the stream stands in
   bool ended() const { return pc >= size; }
   InstrId id() const { return {static_cast<uint8_t>(core), engine, pc}; }
 };
@@ -49,10 +49,13 @@ protected:
   // Strict mode asks here whether the registers of addresses hold anything.
   virtual void beforeRegisters(const StreamState &, const Prepared &) {}
   std::span<const SyncOp> waitsOf(const StreamState &s) const;
-  // The instruction at pc, resolved, registers read. Counts it. Throws Fault or Trap.
-  Prepared &fetch(StreamState &s);
+  // The instruction at pc, resolved, registers read: in `scratch`, or kept for the next iteration of its loop. Counts it.
+  // Throws Fault or Trap.
+  Prepared &fetch(StreamState &s, Prepared &scratch);
   // Runs the semantics on `operands`, which come back unchanged.
   void execute(const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts);
+  // The same with an Exec of the caller's; several threads may, each with its own.
+  void executeOn(Exec &on, const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts);
   // Control flow: moves pc. `x` is loop, while, end_loop or branch.
   void control(StreamState &s, const Prepared &x);
   // An exchange is executed on each core with the other core's source.

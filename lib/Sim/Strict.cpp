@@ -196,7 +196,7 @@ void Strict::step(StreamState &s) {
 }
 
 void Strict::instruction(StreamState &s) {
-  Prepared &x = fetch(s);
+  Prepared &x = fetch(s, s.scratch);
   Clock &clock = clocks[streamIndex(s)];
   const uint32_t time = ++clock[streamIndex(s)];
   if (time == UINT32_MAX)

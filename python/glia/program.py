@@ -122,23 +122,27 @@ class Program:
         seed: int = 0,
         verify: bool = True,
         max_steps: int | None = None,
+        threads: int | None = None,
     ) -> dict[str, np.ndarray]:
         """Runs the program and returns its outputs. Types and shapes of inputs must match exactly.
 
         `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode.
+        The fast mode gives the same bytes with any number of `threads`; without it, GLIA_THREADS or one for each processor.
         `verify` refuses a program that is not proved. Raises Error for a fault and Trap for a guarded trap.
         Nothing proves that a `while` ends: a run stops with SIM-STEPS after `max_steps` instructions (see `step_limit`).
         """
+        if threads is not None and threads < 1:
+            raise _glia.make_error("RUN-THREADS", f"a run has 1 thread or more, not {threads}", "Leave `threads` out.")
         if verify:
             self._handle.require_verified()
         arrays = self._bytes_of(inputs or {})
         outputs, steps = [t for t in self.tensors if t.kind == "output"], max_steps or step_limit()
         if strict:
-            made, *_ = self._handle.run(arrays, strict, seed, steps)
+            made, *_ = self._handle.run(arrays, strict, seed, steps, threads or 0)
             made = {name: np.frombuffer(bytearray(data), np.uint8) for name, data in made.items()}
         else:
             made = {t.name: np.zeros(math.prod(t.shape) * numpy_dtype(t.dtype).itemsize, np.uint8) for t in outputs}
-            self._handle.run_into(arrays, made, steps)
+            self._handle.run_into(arrays, made, steps, threads or 0)
         return {t.name: made[t.name].view(numpy_dtype(t.dtype)).reshape(t.shape) for t in outputs}
 
     def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:

@@ -77,3 +77,38 @@ TEST(Gemm, oneNaN) {
     EXPECT_EQ(std::bit_cast<uint32_t>(out), 0x7FC00000u);
   });
 }
+
+// Rows of an image without its border, every second value of a row, a value again and again: what strided operands give.
+TEST(Gemm, columnsThatLieApart) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  struct Runs {
+    int32_t rows, rowStride, columns, stride;
+  };
+  for (const Runs &r : {Runs{4, 40, 32, 1}, Runs{5, 37, 33, 1}, Runs{3, 80, 21, 2}, Runs{9, 0, 7, 1}}) {
+    const int64_t K = 11, M = 13, N = int64_t{r.rows} * r.columns, stride = 500;
+    std::vector<float> a(static_cast<size_t>(K * stride)), packed, all(static_cast<size_t>(M * N));
+    for (float &x : a)
+      x = normal(random);
+    std::vector<int32_t> columns;
+    for (int32_t y = 0; y < r.rows; ++y)
+      for (int32_t x = 0; x < r.columns; ++x)
+        columns.push_back(y * r.rowStride + x * r.stride);
+    for (int64_t k = 0; k < K; ++k)
+      for (int32_t at : columns)
+        packed.push_back(a[static_cast<size_t>(k * stride + at)]);
+    auto want = all, got = all;
+    gemm({a.data(), stride}, {packed.data(), N}, want.data(), N, K, M, N, false);
+    test::onEachTarget([&] {
+      gemm({a.data(), stride}, {a.data(), stride, false, columns.data()}, got.data(), N, K, M, N, false);
+      ASSERT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0) << r.rows << " " << r.columns;
+    });
+    // The same columns as the stationary factor.
+    std::vector<float> wantT(all.size()), gotT(all.size());
+    gemm({packed.data(), N}, {a.data(), stride}, wantT.data(), M, K, N, M, false);
+    test::onEachTarget([&] {
+      gemm({a.data(), stride, false, columns.data()}, {a.data(), stride}, gotT.data(), M, K, N, M, false);
+      ASSERT_EQ(std::memcmp(gotT.data(), wantT.data(), gotT.size() * sizeof(float)), 0) << r.rows << " " << r.columns;
+    });
+  }
+}

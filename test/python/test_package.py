@@ -39,6 +39,12 @@ def test_run(scale):
     y[0, 0] = 1  # results belong to the caller
 
 
+def test_threads_give_the_same_bytes(scale):
+    for threads in (1, 2, 5):
+        assert (scale.run({"x": X}, threads=threads)["y"] == 2 * X).all()
+    assert code(scale.run, {"x": X}, threads=0) == "RUN-THREADS"
+
+
 def test_inputs_that_are_not_contiguous(scale):
     wide = np.zeros((128, 128), np.float32)
     wide[:, ::2] = X

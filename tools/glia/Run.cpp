@@ -23,6 +23,8 @@ void addRun(CLI::App &app, Tool &tool) {
   CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
   c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
+  c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
+      ->check(CLI::PositiveNumber);
   c->add_option("--max-steps", o->run.maxSteps, "Stop after so many instructions");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
   c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "

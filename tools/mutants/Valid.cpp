@@ -14,11 +14,13 @@ namespace glia::mutants {
 
 namespace {
 
-constexpr int kSeeds = 8;
+constexpr int kSeeds = 8, kThreads = 3;
 constexpr int kEnoughForAll = 500; // programs after which every instruction must have occurred
 
-std::string runOnce(const Program &p, const TensorData &inputs, bool strict, uint64_t seed, TensorData &outputs) {
+std::string runOnce(const Program &p, const TensorData &inputs, bool strict, uint64_t seed, TensorData &outputs,
+                    int threads = 1) {
   RunOptions o;
+  o.threads = threads;
   o.strict = strict;
   o.seed = seed;
   o.maxSteps = 2'000'000;
@@ -40,6 +42,11 @@ std::string problem(const Program &p, Random &random) {
   TensorData fast, strict;
   if (std::string bad = runOnce(p, inputs, false, 0, fast); !bad.empty())
     return "fast mode: " + bad;
+  TensorData threaded;
+  if (std::string bad = runOnce(p, inputs, false, 0, threaded, kThreads); !bad.empty())
+    return format("fast mode, %d threads: ", kThreads) + bad;
+  if (threaded != fast)
+    return format("fast mode: other bytes with %d threads", kThreads);
   for (int s = 0; s < kSeeds; ++s) {
     if (std::string bad = runOnce(p, inputs, true, static_cast<uint64_t>(s), strict); !bad.empty())
       return format("strict mode, seed %d: ", s) + bad;

@@ -11,8 +11,13 @@ namespace glia {
 
 // All partitions of an operand as fp32 rows: the memory itself where it has that form, else packed into `values`.
 GemmOperand packRows(Exec &x, int slot, std::vector<float> &values, bool always = false);
-// The same for a factor of a matmul, which may also be bf16 in place: it widens on its way into the panels.
-GemmOperand factor(Exec &x, int slot, std::vector<float> &values);
+// Where a factor of a matmul is made if it cannot be read in place. Kept from one instruction to the next.
+struct FactorSpace {
+  std::vector<float> values;
+  std::vector<int32_t> columns;
+};
+// The same for a factor of a matmul, which may be fp32 or bf16 with any strides: it is read once, on its way into the panels.
+GemmOperand factor(Exec &x, int slot, FactorSpace &space);
 // dst (+)= stationary^T moving, rounded to dst's type; dst is [M, N].
 void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, int64_t K, int64_t M, int64_t N,
                   bool accumulate);

@@ -9,6 +9,7 @@ struct GemmOperand { // fp32 or bf16 values, row k at data + k * stride
   const void *data;
   int64_t stride; // in values
   bool bf16 = false;
+  const int32_t *columns = nullptr; // where in its row each column is, in values; null: they are adjacent
 };
 
 // out row m at out + m * outStride (in floats). Any sizes >= 1.

@@ -25,6 +25,7 @@ struct RunOptions {
   uint64_t seed = 0; // strict: which legal interleaving
   // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
   std::string hold;
+  int threads = 0;                // fast: 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data.
   const TensorBuffers *outputs = nullptr;

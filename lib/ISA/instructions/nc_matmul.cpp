@@ -183,14 +183,14 @@ static void executeMatmul(Exec &x) {
   const bool doubleRow = x.integer(PERF_MODE) == DOUBLE_ROW;
   const Region &d = x.region(DST);
   const int64_t M = d.partitions, N = d.elements;
-  static thread_local std::vector<float> stationaryValues, movingValues; // kept: no allocation per instruction
-  GemmOperand stationary = factor(x, STATIONARY, stationaryValues), moving = factor(x, MOVING, movingValues);
+  static thread_local FactorSpace stationarySpace, movingSpace;
+  GemmOperand stationary = factor(x, STATIONARY, stationarySpace), moving = factor(x, MOVING, movingSpace);
   int64_t K = x.region(STATIONARY).partitions;
   if (doubleRow) { // row p holds k = 2p and k = 2p + 1, one after the other
-    if (stationary.bf16 || stationary.stride != 2 * M)
-      stationary = packRows(x, STATIONARY, stationaryValues, true);
-    if (moving.bf16 || moving.stride != 2 * N)
-      moving = packRows(x, MOVING, movingValues, true);
+    if (stationary.bf16 || stationary.columns || stationary.stride != 2 * M)
+      stationary = packRows(x, STATIONARY, stationarySpace.values, true);
+    if (moving.bf16 || moving.columns || moving.stride != 2 * N)
+      moving = packRows(x, MOVING, movingSpace.values, true);
     stationary.stride = M, moving.stride = N, K *= 2;
   }
   multiplyInto(x, DST, stationary, moving, K, M, N, x.integer(ACCUMULATE) != 0);
