@@ -8,8 +8,9 @@ namespace glia {
 // queues into rotating buffers, results on 2 more. At least `instructions` instructions.
 Program unrolledMatmul(uint64_t instructions);
 
-// Two cores, rows of nested loops that load, scale, add and store; at least `instructions` executed in all, a tenth of that
-// written down.
-Program loopHeavy(uint64_t instructions);
+// Two cores, rows of nested loops that load, scale, add and store; at least `instructions` in all, counted as they are executed or
+// as they are written down, which is a tenth of that.
+enum class Counted { Executed, Written };
+Program loopHeavy(uint64_t instructions, Counted how);
 
 } // namespace glia

@@ -260,8 +260,9 @@ bool Walk::step(EngineWalk &e) {
   const Stream &s = program.stream(e.core, e.engine);
   if (e.pc >= s.instrs.size())
     return false;
-  Decoded &d = scratch;
-  decode(program, e.core, e.engine, e.pc, d);
+  Decoded &d = e.loops.empty() ? scratch : e.recent[e.pc % e.recent.size()];
+  if (e.loops.empty() || !d.def || d.index != e.pc)
+    decode(program, e.core, e.engine, e.pc, d);
   if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
     for (int r = 0; r < 64; ++r)
       e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
@@ -302,13 +303,13 @@ bool Walk::step(EngineWalk &e) {
 
 void Walk::stepCompute(EngineWalk &e, const Decoded &d) {
   checkTables(e, d);
-  std::vector<Place> places = resolveAll(e, d);
+  resolveAll(e, d);
   touchAll(e, d, places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
 }
 
 void Walk::stepDma(EngineWalk &e, const Decoded &d) {
   const int q = d.values[d.def->slot("queue")].integer;
-  std::vector<Place> places = resolveAll(e, d);
+  resolveAll(e, d);
   if (generic(e)) {
     touchAll(e, d, places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
     return;
@@ -324,7 +325,7 @@ void Walk::stepDma(EngineWalk &e, const Decoded &d) {
 }
 
 void Walk::stepExchange(EngineWalk &e, const Decoded &d) {
-  std::vector<Place> places = resolveAll(e, d);
+  resolveAll(e, d);
   if (generic(e))
     return;
   const int pipe = d.values[d.def->slot("pipe")].integer;
@@ -427,7 +428,7 @@ void Walk::checkTables(EngineWalk &e, const Decoded &d) {
 }
 
 void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
-  std::vector<Place> places = resolveAll(e, d);
+  resolveAll(e, d);
   const Issuer issuer{e.comp, e.seq, who(d), &e, &e.knows};
   auto operand = [&](std::string_view slotName) {
     const Value &v = d.values[d.def->slot(slotName)];

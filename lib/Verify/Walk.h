@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace glia::flow {
@@ -71,6 +72,7 @@ struct LoopRun {
   bool open = false;                     // a while
   RegisterValue count, compared;         // how many iterations; the value the engines are compared by
   std::vector<RegisterValue> conditions; // of a while: before the first iteration, and after each; from who came first
+  std::vector<uint64_t> counters, tests; // sources, by iteration: of the loop variable, of the condition
   bool summarised = false;               // not a fixed number of iterations that are all walked
   bool beyond = false;                   // it may run more often than it is walked
   int depth = 0;                         // among the loops that go beyond what is walked, outermost 0
@@ -111,13 +113,14 @@ struct EngineWalk {
   Knowledge knows;
   std::array<RegisterValue, 64> regs{};
   std::vector<LoopFrame> loops;
-  std::map<std::string, uint32_t> loopEntries, barriers;
+  std::unordered_map<std::string, uint32_t> loopEntries, barriers;
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;
   std::bitset<kLanes> accumulator;     // lanes whose register is defined
   uint32_t lastSbuf = 0, lastPsum = 0; // number of the last instruction that touched it (M1, M2)
   uint32_t lastSbufWho = 0, lastPsumWho = 0;
+  std::array<Decoded, 32> recent; // in a loop: instructions by the last bits of their numbers
 };
 
 class Walk {
@@ -148,7 +151,7 @@ private:
   std::vector<std::array<std::array<ByteMap, 4>, 2>> chip; // [core][SBUF, PSUM][quadrant]
   std::vector<std::vector<ByteMap>> hbm;                   // [tensor][core, or 0 if shared]
   std::vector<Content> contents{Content{}};                // index 0: nothing known
-  std::map<std::string, int> groupMembers;
+  std::unordered_map<std::string, int> groupMembers;
   std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> groupRuns;
   std::vector<std::shared_ptr<LoopRun>> uncertainRuns; // entered, not left by all, and may not run at all
   int64_t largestWalkedCount = 0, runs = 0;
@@ -163,10 +166,20 @@ private:
     std::vector<LoopFrame> loops;
   };
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
-  std::map<std::tuple<uint32_t, int>, size_t> verdicts; // (who, slot) -> index in result.dynamicAccesses
+  std::unordered_map<uint64_t, size_t> verdicts; // who and slot -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
-  std::map<std::vector<int64_t>, uint64_t> sources; // where values of registers come from; numbered from 1
+  struct KeyHash {
+    size_t operator()(const std::vector<int64_t> &key) const {
+      uint64_t hash = key.size();
+      for (int64_t x : key)
+        hash = (hash ^ static_cast<uint64_t>(x)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 32;
+      return hash;
+    }
+  };
+  std::unordered_map<std::vector<int64_t>, uint64_t, KeyHash> sources; // where values of registers come from
+  uint64_t lastSource = 0;                                             // they are numbered from 1
   std::vector<ByteRun> runBuffer;
+  std::vector<Place> places; // of the instruction at hand
   Decoded scratch;
 
   // Walk.cpp
@@ -214,9 +227,9 @@ private:
   void checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places);
   void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
-  std::vector<Place> resolveAll(const EngineWalk &e, const Decoded &d);
+  void resolveAll(const EngineWalk &e, const Decoded &d); // into `places`
   void race(const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
-  void verdict(const Decoded &d, int slot, Proof proof, std::string why);
+  void verdict(const Decoded &d, int slot, Proof proof, std::string_view why);
   ByteMap *mapOf(const Place &p, int quadrant);
   template <class F> void forEachMap(const Place &p, F &&f);
   template <class F> void forEachRect(const Place &p, F &&f);
@@ -226,8 +239,9 @@ private:
   void logAccess(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   void touchFromRegister(EngineWalk &e, const Place &p, const Issuer &who, bool write);
   uint64_t sourceOf(const EngineWalk &e, const Place &p);
-  enum SourceKind : int64_t { Loaded, Constant, Iteration, Condition, Computed };
+  enum SourceKind : int64_t { Loaded, Constant, Computed };
   uint64_t intern(std::vector<int64_t> key);
+  uint64_t sourceIn(std::vector<uint64_t> &byIteration, int64_t iteration);
   uint64_t identity(const RegisterValue &v);
 
   // WalkLoops.cpp

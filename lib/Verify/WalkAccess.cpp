@@ -301,7 +301,18 @@ uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
   return intern(std::move(key));
 }
 
-uint64_t Walk::intern(std::vector<int64_t> key) { return sources.emplace(std::move(key), sources.size() + 1).first->second; }
+uint64_t Walk::intern(std::vector<int64_t> key) {
+  const auto [it, fresh] = sources.try_emplace(std::move(key), lastSource + 1);
+  lastSource += fresh;
+  return it->second;
+}
+
+// The same for all engines that come to this iteration of a loop.
+uint64_t Walk::sourceIn(std::vector<uint64_t> &byIteration, int64_t iteration) {
+  while (byIteration.size() <= static_cast<size_t>(iteration))
+    byIteration.push_back(++lastSource);
+  return byIteration[static_cast<size_t>(iteration)];
+}
 
 // The source of a value, also of one that is the same number in every iteration. 0: not known.
 uint64_t Walk::identity(const RegisterValue &v) {

@@ -103,20 +103,20 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   return p;
 }
 
-std::vector<Place> Walk::resolveAll(const EngineWalk &e, const Decoded &d) {
-  std::vector<Place> places;
+void Walk::resolveAll(const EngineWalk &e, const Decoded &d) {
+  places.clear();
   for (size_t i = 0; i < d.values.size(); ++i)
     if (d.values[i].kind == Value::Tensor)
       places.push_back(resolve(e, d, static_cast<int>(i)));
-  return places;
 }
 
-void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string why) {
-  auto [it, fresh] = verdicts.emplace(std::make_tuple(who(d), slot), result.dynamicAccesses.size());
+void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string_view why) {
+  const uint64_t key = uint64_t{who(d)} << 32 | static_cast<uint32_t>(slot);
+  auto [it, fresh] = verdicts.emplace(key, result.dynamicAccesses.size());
   if (fresh)
-    result.dynamicAccesses.push_back({d.core, d.engine, d.index, slot, proof, std::move(why)});
+    result.dynamicAccesses.push_back({d.core, d.engine, d.index, slot, proof, std::string(why)});
   else if (DynamicAccess &known = result.dynamicAccesses[it->second]; proof > known.proof)
-    known.proof = proof, known.why = std::move(why);
+    known.proof = proof, known.why = why;
 }
 
 // Indices of gathers and scatters: where they can point, whether they can coincide.
@@ -166,7 +166,7 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     else
       verdict(d, data->slot, Proof::MayTrap,
               known ? format("indices are in %lld to %lld, outside the tensor", (long long)known->lo, (long long)known->hi)
-                    : "nothing is known of the indices");
+                    : std::string("nothing is known of the indices"));
     if (!inside && !skip && options.requireProved)
       fail("DYNAMIC-UNPROVED", by.who, data->slot,
            format("the rows of `%s` that the indices of `%s` select are not proved to be inside it",
@@ -211,7 +211,7 @@ void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<
     const bool inside = content && contents[content].lo >= 0 && contents[content].hi + run <= elements;
     verdict(d, dataSlot, inside ? Proof::Proved : Proof::MayTrap,
             content ? format("indices are in %lld to %lld", (long long)contents[content].lo, (long long)contents[content].hi)
-                    : "nothing is known of the indices");
+                    : std::string("nothing is known of the indices"));
     if (!inside && options.requireProved)
       fail("DYNAMIC-UNPROVED", who(d), dataSlot,
            format("the indices in `%s` are not proved to be below %lld", program.objectName(p.object).c_str(),

@@ -196,9 +196,9 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
         m.kind = Motion::Unknown;
     }
   if (f.cond >= 0 && f.run->number && !f.generic) // the engines of the group begin an iteration with the same (L8)
-    e.regs[f.cond].source = intern({Condition, f.run->number, f.iteration});
+    e.regs[f.cond].source = sourceIn(f.run->tests, f.iteration);
   if (f.run->number && !f.generic)
-    iv.source = intern({Iteration, f.run->number, f.iteration});
+    iv.source = sourceIn(f.run->counters, f.iteration);
   if (f.run->beyond)
     iv.motion[std::min(f.run->depth, kMaxSummarised - 1)] = {Motion::Affine, 1, 0};
   if (f.iv >= 0)
