@@ -44,6 +44,9 @@ std::vector<Diagnostic> removeMalformed(nisa::Kernel &k) {
     out.back().advice = "Give every slot of the instruction what it takes; `glia isa NAME` lists them.";
     return success();
   });
+  if (succeeded(verify(*k.module)))
+    return out;
+  out.clear(); // said again, of every instruction
   k.module->walk([&](Operation *op) {
     if (nisa::Instr i(op); i && failed(op->getName().verifyInvariants(op)))
       op->erase();

@@ -25,7 +25,8 @@ void writeFile(const std::filesystem::path &path, const std::string &text) {
     throw Error("DUMP-WRITE", format("cannot write %s", path.c_str()), "Check that the folder exists and has room.");
 }
 
-// Writes the kernel after each stage into a folder: 00-traced.nisa, 01-engines.nisa ...
+// Writes the kernel after each stage into a folder: 00-traced.nisa, 01-engines.nisa ... What a stage left is checked there, where it
+// is looked at: of a large kernel a check costs as much as a stage, and the program that comes out is checked in any case.
 class Stages {
 public:
   Stages(nisa::Kernel &k, std::string folder) : k(k), folder(std::move(folder)) {
@@ -33,11 +34,11 @@ public:
       std::filesystem::create_directories(this->folder);
   }
   void done(const char *name) {
+    if (folder.empty())
+      return;
     if (mlir::failed(mlir::verify(k.module.get())))
       throw std::runtime_error(format("stage `%s` left an invalid kernel", name));
-    if (!folder.empty())
-      writeFile(std::filesystem::path(folder) / format("%02d-%s.nisa", number, name), k.text());
-    ++number;
+    writeFile(std::filesystem::path(folder) / format("%02d-%s.nisa", number++, name), k.text());
   }
 
 private:

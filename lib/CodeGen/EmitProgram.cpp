@@ -55,14 +55,8 @@ private:
       for (int k = 0; k < list.size(); k += 2)
         updates.push_back({static_cast<uint16_t>(semaphores[list[k]]), SyncKind::Add, 0, list[k + 1]});
     const int slot = i.def().slot("queue");
-    if (slot >= 0) { // the core's own queue of this number
-      const int32_t q = i.integer(slot);
-      i.setSlot(slot, mlir::UnitAttr::get(i->getContext()));
-      w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates, queues[q]);
-      i.setSlot(slot, mlir::Builder(i->getContext()).getI32IntegerAttr(q));
-      return;
-    }
-    w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates);
+    const int queue = slot < 0 ? 0 : queues[i.integer(slot)]; // the core's own of this number
+    w.emit(i, number, e, [&](mlir::Value v) { return registerOf(v, static_cast<int>(e)); }, waits, updates, queue);
   }
 
   void emitLoop(mlir::Operation *loop) {

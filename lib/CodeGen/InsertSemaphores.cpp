@@ -329,10 +329,13 @@ private:
       std::vector<uint32_t> producers; // transfers of that wait
     };
     std::map<std::pair<int, int>, std::vector<Use>> pools; // (scope, engine)
-    std::map<uint32_t, std::vector<uint32_t>> waitersOf;   // transfer -> waiting events
+    std::vector<Wait> transfers;                           // the waits for one, by transfer
     for (const Wait &w : waits)
       if (events[w.producer].transfer())
-        waitersOf[w.producer].push_back(w.consumer);
+        transfers.push_back(w);
+    std::sort(transfers.begin(), transfers.end(), [](const Wait &a, const Wait &b) {
+      return std::pair(a.producer, a.consumer) < std::pair(b.producer, b.consumer);
+    });
     // Half of the core's semaphores, less one per pair of engines: a linker may run two kernels side by side.
     const int limit = std::max(8, target.semaphores / 2 - 4 - 20 * std::min(static_cast<int>(scopes.size()), 3));
     int made = 0;
@@ -341,9 +344,8 @@ private:
     const int most = std::max(4, (target.semaphores - 50) / kNumEngines);
     std::array<int, kNumEngines> perEngine{};
     // The first to wait must not take all of them: the others could then not wait at all.
-    for (const auto &[u, consumers] : waitersOf)
-      for (uint32_t v : consumers)
-        pools[{events[u].scope, events[v].engine}];
+    for (const auto &[v, u] : transfers)
+      pools[{events[u].scope, events[v].engine}];
     const int share = std::clamp(limit / (2 * std::max(1, static_cast<int>(pools.size()))), 1, 8);
     int kept = share * static_cast<int>(pools.size()); // of pools that have less than their share
     auto mayMake = [&](const std::vector<Use> &pool, int engine) {
@@ -363,48 +365,46 @@ private:
     };
     std::map<std::pair<int, uint32_t>, Final> finals; // (semaphore, wait)
     syncs.resize(events.size());
-    for (const auto &[u, consumers] : waitersOf) {
-      for (uint32_t v : consumers) {
-        const int engine = events[v].engine;
-        std::vector<Use> &pool = pools[{events[u].scope, engine}];
-        Use *use = nullptr;
+    for (const auto &[v, u] : transfers) {
+      const int engine = events[v].engine;
+      std::vector<Use> &pool = pools[{events[u].scope, engine}];
+      Use *use = nullptr;
+      for (Use &x : pool)
+        if (x.wait < u && events[u].knows[engine] >= events[x.wait].at) {
+          use = &x;
+          break;
+        }
+      if (!use && mayMake(pool, engine)) {
+        kept -= static_cast<int>(pool.size()) < share;
+        use = makeUse(pool, engine);
+      }
+      if (!use) // join a transfer whose wait is still to come
         for (Use &x : pool)
-          if (x.wait < u && events[u].knows[engine] >= events[x.wait].at) {
+          if (x.wait > u && x.producers.size() < 4000 && (!use || x.wait > use->wait))
             use = &x;
-            break;
-          }
-        if (!use && mayMake(pool, engine)) {
-          kept -= static_cast<int>(pool.size()) < share;
+      if (use && use->wait > u && !use->producers.empty()) {
+        const Final old = finals[{use->semaphore, use->wait}];
+        finals.erase({use->semaphore, use->wait});
+        use->wait = std::min(use->wait, v);
+        use->producers.push_back(u);
+        finals[{use->semaphore, use->wait}] = {use->wait, use->semaphore, old.value + 16};
+        syncs[u].updates.push_back({use->semaphore, 16});
+        continue;
+      }
+      if (!use) { // every one is used up and the issuing engine does not know it: tell it
+        for (Use &x : pool)
+          if (x.wait < u && !events[x.wait].transfer() && (!use || x.wait < use->wait))
+            use = &x;
+        if (use) {
+          extra.push_back({u, use->wait});
+        } else { // then more than half of them
           use = makeUse(pool, engine);
         }
-        if (!use) // join a transfer whose wait is still to come
-          for (Use &x : pool)
-            if (x.wait > u && x.producers.size() < 4000 && (!use || x.wait > use->wait))
-              use = &x;
-        if (use && use->wait > u && !use->producers.empty()) {
-          const Final old = finals[{use->semaphore, use->wait}];
-          finals.erase({use->semaphore, use->wait});
-          use->wait = std::min(use->wait, v);
-          use->producers.push_back(u);
-          finals[{use->semaphore, use->wait}] = {use->wait, use->semaphore, old.value + 16};
-          syncs[u].updates.push_back({use->semaphore, 16});
-          continue;
-        }
-        if (!use) { // every one is used up and the issuing engine does not know it: tell it
-          for (Use &x : pool)
-            if (x.wait < u && !events[x.wait].transfer() && (!use || x.wait < use->wait))
-              use = &x;
-          if (use) {
-            extra.push_back({u, use->wait});
-          } else { // then more than half of them
-            use = makeUse(pool, engine);
-          }
-        }
-        use->wait = v;
-        use->producers = {u};
-        finals[{use->semaphore, v}] = {v, use->semaphore, 16};
-        syncs[u].updates.push_back({use->semaphore, 16});
       }
+      use->wait = v;
+      use->producers = {u};
+      finals[{use->semaphore, v}] = {v, use->semaphore, 16};
+      syncs[u].updates.push_back({use->semaphore, 16});
     }
     for (const auto &[key, f] : finals)
       syncs[f.wait].waits.push_back({f.semaphore, f.value, 1});
@@ -413,8 +413,8 @@ private:
 
   void assignEngines() {
     struct Pair {
-      std::map<uint32_t, std::vector<uint32_t>> signals; // producer event -> consumers
-      std::set<std::pair<uint32_t, uint32_t>> waits;     // (consumer, producer)
+      std::vector<uint32_t> signals;                    // producer events
+      std::vector<std::pair<uint32_t, uint32_t>> waits; // (consumer, producer)
     };
     std::map<std::array<int, 3>, Pair> pairs; // scope, producer engine, consumer engine
     for (const Wait &w : waits) {
@@ -422,8 +422,8 @@ private:
       if (u.transfer())
         continue;
       Pair &p = pairs[{u.scope, u.engine, v.engine}];
-      p.signals[w.producer].push_back(w.consumer);
-      p.waits.insert({w.consumer, w.producer});
+      p.signals.push_back(w.producer);
+      p.waits.push_back({w.consumer, w.producer});
     }
     struct Use {
       int semaphore;
@@ -441,37 +441,39 @@ private:
                   0});
       use->end = key[0] == 0 ? UINT32_MAX : in.end;
       const int s = use->semaphore;
-      std::map<uint32_t, int32_t> index;
-      int32_t count = 0;
-      for (const auto &[u, unused] : p.signals) {
-        index[u] = ++count;
+      std::sort(p.signals.begin(), p.signals.end());
+      p.signals.erase(std::unique(p.signals.begin(), p.signals.end()), p.signals.end());
+      std::sort(p.waits.begin(), p.waits.end());
+      for (uint32_t u : p.signals)
         syncs[u].updates.push_back({s, 1});
-      }
       int32_t consumed = 0;
-      for (const auto &[v, u] : p.waits)
-        if (index[u] > consumed) {
-          syncs[v].waits.push_back({s, index[u] - consumed, 1});
-          consumed = index[u];
-        }
+      for (const auto &[v, u] : p.waits) {
+        const auto sent = static_cast<int32_t>(std::upper_bound(p.signals.begin(), p.signals.end(), u) - p.signals.begin());
+        if (sent <= consumed)
+          continue;
+        syncs[v].waits.push_back({s, sent - consumed, 1});
+        consumed = sent;
+      }
     }
   }
 
   void write() {
     mlir::Builder b(core.getContext());
     for (size_t n = 0; n < events.size(); ++n) {
-      SyncList &s = syncs[n];
-      if (!s.waits.empty()) {
-        llvm::SmallVector<int32_t> flat;
-        for (const auto &w : s.waits)
-          flat.append({w[0], w[1], w[2]});
-        events[n].op->setAttr("waits", b.getDenseI32ArrayAttr(flat));
-      }
-      if (!s.updates.empty()) {
-        llvm::SmallVector<int32_t> flat;
-        for (const auto &u : s.updates)
-          flat.append({u[0], u[1]});
-        events[n].op->setAttr("updates", b.getDenseI32ArrayAttr(flat));
-      }
+      const SyncList &s = syncs[n];
+      if (s.waits.empty() && s.updates.empty())
+        continue;
+      llvm::SmallVector<int32_t> waits, updates;
+      for (const auto &w : s.waits)
+        waits.append(w.begin(), w.end());
+      for (const auto &u : s.updates)
+        updates.append(u.begin(), u.end());
+      mlir::NamedAttrList attributes(events[n].op->getAttrs()); // one new dictionary, not two
+      if (!waits.empty())
+        attributes.set("waits", b.getDenseI32ArrayAttr(waits));
+      if (!updates.empty())
+        attributes.set("updates", b.getDenseI32ArrayAttr(updates));
+      events[n].op->setAttrs(attributes);
     }
     // Instructions that only synchronise and turned out not to: away.
     for (const Event &e : events)

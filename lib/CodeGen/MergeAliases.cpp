@@ -139,6 +139,12 @@ void mergeSpace(std::vector<Lifetime> pinned) {
 
 void mergeAliases(nisa::KernelOp k) {
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
+    const bool any = core.walk([](nisa::AllocOp op) {
+                           return op.getPinned() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+                         })
+                         .wasInterrupted();
+    if (!any)
+      continue;
     std::vector<Lifetime> sbuf, psum;
     for (Lifetime &l : lifetimesOf(core))
       if (l.op.getPinned())

@@ -81,17 +81,17 @@ void ProgramWriter::emit(nisa::Instr i, int core, Engine e, RegisterOf registerO
   Emit out = b.emit(core, e, i.def().name);
   for (size_t k = 0; k < i.def().slots.size(); ++k) {
     const int slot = static_cast<int>(k);
-    const SlotKind kind = i.def().slots[k].kind;
-    const SlotValue v = i.value(slot);
     Value x;
+    if (i.def().slots[k].kind == SlotKind::Queue) {
+      x.kind = Value::Int;
+      x.integer = queue;
+      out.value(slot, x);
+      continue;
+    }
+    const SlotValue v = i.value(slot);
     std::vector<uint32_t> list;
     switch (v.kind) {
-    case SlotValue::Absent:
-      if (kind == SlotKind::Queue) {
-        x.kind = Value::Int;
-        x.integer = queue;
-      }
-      break;
+    case SlotValue::Absent: break;
     case SlotValue::Tensor: {
       Pattern p = llvm::cast<nisa::AccessAttr>(i.slot(slot)).pattern();
       for (int t = 0; t < p.numDynamic; ++t)

@@ -4,6 +4,7 @@
 #include "glia/Program/View.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <string_view>
 #include <unordered_set>
 
 namespace glia {
@@ -23,19 +24,21 @@ void checkShape(const std::string &name, const std::vector<int64_t> &shape, DTyp
 
 // A name stands for one thing: tensors for every core, the others for the core they belong to.
 void checkNames(const Program &p) {
-  std::unordered_set<std::string> objects, semaphores, queues, symbols, onChip;
-  auto add = [](std::unordered_set<std::string> &set, const std::string &name, int core, const char *what) {
-    if (!set.insert(name + '@' + std::to_string(core)).second)
+  using Names = std::vector<std::unordered_set<std::string_view>>; // by core
+  const auto cores = static_cast<size_t>(p.cores);
+  Names allocations(cores), semaphores(cores), queues(cores), tensors(1), symbols(1);
+  auto add = [](Names &set, const std::string &name, size_t core, const char *what) {
+    if (!set[core].insert(name).second)
       bad(std::string("there are two ") + what + " named `" + name + "`");
   };
-  for (const Allocation &a : p.allocations) {
-    add(objects, a.name, a.core, "allocations");
-    onChip.insert(a.name);
-  }
+  allocations[0].reserve(p.allocations.size());
+  for (const Allocation &a : p.allocations)
+    add(allocations, a.name, a.core, "allocations");
   for (const Tensor &t : p.tensors) {
-    add(objects, t.name, -1, "tensors");
-    if (onChip.count(t.name))
-      bad("a tensor and an allocation are both named `" + t.name + "`");
+    add(tensors, t.name, 0, "tensors");
+    for (const auto &names : allocations)
+      if (names.count(t.name))
+        bad("a tensor and an allocation are both named `" + t.name + "`");
   }
   for (const Semaphore &s : p.semaphores)
     add(semaphores, s.name, s.core, "semaphores");
@@ -218,13 +221,13 @@ void checkStructure(const Program &p) {
   }
   if (p.semaphores.size() > 65536 || p.opcodes.size() > 65536 || p.queues.size() > 65536)
     bad("the program has more than 65536 semaphores, queues or kinds of instructions");
-  checkNames(p);
   for (const Semaphore &s : p.semaphores)
     if (s.core >= p.cores || s.initial < 0)
       bad("semaphore `" + s.name + "` is malformed");
   for (const Queue &q : p.queues)
     if (q.core >= p.cores)
       bad("queue `" + q.name + "` is malformed");
+  checkNames(p);
   for (const Pattern &x : p.patterns) {
     const int maxRank = x.partitions ? 4 : kMaxDims;
     if (static_cast<int>(x.dtype) >= kNumDTypes || x.rank < 1 || x.rank > maxRank || x.numDynamic > kMaxDynamicTerms ||

@@ -15,7 +15,7 @@ public:
   ObjectRef object(mlir::Value tensor) const { return objects.lookup(tensor); }
   // The physical register of a virtual one, on the engine an instruction is emitted for.
   using RegisterOf = llvm::function_ref<int(mlir::Value)>;
-  // Appends the instruction to the engine's stream. `queue` is used where the slot is not assigned.
+  // Appends the instruction to the engine's stream. `queue`: the program's, of a transfer.
   void emit(nisa::Instr i, int core, Engine e, RegisterOf registerOf, llvm::ArrayRef<SyncOp> waits = {},
             llvm::ArrayRef<SyncOp> updates = {}, int queue = 0);
   // Sets where following instructions come from (emit does so itself).
