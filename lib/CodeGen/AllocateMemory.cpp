@@ -100,7 +100,6 @@ private:
     const int64_t bank = space == Space::Psum ? target.psumBankBytes : 64;
     return capacity / 2 / bank * bank;
   }
-  static bool pinned(const Lifetime &l) { return l.op.getPinned(); }
   static bool together(const Lifetime &a, uint32_t from, uint32_t to) { return a.from < to && from < a.to; }
 
   // The first address from `start` on that suits the tensor; it must not cross a PSUM bank it could fit into.
@@ -133,7 +132,7 @@ private:
   std::vector<Placed> pins() const {
     std::vector<Placed> out;
     for (const Lifetime &l : all)
-      if (pinned(l))
+      if (l.pinned)
         out.push_back({(*l.op.getAt())[1], (*l.op.getAt())[1] + l.bytes, l.from, l.to});
     return out;
   }
@@ -145,7 +144,7 @@ private:
     int64_t cursor = 0;
     for (size_t i = 0; i < all.size(); ++i) {
       const Lifetime &l = all[i];
-      if (pinned(l)) {
+      if (l.pinned) {
         at[i] = (*l.op.getAt())[1];
         continue;
       }
@@ -179,7 +178,7 @@ private:
     for (const Placed &p : pins())
       insertSorted(placed, p);
     for (size_t i = 0; i < all.size(); ++i) {
-      if (pinned(all[i]))
+      if (all[i].pinned)
         at[i] = (*all[i].op.getAt())[1];
       else
         order.push_back(i);
@@ -202,9 +201,11 @@ private:
 
   static void write(Lifetime &l, int64_t byte) {
     mlir::Builder b(l.op.getContext());
-    const int64_t partition = pinned(l) ? (*l.op.getAt())[0] : 0;
-    l.op.setAtAttr(b.getDenseI64ArrayAttr({partition, byte}));
-    l.op.setLiveAttr(b.getDenseI64ArrayAttr({l.from, std::max(l.to, l.from + 1)}));
+    const int64_t partition = l.pinned ? (*l.op.getAt())[0] : 0;
+    mlir::NamedAttrList attributes(l.op->getAttrs()); // one new dictionary, not two
+    attributes.set(l.op.getAtAttrName(), b.getDenseI64ArrayAttr({partition, byte}));
+    attributes.set(l.op.getLiveAttrName(), b.getDenseI64ArrayAttr({l.from, std::max(l.to, l.from + 1)}));
+    l.op->setAttrs(attributes);
   }
 };
 
@@ -216,7 +217,7 @@ void allocateMemory(nisa::KernelOp k, const Target &target) {
     for (int spills = 0;; ++spills) {
       SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
       for (Lifetime &l : lifetimesOf(core))
-        (l.op.getTensor().getType().getSpace() == Space::Sbuf ? sbuf : psum).all.push_back(l);
+        (l.space == Space::Sbuf ? sbuf : psum).all.push_back(l);
       if (!psum.fits())
         psum.refuse();
       if (sbuf.fits())

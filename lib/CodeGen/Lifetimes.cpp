@@ -6,64 +6,107 @@ namespace glia::codegen {
 
 namespace {
 
-struct Places {
-  llvm::DenseMap<mlir::Operation *, std::pair<uint32_t, uint32_t>>
-      of; // first and one past the last place, loops with their bodies
-  uint32_t next = 0;
-  void number(mlir::Block &block) {
-    for (mlir::Operation &op : block) {
+// One walk in program order. An operation has two places: it begins at one, what stands in it has the places between, and it ends at
+// the other.
+class Walk {
+public:
+  std::vector<Lifetime> out;
+
+  void block(mlir::Block &b) {
+    for (mlir::Operation &op : b) {
       const uint32_t begin = next++;
-      for (mlir::Region &r : op.getRegions())
-        for (mlir::Block &b : r)
-          number(b);
-      of[&op] = {begin, next++};
+      if (auto alloc = llvm::dyn_cast<nisa::AllocOp>(op))
+        made(alloc, begin);
+      else if (nisa::Instr i{&op})
+        uses(i, begin);
+      if (op.getNumRegions()) {
+        loops.push_back({begin, {}, {}});
+        for (mlir::Region &r : op.getRegions())
+          for (mlir::Block &inner : r)
+            block(inner);
+        leave(next);
+      }
+      ++next;
     }
+  }
+
+private:
+  struct Loop {
+    uint32_t begin;
+    std::vector<uint32_t> used; // in it, and made outside
+    std::vector<uint32_t> kept; // made in it, and holds what an iteration before has left
+  };
+  std::vector<Loop> loops; // around the present place
+  llvm::DenseMap<mlir::Value, uint32_t> numbers;
+  std::vector<uint32_t> depth; // of loops around each allocation
+  std::vector<bool> used;
+  uint32_t next = 0;
+
+  void made(nisa::AllocOp op, uint32_t at) {
+    Lifetime l;
+    l.op = op;
+    l.pinned = op.getPinned();
+    l.number = static_cast<uint32_t>(out.size());
+    l.from = l.to = at;
+    const nisa::TensorType type = op.getTensor().getType();
+    l.space = type.getSpace();
+    l.partitions = static_cast<int32_t>(type.getShape()[0]);
+    l.bytes = sizeOf(type.getDtype());
+    for (size_t i = 1; i < type.getShape().size(); ++i)
+      l.bytes *= type.getShape()[i];
+    numbers[op.getTensor()] = l.number;
+    depth.push_back(static_cast<uint32_t>(loops.size()));
+    used.push_back(false);
+    out.push_back(l);
+  }
+
+  void uses(nisa::Instr i, uint32_t begin) {
+    for (mlir::Value v : i->getOperands()) {
+      const auto it = numbers.find(v);
+      if (it == numbers.end())
+        continue;
+      const uint32_t n = it->second;
+      Lifetime &l = out[n];
+      // The use, as seen from where the tensor was made: the instruction, or the loop that it is in.
+      const bool inside = depth[n] < loops.size();
+      if (inside)
+        loops[depth[n]].used.push_back(n);
+      if (!used[n]) {
+        l.from = inside ? loops[depth[n]].begin : begin;
+        if (!inside && depth[n] > 0 && reads(i, v))
+          loops.back().kept.push_back(n);
+      }
+      if (!inside)
+        l.to = begin + 1;
+      used[n] = true;
+    }
+  }
+
+  static bool reads(nisa::Instr i, mlir::Value v) {
+    for (size_t k = 0; k < i.def().slots.size(); ++k)
+      if (i.tensor(static_cast<int>(k)) == v && i.reads(static_cast<int>(k)))
+        return true;
+    return false;
+  }
+
+  void leave(uint32_t end) {
+    const Loop loop = std::move(loops.back());
+    loops.pop_back();
+    for (uint32_t n : loop.used)
+      out[n].to = end;
+    for (uint32_t n : loop.kept)
+      out[n].from = loop.begin, out[n].to = end;
   }
 };
 
 } // namespace
 
 std::vector<Lifetime> lifetimesOf(nisa::CoreOp core) {
-  Places places;
-  places.number(core.getBody().front());
-  std::vector<Lifetime> out;
-  core.walk([&](nisa::AllocOp op) {
-    Lifetime l;
-    l.op = op;
-    l.number = static_cast<uint32_t>(out.size());
-    const nisa::TensorType type = op.getTensor().getType();
-    l.partitions = static_cast<int32_t>(type.getShape()[0]);
-    l.bytes = sizeOf(type.getDtype());
-    for (size_t i = 1; i < type.getShape().size(); ++i)
-      l.bytes *= type.getShape()[i];
-    bool used = false;
-    bool startsRead = false; // in a loop: holds what an iteration before has left
-    mlir::Block *home = op->getBlock();
-    for (mlir::Operation *user : op.getTensor().getUsers()) {
-      mlir::Operation *at = home->findAncestorOpInBlock(*user);
-      const auto [begin, end] = places.of[at];
-      if (!used || begin < l.from) {
-        startsRead = false;
-        if (nisa::Instr i{at})
-          for (size_t k = 0; k < i.def().slots.size(); ++k)
-            if (i.tensor(static_cast<int>(k)) == op.getTensor() && i.reads(static_cast<int>(k)))
-              startsRead = true;
-      }
-      l.from = used ? std::min(l.from, begin) : begin;
-      l.to = used ? std::max(l.to, end) : end;
-      used = true;
-    }
-    if (!used)
-      l.from = l.to = places.of[op].first;
-    if (used && startsRead && !llvm::isa<nisa::CoreOp>(home->getParentOp())) {
-      l.from = places.of[home->getParentOp()].first;
-      l.to = places.of[home->getParentOp()].second;
-    }
-    out.push_back(l);
-  });
-  std::sort(out.begin(), out.end(),
+  Walk walk;
+  walk.block(core.getBody().front());
+  std::sort(walk.out.begin(), walk.out.end(),
             [](const Lifetime &a, const Lifetime &b) { return a.from != b.from ? a.from < b.from : a.number < b.number; });
-  return out;
+  return std::move(walk.out);
 }
 
 } // namespace glia::codegen

@@ -11,6 +11,8 @@ struct Lifetime {
   uint32_t from = 0, to = 0; // [from, to) in places of the core's program order; equal if it is never used
   int64_t bytes = 0;         // per partition
   int32_t partitions = 0;
+  Space space = Space::Sbuf;
+  bool pinned = false; // its author has placed it
   uint32_t number = 0; // among the allocations of the core
 };
 

@@ -147,8 +147,8 @@ void mergeAliases(nisa::KernelOp k) {
       continue;
     std::vector<Lifetime> sbuf, psum;
     for (Lifetime &l : lifetimesOf(core))
-      if (l.op.getPinned())
-        (l.op.getTensor().getType().getSpace() == Space::Sbuf ? sbuf : psum).push_back(l);
+      if (l.pinned)
+        (l.space == Space::Sbuf ? sbuf : psum).push_back(l);
     mergeSpace(std::move(sbuf));
     mergeSpace(std::move(psum));
   }

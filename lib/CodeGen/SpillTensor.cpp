@@ -54,7 +54,7 @@ bool spillTensor(nisa::CoreOp core, const std::vector<Lifetime> &live, uint32_t 
   const Lifetime *best = nullptr;
   Gap bestGap;
   for (const Lifetime &l : live) {
-    if (l.from > place || l.to <= place || l.op.getPinned())
+    if (l.from > place || l.to <= place || l.pinned)
       continue;
     const Gap gap = gapAround(core, l.op, place);
     if (gap.next && gap.length >= 2 &&
