@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace glia {
@@ -326,6 +327,7 @@ private:
     struct Use { // a semaphore in the hands of one waiting engine
       int semaphore;
       uint32_t wait = 0;               // event of the last wait
+      std::optional<uint32_t> before;  // of the one before: who adds must know that it has passed
       std::vector<uint32_t> producers; // transfers of that wait
     };
     std::map<std::pair<int, int>, std::vector<Use>> pools; // (scope, engine)
@@ -353,7 +355,7 @@ private:
       return perEngine[engine] < most && made < limit && (own > 0 || made + kept < limit);
     };
     auto makeUse = [&](std::vector<Use> &pool, int engine) {
-      pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}});
+      pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}, {}});
       ++perEngine[engine];
       return &pool.back();
     };
@@ -380,9 +382,12 @@ private:
       }
       if (!use) // join a transfer whose wait is still to come
         for (Use &x : pool)
-          if (x.wait > u && x.producers.size() < 4000 && (!use || x.wait > use->wait))
+          if (x.wait > u && x.producers.size() < 4000 && !(x.before && events[*x.before].transfer()) &&
+              (!use || x.wait > use->wait))
             use = &x;
       if (use && use->wait > u && !use->producers.empty()) {
+        if (use->before && events[u].knows[engine] < events[*use->before].at)
+          extra.push_back({u, *use->before});
         const Final old = finals[{use->semaphore, use->wait}];
         finals.erase({use->semaphore, use->wait});
         use->wait = std::min(use->wait, v);
@@ -401,6 +406,8 @@ private:
           use = makeUse(pool, engine);
         }
       }
+      if (!use->producers.empty())
+        use->before = use->wait;
       use->wait = v;
       use->producers = {u};
       finals[{use->semaphore, v}] = {v, use->semaphore, 16};

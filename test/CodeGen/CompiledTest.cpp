@@ -485,6 +485,29 @@ TEST(Compiled, TransfersInALoopThatMayNotRunInsideOneThatDoes) {
             n);
 }
 
+TEST(Compiled, ManyTransfersAndTheAuthorsEdges) { // several share a semaphore that was used before
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Random random(seed);
+    auto engine = [&] {
+      static const char *const names[] = {"sync", "sync", "sync", "vector", "gpsimd", "tensor", "scalar"};
+      return names[random.below(7)];
+    };
+    std::string text = R"(nisa.kernel @k target "trn2" {
+  %x = tensor input : f32[128, 4]
+  %y = tensor output : f32[128, 4]
+  core 0 {
+    %a = alloc sbuf : f32[128, 4]
+)";
+    for (int i = 0; i < 128; ++i) {
+      text += format("    dma_copy dst=%%a[%d] src=%%x[%d] on %s id %d", i, 127 - i, engine(), i);
+      text += i && random.below(5) == 0 ? format(" after %d\n", static_cast<int>(random.below(i))) : "\n";
+    }
+    for (int i = 0; i < 128; i += 2)
+      text += format("    dma_copy dst=%%y[%d:%d] src=%%a[%d:%d] on %s\n", i, i + 2, i, i + 2, engine());
+    compare(text + "  }\n}");
+  }
+}
+
 TEST(Compiled, ManyLoopsWithTransfersOfEveryEngine) { // semaphores are few
   std::string text = R"(nisa.kernel @k target "trn2" {
   %n = tensor input : i32[1]
