@@ -74,7 +74,7 @@ lint: build
 	@clang-format-22 --dry-run -Werror $$(git ls-files '*.h' '*.cpp')
 	@$(PY) -m ruff check -q .
 	@$(PY) -m ruff format -q --check .
-	@run-clang-tidy-22 -quiet -p build -j $(JOBS) '/(lib|tools|python)/.*\.cpp$$' 2>/dev/null
+	@run-clang-tidy-22 -quiet -p build -j $(JOBS) '^$(CURDIR)/(lib|tools|python)/.*\.cpp$$' 2>/dev/null
 
 format:
 	@clang-format-22 -i $$(git ls-files '*.h' '*.cpp')

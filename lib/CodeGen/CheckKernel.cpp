@@ -65,7 +65,7 @@ public:
   std::vector<Diagnostic> run() {
     try {
       chooseEngines(kernel);
-    } catch (const Error &) { // the rules say it again, with the others
+    } catch (const Error &) { // NOLINT(bugprone-empty-catch): the rules say it again, with the others
     }
     ProgramWriter writer(kernel, target);
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {

@@ -82,11 +82,12 @@ Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
     throw; // the user's
   } catch (const std::exception &e) {
     const std::string file = "glia-internal-" + k.fingerprint + ".nisa";
-    std::string where = "no reproducer could be written";
+    std::string where;
     try {
       writeFile(file, k.text());
       where = "the kernel was written to " + file;
-    } catch (const std::exception &) { // the folder may be read-only; the message says so
+    } catch (const std::exception &) { // the folder may be read-only
+      where = "no reproducer could be written";
     }
     throw Error("INTERNAL", format("a bug in glia's compiler: %s; %s", e.what(), where.c_str()),
                 "Please report it with that file. `glia compile FILE` repeats it.");

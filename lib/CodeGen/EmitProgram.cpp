@@ -112,7 +112,7 @@ private:
 
 } // namespace
 
-Program emitProgram(nisa::KernelOp k, std::shared_ptr<const Target> target) {
+Program emitProgram(nisa::KernelOp k, const std::shared_ptr<const Target> &target) {
   ProgramWriter writer(k, target);
   for (auto core : k.getBody().getOps<nisa::CoreOp>())
     CoreEmitter(writer, core, *target).run();

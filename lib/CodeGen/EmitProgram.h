@@ -5,6 +5,6 @@
 
 namespace glia::codegen {
 
-Program emitProgram(nisa::KernelOp k, std::shared_ptr<const Target> target);
+Program emitProgram(nisa::KernelOp k, const std::shared_ptr<const Target> &target);
 
 } // namespace glia::codegen

@@ -94,7 +94,7 @@ void Trace::core(int number) {
   mix(static_cast<uint64_t>(number));
 }
 
-int Trace::tensor(std::string_view kind, std::string_view name, DType dtype, std::vector<int64_t> shape, bool shared,
+int Trace::tensor(std::string_view kind, std::string_view name, DType dtype, const std::vector<int64_t> &shape, bool shared,
                   std::span<const std::byte> data, int loc) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(cores[0]->getParentOp());
@@ -133,7 +133,7 @@ void Trace::begin(int output, int input) {
   mix(static_cast<uint64_t>(output)), mix(static_cast<uint64_t>(input));
 }
 
-int Trace::alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition,
+int Trace::alloc(Space space, std::string_view name, DType dtype, const std::vector<int64_t> &shape, int64_t partition,
                  int64_t byte, int loc) {
   const auto type = TensorType::get(builder.getContext(), space, dtype, shape);
   DenseI64ArrayAttr at;

@@ -81,12 +81,13 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
                                   const std::string &what) {
   std::string text;
   llvm::raw_string_ostream(text) << *extractGroup(g);
-  std::string where = "no reproducer could be written";
+  std::string where;
   const std::string file = "glia-internal-" + name + "-" + target + ".mlir";
   try {
     writeFile(file, text);
     where = "the group was written to " + file;
-  } catch (const Error &) { // the folder may be read-only; the message says so
+  } catch (const Error &) { // the folder may be read-only
+    where = "no reproducer could be written";
   }
   const nisa::Origin o = nisa::originOf(g.ops.back()->getLoc());
   throw Error("GRAPH-INTERNAL", "a bug in glia's graph compiler, in " + name + ": " + what + "; " + where,

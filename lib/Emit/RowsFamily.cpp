@@ -237,9 +237,8 @@ private:
       return storeUniform(lane, to, elementsOf(v));
     if (!isFull(v)) {
       if (column == 0 || p.after.contains(v)) {
-        Lane one = lane;
         lanes.resize(lanes.nr, 1);
-        store(k, to, lanes.whole(one), {{1, rows}}, {}, row, 0);
+        store(k, to, lanes.whole(lane), {{1, rows}}, {}, row, 0);
         lanes.resize(lanes.nr, std::min(p.chunk, columns - column));
       }
       return;
@@ -308,9 +307,9 @@ public:
       return std::nullopt;
     if (name == "broadcast_in_dim" && !keepsOrder(op))
       return std::nullopt; // rows would read it element by element
-    if (const std::string why = refusalOf(op); !why.empty())
+    std::string why = refusalOf(op);
+    if (!why.empty())
       return why;
-    std::string why;
     if (name == "reduce" && !reductionOf(op, why))
       return why;
     return "";

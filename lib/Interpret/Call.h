@@ -34,7 +34,9 @@ public:
   int64_t integerOr(std::string_view attribute, int64_t value) const;
 
   // Throws Error with the place of the operation.
-  [[noreturn]] void fail(std::string message, std::string advice = {}) const { failAs("GRAPH-INTERPRET", message, advice); }
+  [[noreturn]] void fail(std::string message, std::string advice = {}) const {
+    failAs("GRAPH-INTERPRET", std::move(message), std::move(advice));
+  }
   [[noreturn]] virtual void failAs(std::string_view code, std::string message, std::string advice) const = 0;
 
   bool inDouble = false;

@@ -56,8 +56,11 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
       g.meet();
     else
       g.meetInLoop();
-    if (chained && --chained == 0)
-      g.t.chain(false);
+    if (chained) {
+      --chained;
+      if (!chained)
+        g.t.chain(false);
+    }
     if (r.chance(30))
       g.retire();
     if (scarce && r.chance(10))

@@ -60,10 +60,10 @@ int tellUnused(const std::vector<std::shared_ptr<const Target>> &targets, Statis
 
 int main(int argc, char **argv) {
   const bool only = argc > 2 && std::string_view(argv[1]) == "--only";
-  const int first = only ? std::atoi(argv[2]) : 0;
-  const int end = only ? first + 1 : argc > 1 ? std::atoi(argv[1]) : 300;
-  const int seedAt = only ? 3 : 2;
-  const uint64_t seed = argc > seedAt ? std::strtoull(argv[seedAt], nullptr, 10) : 1;
+  auto number = [&](int at, uint64_t otherwise) { return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise; };
+  const int first = only ? static_cast<int>(number(2, 0)) : 0;
+  const int end = only ? first + 1 : static_cast<int>(number(1, 300));
+  const uint64_t seed = number(only ? 3 : 2, 1);
   std::vector<std::shared_ptr<const Target>> targets;
   for (const std::string &name : builtinTargets())
     targets.push_back(loadTarget(name));

@@ -15,14 +15,14 @@ public:
   ~Trace();
 
   void core(int number); // following calls belong to this core; HBM tensors are common to the cores
-  int tensor(std::string_view kind, std::string_view name, DType dtype, std::vector<int64_t> shape, bool shared,
+  int tensor(std::string_view kind, std::string_view name, DType dtype, const std::vector<int64_t> &shape, bool shared,
              std::span<const std::byte> data, int loc = 0);
   // What the author promises of the values of an input; checked when the program runs. Throws Error TRACE-PROMISE.
   void promise(int input, std::optional<std::pair<int64_t, int64_t>> range, bool unique);
   // The output begins as the input. Throws Error TRACE-ALIAS if the two are not an output and an input of the same type.
   void begin(int output, int input);
-  int alloc(Space space, std::string_view name, DType dtype, std::vector<int64_t> shape, int64_t partition, int64_t byte,
-            int loc = 0);
+  int alloc(Space space, std::string_view name, DType dtype, const std::vector<int64_t> &shape, int64_t partition,
+            int64_t byte, int loc = 0);
   int makeRegister();
   int location(std::string_view file, int line, std::string_view operation);
 
