@@ -42,7 +42,7 @@ struct CoreState {
 
 class Run {
 public:
-  Run(nisa::KernelOp kernel, std::shared_ptr<const Target> t, const TensorData &inputs, const ExecuteOptions &options)
+  Run(nisa::KernelOp kernel, const std::shared_ptr<const Target> &t, const TensorData &inputs, const ExecuteOptions &options)
       : kernel(kernel), target(t), options(options), memory(kernel, t, inputs, options.unwritten), exec(*t),
         anyWriter(t->has("psum_accumulate_any_writer")) {
     exec.printed = &result.printed;

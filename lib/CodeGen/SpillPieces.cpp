@@ -171,7 +171,7 @@ std::vector<nisa::TensorOperand> piecesToMove(nisa::AllocOp op, mlir::Operation 
   Rect whole{0, type.getShape()[0], 0, sizeOf(type.getDtype())};
   for (int64_t d : type.getShape().drop_front())
     whole.hi *= d;
-  const std::vector<nisa::TensorOperand> all = {nisa::wholeTensor(op.getTensor())};
+  std::vector<nisa::TensorOperand> all = {nisa::wholeTensor(op.getTensor())};
   const std::vector<Write> writes = writesUpTo(op, last, whole);
   if (writes.empty() || writes.size() > kMostWrites)
     return all;

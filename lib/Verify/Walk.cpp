@@ -260,9 +260,12 @@ bool Walk::step(EngineWalk &e) {
   const Stream &s = program.stream(e.core, e.engine);
   if (e.pc >= s.instrs.size())
     return false;
-  Decoded &d = e.loops.empty() ? scratch : e.recent[e.pc % e.recent.size()];
-  if (e.loops.empty() || !d.def || d.index != e.pc)
-    decode(program, e.core, e.engine, e.pc, d);
+  Visit &v = e.loops.empty() ? single : e.recent[e.pc % e.recent.size()];
+  const Decoded &d = v.d;
+  if (e.loops.empty() || !d.def || d.index != e.pc) {
+    decode(program, e.core, e.engine, e.pc, v.d);
+    v.resolved = false;
+  }
   if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
     for (int r = 0; r < 64; ++r)
       e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
@@ -273,20 +276,20 @@ bool Walk::step(EngineWalk &e) {
   switch (d.def->unit) {
   case Unit::Compute:
     ++e.seq;
-    stepCompute(e, d);
+    stepCompute(e, v);
     break;
   case Unit::Register:
     ++e.seq;
-    stepRegister(e, d);
+    stepRegister(e, v);
     break;
   case Unit::Dma:
     ++e.seq;
-    stepDma(e, d);
+    stepDma(e, v);
     ++e.pc;
     return true;
   case Unit::Exchange:
     ++e.seq;
-    stepExchange(e, d);
+    stepExchange(e, v);
     ++e.pc;
     return true;
   case Unit::Barrier:
@@ -301,35 +304,38 @@ bool Walk::step(EngineWalk &e) {
   return true;
 }
 
-void Walk::stepCompute(EngineWalk &e, const Decoded &d) {
+void Walk::stepCompute(EngineWalk &e, Visit &v) {
+  const Decoded &d = v.d;
   checkTables(e, d);
-  resolveAll(e, d);
-  touchAll(e, d, places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
+  resolveAll(e, v);
+  touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
 }
 
-void Walk::stepDma(EngineWalk &e, const Decoded &d) {
+void Walk::stepDma(EngineWalk &e, Visit &v) {
+  const Decoded &d = v.d;
   const int q = d.values[d.def->slot("queue")].integer;
-  resolveAll(e, d);
+  resolveAll(e, v);
   if (generic(e)) {
-    touchAll(e, d, places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
+    touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
     return;
   }
   const uint32_t comp = static_cast<uint32_t>(program.cores * kNumEngines + q);
   const uint32_t n = ++queueSeq[q];
   queueOwner[q] = e.comp;
-  touchAll(e, d, places, Issuer{comp, n, who(d), &e, &e.knows});
+  touchAll(e, d, v.places, Issuer{comp, n, who(d), &e, &e.knows});
   Snapshot s = snapshot(e);
   s.comp[1] = comp;
   s.seq[1] = n;
   fireUpdates(e.loops, d, s);
 }
 
-void Walk::stepExchange(EngineWalk &e, const Decoded &d) {
-  resolveAll(e, d);
+void Walk::stepExchange(EngineWalk &e, Visit &v) {
+  const Decoded &d = v.d;
+  resolveAll(e, v);
   if (generic(e))
     return;
   const int pipe = d.values[d.def->slot("pipe")].integer;
-  PendingExchange x{d, std::move(places), snapshot(e), e.loops};
+  PendingExchange x{d, v.places, snapshot(e), e.loops};
   exchanges[pipe][e.core].push_back(std::move(x));
   meetExchanges(pipe);
 }
@@ -427,8 +433,10 @@ void Walk::checkTables(EngineWalk &e, const Decoded &d) {
          e.residentSet >= 0 ? t.activationSets[e.residentSet].name : "none", t.activationSets[needed].name);
 }
 
-void Walk::stepRegister(EngineWalk &e, const Decoded &d) {
-  resolveAll(e, d);
+void Walk::stepRegister(EngineWalk &e, Visit &visit) {
+  const Decoded &d = visit.d;
+  const std::vector<Place> &places = visit.places;
+  resolveAll(e, visit);
   const Issuer issuer{e.comp, e.seq, who(d), &e, &e.knows};
   auto operand = [&](std::string_view slotName) {
     const Value &v = d.values[d.def->slot(slotName)];

@@ -103,6 +103,12 @@ struct LoopFrame {
   int residentBefore = -1;         // activation set
 };
 
+struct Visit { // an instruction, and its operands
+  Decoded d;
+  std::vector<Place> places;
+  bool resolved = false; // `places` are those of `d`; only what registers move has to be found again
+};
+
 struct EngineWalk {
   int core = 0;
   Engine engine = Engine::Sync;
@@ -120,7 +126,7 @@ struct EngineWalk {
   std::bitset<kLanes> accumulator;     // lanes whose register is defined
   uint32_t lastSbuf = 0, lastPsum = 0; // number of the last instruction that touched it (M1, M2)
   uint32_t lastSbufWho = 0, lastPsumWho = 0;
-  std::array<Decoded, 32> recent; // in a loop: instructions by the last bits of their numbers
+  std::array<Visit, 32> recent; // in a loop: instructions by the last bits of their numbers
 };
 
 class Walk {
@@ -179,7 +185,7 @@ private:
   std::unordered_map<std::vector<int64_t>, uint64_t, KeyHash> sources; // where values of registers come from
   uint64_t lastSource = 0;                                             // they are numbered from 1
   std::vector<ByteRun> runBuffer;
-  std::vector<Place> places; // of the instruction at hand
+  Visit single; // the instruction at hand, outside of loops
   Decoded scratch;
 
   // Walk.cpp
@@ -189,10 +195,10 @@ private:
   bool passWaits(EngineWalk &e, const Decoded &d);
   int64_t uncertain(const EngineWalk &e, uint32_t semaphore) const;
   void fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, const Snapshot &s);
-  void stepCompute(EngineWalk &e, const Decoded &d);
-  void stepRegister(EngineWalk &e, const Decoded &d);
-  void stepDma(EngineWalk &e, const Decoded &d);
-  void stepExchange(EngineWalk &e, const Decoded &d);
+  void stepCompute(EngineWalk &e, Visit &v);
+  void stepRegister(EngineWalk &e, Visit &visit);
+  void stepDma(EngineWalk &e, Visit &v);
+  void stepExchange(EngineWalk &e, Visit &v);
   bool stepBarrier(EngineWalk &e, const Decoded &d);
   bool stepControl(EngineWalk &e, const Decoded &d);
   void meetExchanges(int pipe);
@@ -227,7 +233,7 @@ private:
   void checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places);
   void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
-  void resolveAll(const EngineWalk &e, const Decoded &d); // into `places`
+  void resolveAll(const EngineWalk &e, Visit &v);
   void race(const Place &p, const Issuer &who, const Touch &other, const char *mine, const char *theirs);
   void verdict(const Decoded &d, int slot, Proof proof, std::string_view why);
   ByteMap *mapOf(const Place &p, int quadrant);

@@ -103,11 +103,21 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   return p;
 }
 
-void Walk::resolveAll(const EngineWalk &e, const Decoded &d) {
-  places.clear();
-  for (size_t i = 0; i < d.values.size(); ++i)
-    if (d.values[i].kind == Value::Tensor)
-      places.push_back(resolve(e, d, static_cast<int>(i)));
+void Walk::resolveAll(const EngineWalk &e, Visit &v) {
+  if (v.resolved) {
+    for (Place &p : v.places)
+      if (p.pattern->numDynamic)
+        p = resolve(e, v.d, p.slot);
+    return;
+  }
+  v.places.clear();
+  bool indexed = false; // what indices choose is found out later, and changes
+  for (size_t i = 0; i < v.d.values.size(); ++i)
+    if (v.d.values[i].kind == Value::Tensor) {
+      v.places.push_back(resolve(e, v.d, static_cast<int>(i)));
+      indexed |= v.d.def->slots[i].name.ends_with("_index");
+    }
+  v.resolved = !indexed;
 }
 
 void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string_view why) {
