@@ -250,7 +250,7 @@ graph::DotGeneralOp anchorOf(const Group &g) {
 class ContractFamily : public Family {
 public:
   std::string_view name() const override { return "dot"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);

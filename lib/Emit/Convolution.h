@@ -33,9 +33,12 @@ struct Convolution {
   Tile input, kernel, result;
   ConvolutionAxis axis[2];
   int64_t groups = 1, batchGroups = 1;
+  int64_t firstOutput = 0; // of one of several groups, in the whole result
   DType type = DType::F32; // of the factors on chip
 };
 
+// A tensor's shape and type, row-major, without a place.
+Tile plainTile(mlir::Value v);
 // The sizes alone, for decisions before there is a kernel; tiles have no handles.
 Convolution convolutionOf(graph::ConvolutionOp op);
 Convolution convolutionOf(graph::ConvolutionOp op, const Tile &input, const Tile &kernel, const Tile &result);
@@ -47,7 +50,9 @@ Convolution groupOf(const Convolution &c, int64_t group);
 // if it does not fit the memories.
 std::optional<double> tapsCost(const Convolution &c, int64_t sbufBytes);
 std::optional<double> positionsCost(const Convolution &c, int64_t sbufBytes);
-void emitTaps(KernelBuilder &k, const Convolution &c);
-void emitPositions(KernelBuilder &k, const Convolution &c);
+// `sbufBytes` is what they may use.
+class ConvolutionResult;
+void emitTaps(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result);
+void emitPositions(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result);
 
 } // namespace glia::emit

@@ -4,8 +4,7 @@
 // The kernel's positions are cut into blocks of a few rows and columns. Each partition holds one block: of the kernel as it is, of
 // the input with what the outputs need around it. Step (r, j) multiplies position (r, j) of all blocks at once; shifts are offsets
 // in the tiles, so nothing is transposed, and no NaN or infinity meets what it should not. Borders of the input are zeros.
-#include "Convolution.h"
-#include "ConvolutionTiles.h"
+#include "ConvolutionResult.h"
 
 #include <algorithm>
 #include <map>
@@ -119,7 +118,7 @@ struct Chunk {
 
 class Positions {
 public:
-  Positions(KernelBuilder &k, const Convolution &c, const Plan &p) : k(k), c(c), p(p) {
+  Positions(KernelBuilder &k, const Convolution &c, const Plan &p, ConvolutionResult &to) : k(k), c(c), p(p), to(to) {
     const auto spans = [](int64_t size, int64_t step) {
       std::vector<Span> out;
       for (int64_t at = 0; at < size; at += step)
@@ -146,6 +145,7 @@ private:
   KernelBuilder &k;
   const Convolution &c;
   const Plan &p;
+  ConvolutionResult &to;
   std::vector<Chunk> chunks;
   bool kernelStays = false;
   std::map<size_t, Tile> kernelTiles;
@@ -185,13 +185,8 @@ private:
     for (const Sum &s : all) {
       const Tile t = k.sbuf(c.result.dtype, s.tile.partitions, s.tile.shape());
       k.move(t, s.tile);
-      storeChannels(k,
-                    c.result.part(0, batch.from + s.batch.from, s.batch.count)
-                        .part(1, outputs.from + s.outputs.from, s.outputs.count)
-                        .part(2, s.rows.from, s.rows.count)
-                        .part(3, s.columns.from, s.columns.count)
-                        .permuted({1, 0, 2, 3}),
-                    t);
+      to.put(t, {batch.from + s.batch.from, s.batch.count}, {c.firstOutput + outputs.from + s.outputs.from, s.outputs.count},
+             s.rows, s.columns);
     }
   }
 
@@ -292,11 +287,11 @@ std::optional<double> positionsCost(const Convolution &c, int64_t sbufBytes) {
   return p ? std::optional(p->cost) : std::nullopt;
 }
 
-void emitPositions(KernelBuilder &k, const Convolution &c) {
-  const std::optional<Plan> p = planPositions(c, k.target().sbufBytes);
+void emitPositions(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result) {
+  const std::optional<Plan> p = planPositions(c, sbufBytes);
   if (!p)
     throw std::logic_error("a convolution that was accepted does not fit");
-  Positions(k, c, *p).run();
+  Positions(k, c, *p, result).run();
 }
 
 } // namespace glia::emit

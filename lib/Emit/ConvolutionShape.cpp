@@ -14,16 +14,6 @@ bool meets(int64_t input, int64_t stride, int64_t count, int64_t size) {
   return t < count && input + t * stride < size;
 }
 
-Tile plainTile(mlir::Value v) {
-  Tile t;
-  t.dtype = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value_or(DType::F32);
-  int64_t stride = 1;
-  const std::vector<int64_t> shape = shapeOf(v);
-  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-    t.dims.insert(t.dims.begin(), {stride, shape[i]});
-  return t;
-}
-
 // Two outer dimensions, then two spatial ones; missing ones have size 1 and come first.
 Tile inOrder(const Tile &t, int64_t a, int64_t b, llvm::ArrayRef<int64_t> spatial) {
   Tile out = t;
@@ -36,6 +26,16 @@ Tile inOrder(const Tile &t, int64_t a, int64_t b, llvm::ArrayRef<int64_t> spatia
 }
 
 } // namespace
+
+Tile plainTile(mlir::Value v) {
+  Tile t;
+  t.dtype = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value_or(DType::F32);
+  int64_t stride = 1;
+  const std::vector<int64_t> shape = shapeOf(v);
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
+    t.dims.insert(t.dims.begin(), {stride, shape[i]});
+  return t;
+}
 
 std::vector<ConvolutionPhase> phasesOf(const ConvolutionAxis &a) {
   const int64_t period = a.inputDilation / std::gcd(a.stride, a.inputDilation);
@@ -111,6 +111,7 @@ Convolution groupOf(const Convolution &c, int64_t g) {
   out.input = c.input.part(d, g * part, part);
   out.kernel = c.kernel.part(0, g * outputs, outputs);
   out.result = c.result.part(1, g * outputs, outputs);
+  out.firstOutput = g * outputs;
   return out;
 }
 

@@ -2,6 +2,7 @@
 // weights, and sums stay in PSUM over taps and channels. Taps that fall outside are left out (whole products, or the rows and columns of
 // a product that they do not reach); where shifted copies of the input share a product, the border is zeros.
 #include "ConvolutionTaps.h"
+#include "ConvolutionResult.h"
 
 #include <algorithm>
 #include <map>
@@ -45,7 +46,7 @@ Span cut(Span s, int64_t size) {
 
 class Taps {
 public:
-  Taps(KernelBuilder &k, const Convolution &c, const TapsPlan &p) : k(k), c(c), p(p) {
+  Taps(KernelBuilder &k, const Convolution &c, const TapsPlan &p, ConvolutionResult &to) : k(k), c(c), p(p), to(to) {
     columnsOfPsum = std::min<int64_t>(p.block, k.target().integer("limit.moving_free_fp32"));
   }
 
@@ -79,6 +80,7 @@ private:
   KernelBuilder &k;
   const Convolution &c;
   const TapsPlan &p;
+  ConvolutionResult &to;
   int64_t columnsOfPsum;
   std::map<size_t, Tile> inputTiles;                     // by part of the channels, of this band
   std::map<std::pair<size_t, size_t>, Tile> kernelTiles; // by part of the outputs and of the channels: [row][column][output]
@@ -105,13 +107,7 @@ private:
     const size_t together = p.weights == TapsPlan::StreamedWeights || !p.bandFits ? 3 : 1;
     for (size_t i = 0; i < blocks.size(); i += together)
       sum(std::span(blocks).subspan(i, std::min(together, blocks.size() - i)), band, o, result);
-    storeChannels(k,
-                  c.result.part(0, band.batch.from, band.batch.count)
-                      .part(1, outputs.from, outputs.count)
-                      .part(2, y.from, y.count)
-                      .part(3, x.from, x.count)
-                      .permuted({1, 0, 2, 3}),
-                  result);
+    to.put(result, band.batch, {c.firstOutput + outputs.from, outputs.count}, y, x);
   }
 
   std::vector<Block> blocksOf(const Band &band) const {
@@ -359,11 +355,11 @@ private:
 
 } // namespace
 
-void emitTaps(KernelBuilder &k, const Convolution &c) {
-  const std::optional<TapsPlan> p = planTaps(c, k.target().sbufBytes);
+void emitTaps(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result) {
+  const std::optional<TapsPlan> p = planTaps(c, sbufBytes);
   if (!p)
     throw std::logic_error("a convolution that was accepted does not fit");
-  Taps(k, c, *p).run();
+  Taps(k, c, *p, result).run();
 }
 
 } // namespace glia::emit

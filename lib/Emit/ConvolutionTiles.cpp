@@ -31,29 +31,34 @@ std::vector<int> byStride(const Tile &t, std::vector<int> dims) {
   return dims;
 }
 
-// Reads of channels that lie together: positions on the partitions.
-bool turned(const Tile &t) {
-  return t.dims[0].stride == 1 && t.dims[0].count > 1 && runOf({t.dims.begin() + 1, t.dims.end()}) == 1 &&
-         t.dims[1].count * t.dims[2].count * t.dims[3].count > 1;
+} // namespace
+
+bool turned(const Tile &memory) {
+  return memory.dims[0].stride == 1 && memory.dims[0].count > 1 &&
+         runOf({memory.dims.begin() + 1, memory.dims.end()}) == 1 &&
+         memory.dims[1].count * memory.dims[2].count * memory.dims[3].count > 1;
 }
 
-// Calls back with pieces of at most 128 positions: [positions, channel] in HBM, and the same columns of the tile [channel][positions].
-template <class F> void forPositions(const Tile &memory, const Tile &tile, F &&call) {
+void forPositions(const Tile &memory, const Tile &tile,
+                  llvm::function_ref<void(const Tile &piece, int64_t a, Span b, Span c, int64_t at)> call) {
   const int64_t rows = memory.dims[2].count, columns = memory.dims[3].count;
   const bool joined = memory.dims[2].stride == memory.dims[3].stride * columns;
+  const int64_t together = joined ? rows : 1;
   for (int64_t a = 0; a < memory.dims[1].count; ++a)
-    for (int64_t b = 0; b < (joined ? 1 : rows); ++b) {
-      Tile m = memory.part(1, a, 1).part(2, b, 1), t = tile.part(0, a, 1).part(1, b, 1);
-      m.dims = {{memory.dims[3].stride, joined ? rows * columns : columns}, memory.dims[0]};
-      t.dims = {{1, m.dims[0].count}};
-      for (int64_t at = 0; at < m.dims[0].count; at += 128) {
-        const int64_t n = std::min<int64_t>(128, m.dims[0].count - at);
-        call(m.part(0, at, n), t.part(0, at, n));
-      }
+    for (int64_t b = 0; b < rows; b += together) {
+      Tile t = tile.part(0, a, 1).part(1, b, 1);
+      t.dims = {{1, together * columns}};
+      for (int64_t at = 0; at < together * columns; at += 128)
+        call(t.part(0, at, std::min<int64_t>(128, together * columns - at)), a, {b, together}, {0, columns}, at);
     }
 }
 
-} // namespace
+// The piece in HBM: [positions, channel].
+static Tile positionsOf(const Tile &memory, int64_t a, Span b, int64_t at, int64_t count) {
+  Tile m = memory.part(1, a, 1).part(2, b.from, 1);
+  m.dims = {{memory.dims[3].stride, b.count * memory.dims[3].count}, memory.dims[0]};
+  return m.part(0, at, count);
+}
 
 std::vector<Span> spansOf(int64_t size, int64_t most) {
   const int64_t parts = (size + most - 1) / most;
@@ -69,20 +74,20 @@ std::vector<Span> spansOf(int64_t size, int64_t most) {
 void loadChannels(KernelBuilder &k, const Tile &tile, const Tile &source) {
   if (!turned(source))
     return k.copy(tile, source);
-  forPositions(source, tile, [&](const Tile &positions, const Tile &columns) {
-    const Tile t = k.sbuf(tile.dtype, positions.dims[0].count, {positions.dims[1].count});
-    k.copy(t, positions);
-    transposeTile(k, columns, t);
+  forPositions(source, tile, [&](const Tile &piece, int64_t a, Span b, Span, int64_t at) {
+    const Tile t = k.sbuf(tile.dtype, piece.elements(), {tile.partitions});
+    k.copy(t, positionsOf(source, a, b, at, piece.elements()));
+    transposeTile(k, piece, t);
   });
 }
 
 void storeChannels(KernelBuilder &k, const Tile &target, const Tile &tile) {
   if (!turned(target))
     return k.copy(target, tile);
-  forPositions(target, tile, [&](const Tile &positions, const Tile &columns) {
-    const Tile t = k.sbuf(tile.dtype, positions.dims[0].count, {positions.dims[1].count});
-    transposeTile(k, t, columns);
-    k.copy(positions, t);
+  forPositions(target, tile, [&](const Tile &piece, int64_t a, Span b, Span, int64_t at) {
+    const Tile t = k.sbuf(tile.dtype, piece.elements(), {tile.partitions});
+    transposeTile(k, t, piece);
+    k.copy(positionsOf(target, a, b, at, piece.elements()), t);
   });
 }
 

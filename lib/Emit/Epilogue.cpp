@@ -263,7 +263,7 @@ void Epilogue::block(const Tile &sums, const Block &b) {
   lanes.resize(sums.partitions, sums.elements());
   Lane root;
   root.type = typeOf(plan.root);
-  if (staysInPsum()) {
+  if (staysInPsum() || (sums.space == Space::Sbuf && sums.dtype == root.type)) {
     root.tile = sums;
   } else {
     root.tile = lanes.make(root.type, lanes.nc);

@@ -55,7 +55,7 @@ public:
   // In a run-time loop: from here on blocks are `step` indices of a dimension further with each iteration. still(): no longer.
   void moved(int dim, int reg, int64_t step);
   void still();
-  // `sums` is fp32, in PSUM or SBUF.
+  // `sums` is fp32, or in SBUF in the type of the result.
   void block(const Tile &sums, const Block &b);
 
 private:

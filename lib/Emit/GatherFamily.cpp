@@ -19,7 +19,7 @@ mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(
 class GatherFamily : public Family {
 public:
   std::string_view name() const override { return "gather"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
   bool writesConstant(mlir::Operation *op, unsigned operand) const override {
     return operand == 1 && gatheredPieces(op).has_value();
   }

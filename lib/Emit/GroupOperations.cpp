@@ -191,7 +191,7 @@ private:
       const Group trial = inProgramOrder(host, groups[g].ops, loose.getArrayRef());
       if (cycle || !host->joins(trial, op))
         continue;
-      if (!host->takesSplats())
+      if (!host->takesSplats(op))
         putInHbm(op, producers);
       llvm::SmallVector<mlir::Operation *> fresh;
       for (mlir::Operation *l : loose)
@@ -220,7 +220,7 @@ private:
       loose.clear();
       putInHbm(op, producers);
     }
-    if (!family->takesSplats())
+    if (!family->takesSplats(op))
       putInHbm(op, producers);
     const size_t g = order.add();
     groups.push_back(inProgramOrder(family, loose.getArrayRef(), {op}));
@@ -322,7 +322,7 @@ private:
       const std::vector<mlir::Value> read = readBy(op); // the operands first
       for (unsigned i = 0; i < read.size(); ++i) {
         const mlir::Value v = read[i];
-        if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats() && splatOf(v)) &&
+        if ((!v.getDefiningOp() || !mine.contains(v.getDefiningOp())) && !(g.family->takesSplats(op) && splatOf(v)) &&
             !(i < op->getNumOperands() && g.family->writesConstant(op, i)))
           inputs.insert(v);
       }

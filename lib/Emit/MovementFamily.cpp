@@ -110,7 +110,7 @@ private:
 class MovementFamily : public Family {
 public:
   std::string_view name() const override { return "movement"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     if (!llvm::is_contained(kNames, opName(op)))

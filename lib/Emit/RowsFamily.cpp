@@ -294,7 +294,7 @@ private:
 class RowsFamily : public Family {
 public:
   std::string_view name() const override { return "rows"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
   bool repeats(mlir::Operation *op) const override {
     const auto isNumber = [](mlir::Value v) { return splatOf(v).has_value(); };
     return opName(op) == "broadcast_in_dim" || opName(op) == "iota" ||

@@ -110,7 +110,7 @@ private:
 class ScatterFamily : public Family {
 public:
   std::string_view name() const override { return "scatter"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
   bool writesConstant(mlir::Operation *op, unsigned operand) const override {
     return operand == 1 && scatteredPieces(op).has_value();
   }

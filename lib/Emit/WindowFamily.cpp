@@ -13,7 +13,7 @@ namespace {
 class WindowFamily : public Family {
 public:
   std::string_view name() const override { return "window"; }
-  bool takesSplats() const override { return true; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     if (opName(op) == "reduce_window")

@@ -70,7 +70,7 @@ public:
     for (int i = 0; i < N; ++i) {
       const double sum = change[i][0] + change[i][1] + change[i][2];
       if (sum > 0)
-        out[i] = {{change[i][0] / sum, change[i][1] / sum}, 0};
+        out[i] = Share{{change[i][0] / sum, change[i][1] / sum}, 0};
       anyAssumed |= change[i][2] > 0;
     }
     if (!anyAssumed)

@@ -37,8 +37,9 @@ public:
   // The operation costs next to nothing inside a group that reads it (a broadcast): each such group writes it again. It has a group of
   // its own only if somebody needs its result in HBM.
   virtual bool repeats(mlir::Operation *) const { return false; }
-  // Values that are one number everywhere (splatOf) are not read from HBM: the family writes them into its instructions.
-  virtual bool takesSplats() const { return false; }
+  // Values of the operation that are one number everywhere (splatOf) are not read from HBM: the family writes them into its
+  // instructions.
+  virtual bool takesSplats(mlir::Operation *) const { return false; }
   // An input that the only output can be written over, if nobody reads it afterwards: then `emit` gets the same tile for both.
   virtual std::optional<size_t> overwrites(const Group &) const { return std::nullopt; }
   // The operand is a constant that the family writes into its instructions (indices): it is not read from HBM either.
