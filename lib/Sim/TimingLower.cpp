@@ -548,7 +548,7 @@ Lowered lower(const Program &p) {
 Param param(const Target &t, const Lowered &l, std::string_view key) {
   const TargetValue &v = t.value(key);
   Param out;
-  out.share = {{v.origin == Origin::Documented ? 1.0 : 0.0, v.origin == Origin::Derived ? 1.0 : 0.0}, 0};
+  out.share = Share{{v.origin == Origin::Documented ? 1.0 : 0.0, v.origin == Origin::Derived ? 1.0 : 0.0}, 0};
   if (v.origin == Origin::Assumed)
     for (size_t i = 0; i < l.assumedNames.size(); ++i)
       if (l.assumedNames[i] == key)
