@@ -22,6 +22,18 @@ void bindGraph(nanobind::module_ &m);     // graphs to programs, likewise
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
 TensorData toTensorData(nanobind::dict arrays);                                 // name -> bytes
+// Has the user pressed Ctrl-C? To be asked, without the interpreter's lock, by what may run for long. Then KeyboardInterrupt (or what a
+// handler has raised) is set.
+bool interrupted();
+// Does the work without the lock; what it ended with Interrupted is raised.
+template <class Work> auto withoutLock(Work &&work) {
+  try {
+    const nanobind::gil_scoped_release release;
+    return work();
+  } catch (const Interrupted &) {
+    throw nanobind::python_error();
+  }
+}
 nanobind::dict outputsOf(const RunResult &r); // name -> bytes; prints what was printed; raises a fault or a trap
 
 } // namespace glia

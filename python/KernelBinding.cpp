@@ -39,12 +39,8 @@ static nb::dict execute(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps) {
   ExecuteOptions options;
   if (maxSteps)
     options.maxSteps = maxSteps;
-  RunResult r;
-  {
-    nb::gil_scoped_release release;
-    r = executeKernel(k, in, options);
-  }
-  return outputsOf(r);
+  options.stop = interrupted;
+  return outputsOf(withoutLock([&] { return executeKernel(k, in, options); }));
 }
 
 // The kernel as an object: a program of its own, with symbols and a contract.

@@ -26,8 +26,8 @@ std::shared_ptr<Prediction> predict(std::shared_ptr<Program> p, bool haveInputs,
   options.inputs = haveInputs ? &inputs : nullptr;
   options.timeline = timeline;
   options.maxSteps = maxSteps;
-  nb::gil_scoped_release release;
-  out->result = simulateTime(*out->program, options);
+  options.stop = interrupted;
+  out->result = withoutLock([&] { return simulateTime(*out->program, options); });
   return out;
 }
 

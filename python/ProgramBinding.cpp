@@ -7,6 +7,7 @@
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
 
+#include <chrono>
 #include <cstring>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -101,6 +102,17 @@ static void requireVerified(const Program &p) {
     throw Error(std::move(r.diagnostics));
 }
 
+bool interrupted() {
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point last;
+  const Clock::time_point now = Clock::now();
+  if (now - last < std::chrono::milliseconds(50))
+    return false;
+  last = now;
+  const nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
 nb::dict outputsOf(const RunResult &r) {
   if (!r.printed.empty())
     nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
@@ -122,11 +134,8 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
   options.seed = seed;
   options.maxSteps = maxSteps;
   options.threads = threads;
-  RunResult r;
-  {
-    nb::gil_scoped_release release;
-    r = runChecked(p, in, options);
-  }
+  options.stop = interrupted;
+  const RunResult r = withoutLock([&] { return runChecked(p, in, options); });
   const nb::dict out = outputsOf(r);
   return nb::make_tuple(out, r.instructions, r.bytesTouched, r.shadowBytes);
 }
@@ -144,11 +153,8 @@ static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_
   options.outputs = &out;
   options.maxSteps = maxSteps;
   options.threads = threads;
-  RunResult r;
-  {
-    nb::gil_scoped_release release;
-    r = runInPlace(p, in, options);
-  }
+  options.stop = interrupted;
+  const RunResult r = withoutLock([&] { return runInPlace(p, in, options); });
   outputsOf(r); // prints, and raises what went wrong
 }
 

@@ -135,6 +135,8 @@ private:
   }
 
   void count(Operation *op) {
+    if (result.instructions % kStepsPerQuestion == 0 && options.stop && options.stop())
+      throw Interrupted();
     if (result.instructions++ >= options.maxSteps)
       stopAt(op, "SIM-STEPS",
              format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));

@@ -31,7 +31,8 @@ Prepared &Machine::fetch(StreamState &s, Prepared &scratch) {
   if (result.instructions >= options.maxSteps)
     faultAt(program, s.id(), "SIM-STEPS",
             format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps));
-  ++result.instructions;
+  if (++result.instructions % kStepsPerQuestion == 0 && options.stop && options.stop())
+    throw Interrupted();
   Prepared *x = &scratch;
   if (s.loops.empty()) {
     resolver.prepare(s.core, s.engine, s.pc, *x);

@@ -234,6 +234,8 @@ void Machine::issue(uint32_t s) {
       break;
     default: next = control(e, op);
     }
+    if (stepsLeft % kStepsPerQuestion == 0 && options.stop && options.stop())
+      throw Interrupted();
     if (stepsLeft-- == 0)
       throw Error("SIM-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
     if (start + latency >= kNever / 2)

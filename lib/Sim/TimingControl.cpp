@@ -24,6 +24,7 @@ void Machine::prepareData() {
   RunOptions o;
   o.registerLoads = &loaded;
   o.maxSteps = options.maxSteps;
+  o.stop = options.stop;
   const RunResult r = glia::run(p, *options.inputs, o);
   if (r.fault)
     throw Error(*r.fault);

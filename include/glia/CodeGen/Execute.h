@@ -9,6 +9,7 @@ namespace glia {
 struct ExecuteOptions {
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   std::byte unwritten{0xFF};      // what memory holds that nothing wrote
+  StopQuestion stop;
 };
 
 // Runs a kernel whose engines are chosen (unset ones are chosen as chooseEngines does; `k` itself is not changed).

@@ -6,6 +6,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,6 +21,14 @@ using TensorViews = std::map<std::string, std::span<const std::byte>, std::less<
 inline TensorViews viewsOf(const TensorData &data) { return {data.begin(), data.end()}; }
 using TensorBuffers = std::map<std::string, std::span<std::byte>, std::less<>>;
 
+// Thrown out of a run that was told to stop.
+struct Interrupted : std::exception {
+  const char *what() const noexcept override { return "interrupted"; }
+};
+// Asked every so many steps, by the thread that called; true: the run ends with Interrupted.
+using StopQuestion = std::function<bool()>;
+constexpr uint64_t kStepsPerQuestion = 64;
+
 struct RunOptions {
   bool strict = false;
   uint64_t seed = 0; // strict: which legal interleaving
@@ -27,6 +36,7 @@ struct RunOptions {
   std::string hold;
   int threads = 0;                // fast: 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
+  StopQuestion stop;
   // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data.
   const TensorBuffers *outputs = nullptr;
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.

@@ -14,6 +14,7 @@ struct TimingOptions {
   bool timeline = false;              // keep every interval (for traces); otherwise totals only
   bool stalls = true;                 // attribute waiting time
   uint64_t maxSteps = UINT64_MAX;     // stop with Error SIM-STEPS after so many instructions
+  StopQuestion stop;
 };
 
 // One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.

@@ -1,0 +1,90 @@
+"""Ctrl-C ends what runs for long, at once: in the package with KeyboardInterrupt, in the tool with the shell's 130 and no output file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import glia
+import numpy as np
+import pytest
+
+GLIA = (
+    Path(os.environ.get("GLIA_ROOT", Path(__file__).parents[2]))
+    / os.environ.get("GLIA_BUILD", "build")
+    / "bin"
+    / "glia"
+)
+
+# Repeats for ever: the register stays 1.
+FOR_EVER = """target trn2
+output y : i32[1]
+sync reg_move dst=r1 src=1
+sync while cond=r1
+sync reg_alu dst=r2 op=add a=r1 b=1
+sync end_loop
+sync reg_store dst=y src=r1
+"""
+
+
+def ends_at_once(work):
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+    assert time.monotonic() - start < 5
+
+
+@pytest.fixture
+def program():
+    return glia.assemble(FOR_EVER)
+
+
+@pytest.mark.parametrize("how", [{}, {"strict": True}], ids=["fast", "strict"])
+def test_a_run(program, how):
+    ends_at_once(lambda: program.run({}, verify=False, **how))
+
+
+def test_a_prediction(program):
+    ends_at_once(lambda: program.profile({}, timeline=False))
+
+
+def test_afterwards_everything_goes_on(program):
+    ends_at_once(lambda: program.run({}, verify=False))
+    good = glia.assemble("target trn2\noutput y : i32[1]\nsync reg_move dst=r1 src=7\nsync reg_store dst=y src=r1\n")
+    assert good.run({})["y"] == np.array([7])
+
+
+def test_what_a_handler_raises_ends_the_run(program):
+    class Enough(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Enough):
+            program.run({}, verify=False)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not GLIA.exists(), reason="the tool is not built")
+def test_the_tool(tmp_path):
+    source, out = tmp_path / "for_ever.gasm", tmp_path / "y.npy"
+    source.write_text(FOR_EVER)
+    run = subprocess.Popen([GLIA, "run", source, "--no-verify", "--output", f"y={out}"])
+    time.sleep(0.3)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=10) in (-signal.SIGINT, 130)  # a shell says 130 for both
+    assert sorted(os.listdir(tmp_path)) == ["for_ever.gasm"]
