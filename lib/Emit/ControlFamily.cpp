@@ -17,7 +17,7 @@ public:
 
   using Tiles = llvm::DenseMap<mlir::Value, Tile>;
 
-  void loop(mlir::Operation *op, Tiles outer, std::span<const Tile> results) {
+  void loop(mlir::Operation *op, const Tiles &outer, std::span<const Tile> results) {
     mlir::Block &cond = op->getRegion(0).front(), &body = op->getRegion(1).front();
     std::vector<Tile> carried;
     for (mlir::Value v : op->getOperands()) {

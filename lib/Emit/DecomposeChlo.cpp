@@ -77,7 +77,7 @@ Real atan2(const Real &y, const Real &x) {
   const Truth left = (x < 0.0) | ((x == 0.0) & ((1 / x) < 0.0)), below = (y < 0.0) | ((y == 0.0) & ((1 / y) < 0.0));
   r = choose(left, kPi - r, r);
   r = choose(below, -r, r);
-  return choose((x != x) | (y != y), kNan, r);
+  return choose((x != x) | (y != y), kNan, r); // NOLINT(misc-redundant-expression): where it is no number
 }
 
 // exp(-a^2) from the upper bits of a, whose square is exact, and the rest; times exp(a^2) erfc(a), a smooth function of 1 / (a + 2).

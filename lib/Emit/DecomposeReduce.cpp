@@ -68,7 +68,7 @@ private:
     if (name == "select")
       return in[0] != 0 ? in[1] : in[2];
     if (name == "minimum" || name == "maximum") {
-      if (in[0] != in[0] || in[1] != in[1])
+      if (std::isnan(in[0]) || std::isnan(in[1]))
         return std::numeric_limits<double>::quiet_NaN();
       return name == "minimum" ? std::fmin(in[0], in[1]) : std::fmax(in[0], in[1]);
     }
@@ -201,7 +201,7 @@ bool apart(mlir::Operation *op) {
   std::vector<mlir::Operation *> inner;
   for (size_t i = 0; i < n; ++i) {
     mlir::Operation *made = body.getTerminator()->getOperand(i).getDefiningOp();
-    if (!made || made->getNumOperands() != 2 || made->getNumRegions() || made->getAttrs().size())
+    if (!made || made->getNumOperands() != 2 || made->getNumRegions() || !made->getAttrs().empty())
       return false;
     const mlir::Value a = body.getArgument(i), b = body.getArgument(i + n), x = made->getOperand(0), y = made->getOperand(1);
     if (!((x == a && y == b) || (x == b && y == a)))

@@ -133,7 +133,7 @@ int64_t transfersOf(const Target &target, const Place &to, const Place &from, Ax
 }
 
 void copyOnChip(KernelBuilder &k, Tile to, Tile from, Axes axes) {
-  unrolled(to, from, std::move(axes), [&](Tile d, Tile s, const Axes &rest) {
+  unrolled(std::move(to), std::move(from), std::move(axes), [&](Tile d, Tile s, const Axes &rest) {
     d.dims = dimsOf(rest, &CopyAxis::to);
     s.dims = dimsOf(rest, &CopyAxis::from);
     k.move(d, s);

@@ -198,7 +198,7 @@ private:
       if (!e)
         return false;
       return llvm::all_of(e->values,
-                          [](const Number &n) { return n.f != n.f || static_cast<double>(static_cast<float>(n.f)) == n.f; });
+                          [](const Number &n) { return std::isnan(n.f) || static_cast<double>(static_cast<float>(n.f)) == n.f; });
     }
     if (!llvm::is_contained(kFloat, opName(op)))
       return false;

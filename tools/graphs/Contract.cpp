@@ -90,7 +90,7 @@ bool Generator::convolution() {
   const int64_t in = r.pick(features), out = r.pick(features) * groups; // `in`: per group
   Shape image = {batch, in * (byFeature ? groups : 1)}, kernel = {in, out}, result = {byBatch ? batch / groups : batch, out};
   Shape stride, dilation, base;
-  std::string padding, flips;
+  std::string padding;
   for (int64_t d = 0; d < spatial; ++d) {
     static const std::vector<int64_t> sizes = {1, 2, 3, 5, 7, 8, 13, 16, 31, 33};
     const int64_t size = spatial == 1 && r.chance(30) ? r.between(60, 300) : r.pick(sizes);

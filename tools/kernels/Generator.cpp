@@ -121,12 +121,12 @@ void Generator::retire() {
     }
 }
 
-Hbm Generator::tensor(const char *kind, const char *prefix, DType type, std::vector<int64_t> shape, bool shared,
+Hbm Generator::tensor(const char *kind, const char *prefix, DType type, const std::vector<int64_t> &shape, bool shared,
                       std::vector<std::byte> data) {
   Hbm h;
   h.dtype = type;
   h.elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  h.handle = t.tensor(kind, name(prefix), type, std::move(shape), shared, data);
+  h.handle = t.tensor(kind, name(prefix), type, shape, shared, data);
   return h;
 }
 

@@ -182,7 +182,7 @@ private:
   std::string name(const char *prefix);
   bool pinSomewhere(Tile &tile, int64_t bytes);
   int64_t psumInUse(int core) const;
-  Hbm tensor(const char *kind, const char *prefix, DType type, std::vector<int64_t> shape, bool shared,
+  Hbm tensor(const char *kind, const char *prefix, DType type, const std::vector<int64_t> &shape, bool shared,
              std::vector<std::byte> data = {});
 };
 

@@ -112,10 +112,11 @@ struct Row {
 } // namespace
 
 int main(int argc, char **argv) {
+  auto number = [&](int at, uint64_t otherwise) { return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise; };
   if (argc > 1 && std::string_view(argv[1]) == "--valid")
-    return checkValid(argc > 2 ? std::atoi(argv[2]) : 200, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
-  const int wanted = argc > 1 ? std::atoi(argv[1]) : 300;
-  Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+    return checkValid(static_cast<int>(number(2, 200)), number(3, 1));
+  const int wanted = static_cast<int>(number(1, 300));
+  Random random(number(2, 1));
   const int seedsForVerified = 8, seedsForRefused = 50;
   try {
     const std::vector<Seed> seeds = smallPrograms();
