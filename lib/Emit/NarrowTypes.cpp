@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <cmath>
+
 namespace glia::emit {
 
 namespace {
@@ -197,8 +199,8 @@ private:
       const std::optional<Elements> e = elementsOf(op);
       if (!e)
         return false;
-      return llvm::all_of(e->values,
-                          [](const Number &n) { return std::isnan(n.f) || static_cast<double>(static_cast<float>(n.f)) == n.f; });
+      return llvm::all_of(
+          e->values, [](const Number &n) { return std::isnan(n.f) || static_cast<double>(static_cast<float>(n.f)) == n.f; });
     }
     if (!llvm::is_contained(kFloat, opName(op)))
       return false;

@@ -112,26 +112,28 @@ TEST(Epilogue, ConvolutionWithBiasAndActivation) {
     return %4 : tensor<2x140x19x33xf32>
   })",
                1);
-  expectGroups(R"(func.func public @main(%x: tensor<2x14x13x16xbf16>, %w: tensor<3x3x8x32xbf16>, %b: tensor<32xbf16>) -> tensor<2x14x13x32xf32> {
+  expectGroups(
+      R"(func.func public @main(%x: tensor<2x14x13x16xbf16>, %w: tensor<3x3x8x32xbf16>, %b: tensor<32xbf16>) -> tensor<2x14x13x32xf32> {
     %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x14x13x16xbf16>, tensor<3x3x8x32xbf16>) -> tensor<2x14x13x32xbf16>
     %1 = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<32xbf16>) -> tensor<2x14x13x32xbf16>
     %2 = stablehlo.multiply %0, %1 : tensor<2x14x13x32xbf16>
     %3 = stablehlo.convert %2 : (tensor<2x14x13x32xbf16>) -> tensor<2x14x13x32xf32>
     return %3 : tensor<2x14x13x32xf32>
   })",
-               1);
+      1);
 }
 
 // The gradient of weights goes into the weights' update; a convolution in phases, with one spatial dimension.
 TEST(Epilogue, ConvolutionGradients) {
-  expectGroups(R"(func.func public @main(%x: tensor<2x40x9x12xf32>, %g: tensor<2x70x9x12xf32>, %w: tensor<70x40x3x3xf32>) -> tensor<70x40x3x3xf32> {
+  expectGroups(
+      R"(func.func public @main(%x: tensor<2x40x9x12xf32>, %g: tensor<2x70x9x12xf32>, %w: tensor<70x40x3x3xf32>) -> tensor<70x40x3x3xf32> {
     %0 = stablehlo.convolution(%x, %g) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x40x9x12xf32>, tensor<2x70x9x12xf32>) -> tensor<70x40x3x3xf32>
     %rate = stablehlo.constant dense<0.125> : tensor<70x40x3x3xf32>
     %1 = stablehlo.multiply %0, %rate : tensor<70x40x3x3xf32>
     %2 = stablehlo.subtract %w, %1 : tensor<70x40x3x3xf32>
     return %2 : tensor<70x40x3x3xf32>
   })",
-               1);
+      1);
   expectGroups(R"(func.func public @main(%g: tensor<3x20x31xf32>, %w: tensor<20x6x4xf32>) -> tensor<3x6x64xf32> {
     %0 = stablehlo.convolution(%g, %w) dim_numbers = [b, f, 0]x[i, o, 0]->[b, f, 0], window = {pad = [[3, 3]], lhs_dilate = [2], reverse = [true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<3x20x31xf32>, tensor<20x6x4xf32>) -> tensor<3x6x64xf32>
     %1 = stablehlo.tanh %0 : tensor<3x6x64xf32>
@@ -142,12 +144,13 @@ TEST(Epilogue, ConvolutionGradients) {
 
 // What others read too is stored anyway, and what a reduction reads is computed with it.
 TEST(Epilogue, ConvolutionThatOthersReadStaysAlone) {
-  expectGroups(R"(func.func public @main(%x: tensor<1x8x20x20xf32>, %w: tensor<16x8x3x3xf32>) -> (tensor<1x16x18x18xf32>, tensor<1x16x18x18xf32>) {
+  expectGroups(
+      R"(func.func public @main(%x: tensor<1x8x20x20xf32>, %w: tensor<16x8x3x3xf32>) -> (tensor<1x16x18x18xf32>, tensor<1x16x18x18xf32>) {
     %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x20x20xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x18x18xf32>
     %1 = stablehlo.tanh %0 : tensor<1x16x18x18xf32>
     return %0, %1 : tensor<1x16x18x18xf32>, tensor<1x16x18x18xf32>
   })",
-               2);
+      2);
 }
 
 } // namespace

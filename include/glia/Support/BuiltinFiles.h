@@ -14,6 +14,6 @@ std::span<const BuiltinFile> builtinTargetFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
 std::span<const BuiltinFile> builtinStatementFiles();
 std::span<const BuiltinFile> builtinErrorFiles(); // errors/*.toml
-std::span<const BuiltinFile> builtinPageFiles(); // lib/Runtime/page/*.html
+std::span<const BuiltinFile> builtinPageFiles();  // lib/Runtime/page/*.html
 
 } // namespace glia
