@@ -2,6 +2,7 @@
 #include "glia/Numerics/Convert.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -88,21 +89,51 @@ void multiplyInto(Exec &x, int dst, GemmOperand stationary, GemmOperand moving, 
   }
 }
 
-void transposeRows(Exec &x, int dst, int src, const std::vector<int> &from) {
+// to[m][n] = rows[from[n]][m], M rows of N. A line of each row at a time, so that neither side leaves the cache.
+template <class In, class Out>
+static void turn(const std::vector<In> &rows, int64_t M, const std::vector<int> &from, std::vector<Out> &to, int64_t N) {
+  constexpr int64_t kBlock = 64 / sizeof(In);
+  for (int64_t begin = 0; begin < M; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, M);
+    for (size_t n = 0; n < from.size(); ++n) {
+      if (from[n] < 0)
+        continue;
+      const In *row = rows.data() + from[n] * M;
+      Out *column = to.data() + n;
+      for (int64_t m = begin; m < end; ++m)
+        column[m * N] = row[m];
+    }
+  }
+}
+
+template <class In, class Out> static void transposeAs(Exec &x, int dst, int src, const std::vector<int> &from) {
   const Region &s = x.region(src), &d = x.region(dst);
-  const int in = sizeOf(s.dtype), out = sizeOf(d.dtype);
-  const int64_t M = s.elements;
-  std::vector<std::byte> all(s.partitions * M * in); // read everything first: dst may be src itself
+  const int64_t M = s.elements, N = d.elements;
+  std::vector<In> all(s.partitions * M); // read everything first: dst may be src itself
   for (int k = 0; k < s.partitions; ++k)
-    std::memcpy(all.data() + k * M * in, x.readRaw(src, k), M * in);
+    std::memcpy(all.data() + k * M, x.readRaw(src, k), M * sizeof(In));
+  std::vector<Out> turned(M * N);
+  turn(all, M, from, turned, N);
   for (int m = 0; m < M; ++m) {
-    std::byte *row = x.writeRaw(dst, m);
-    std::memset(row, 0, d.elements * out);
-    for (size_t n = 0; n < from.size(); ++n)
-      if (from[n] >= 0)
-        std::memcpy(row + n * out, all.data() + (from[n] * M + m) * in, in);
+    std::memcpy(x.writeRaw(dst, m), turned.data() + m * N, N * sizeof(Out));
     x.commitRaw(dst, m);
   }
+}
+
+void transposeRows(Exec &x, int dst, int src, const std::vector<int> &from) {
+  const int in = sizeOf(x.region(src).dtype), out = sizeOf(x.region(dst).dtype);
+  if (in == 1 && out == 1)
+    transposeAs<uint8_t, uint8_t>(x, dst, src, from);
+  else if (in == 1 && out == 2) // in the low byte
+    transposeAs<uint8_t, uint16_t>(x, dst, src, from);
+  else if (in == 2 && out == 2)
+    transposeAs<uint16_t, uint16_t>(x, dst, src, from);
+  else if (in == 4 && out == 4)
+    transposeAs<uint32_t, uint32_t>(x, dst, src, from);
+  else if (in == 8 && out == 8)
+    transposeAs<uint64_t, uint64_t>(x, dst, src, from);
+  else
+    throw Error("INTERNAL", format("a transpose from elements of %d bytes to elements of %d", in, out));
 }
 
 bool isTransposeType(DType dst, DType src) { return sizeOf(src) == 1 ? sizeOf(dst) == 2 : dst == src; }

@@ -89,6 +89,13 @@ def test_vector_types(target, dtype):
     np.testing.assert_array_equal(raw(y), raw(a).T)
 
 
+@pytest.mark.parametrize("target", ["trn2", "trn3"])
+def test_vector_eight_bytes(target):
+    a = any_bits((32, 20), np.int64)
+    y = run("vector nc_transpose dst=y data=a", {"a": a}, {"y": (np.int64, (20, 32))}, target)["y"]
+    np.testing.assert_array_equal(raw(y), raw(a).T)
+
+
 def test_refusals():
     def rules(engine, shape, out, dtype=np.float32, to=np.float32, target="trn2", psum=("y",)):
         return refused(
