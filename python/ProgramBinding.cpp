@@ -166,8 +166,11 @@ void bindPrograms(nb::module_ &m) {
       .def_prop_ro("tensors",
                    [](const Program &p) {
                      nb::list out;
-                     for (const Tensor &t : p.tensors)
+                     for (const Tensor &t : p.tensors) {
+                       if (!t.from.empty()) // its caller sees both
+                         out.append(nb::make_tuple(t.from, name(t.dtype), t.shape, kindName(TensorKind::Input)));
                        out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
+                     }
                      return out;
                    })
       .def_prop_ro("contract", // of a kernel object; what is said twice is one text

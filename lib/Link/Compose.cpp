@@ -205,7 +205,8 @@ private:
         throw Error("LINK-BIND",
                     format("kernel `%s` reads and writes `%s` under two names", call.label.c_str(), x.name.c_str()),
                     "Bind its output to another tensor.");
-      if ((x.kind == TensorKind::Scratch || x.kind == TensorKind::Output) && writer[call.tensors[t]].empty())
+      if ((x.kind == TensorKind::Scratch || (x.kind == TensorKind::Output && x.from.empty())) &&
+          writer[call.tensors[t]].empty())
         throw Error("LINK-ORDER",
                     format("kernel `%s` reads `%s`, which no call before it writes", call.label.c_str(), x.name.c_str()));
     }

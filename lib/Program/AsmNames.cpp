@@ -15,8 +15,18 @@ void AsmNames::declare(Table &t, int core, const std::string &name, uint32_t ind
            at);
 }
 
+void AsmNames::declareInput(const std::string &name, const AsmCursor &c, size_t at) {
+  bool taken = lookUp(tensors, kEveryCore, name) || !begun.insert(name).second;
+  for (int core = 0; core < 64 && !taken; ++core)
+    taken = lookUp(allocations, core, name);
+  if (taken)
+    c.fail("ASM-NAME", "there is already a tensor or allocation `" + printable(name) + "`", "Give the input another name.",
+           at);
+}
+
 void AsmNames::declareObject(Table &t, int core, const std::string &name, uint32_t index, const AsmCursor &c, size_t at) {
-  bool taken = lookUp(tensors, kEveryCore, name) || (core != kEveryCore && lookUp(allocations, core, name));
+  bool taken =
+      begun.count(name) || lookUp(tensors, kEveryCore, name) || (core != kEveryCore && lookUp(allocations, core, name));
   if (core == kEveryCore)
     for (int other = 0; other < 64 && !taken; ++other)
       taken = lookUp(allocations, other, name);

@@ -5,6 +5,7 @@
 #include "glia/Program/Program.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -19,11 +20,14 @@ public:
 
   static void declare(Table &t, int core, const std::string &name, uint32_t index, const char *what, const AsmCursor &c,
                       size_t at);
+  void declareInput(const std::string &name, const AsmCursor &c,
+                    size_t at); // of an output that begins as it: a name that is taken
   void declareObject(Table &t, int core, const std::string &name, uint32_t index, const AsmCursor &c, size_t at);
   ObjectRef object(int core, const std::string &name, const AsmCursor &c, size_t at) const;
   static uint32_t find(const Table &t, int core, const std::string &name, const char *what, const AsmCursor &c, size_t at);
 
 private:
+  std::set<std::string> begun;
   static const uint32_t *lookUp(const Table &t, int core, const std::string &name);
 };
 

@@ -150,9 +150,12 @@ void Assembler::tensor(AsmCursor &c, TensorKind kind) {
       t.rangeHi = c.integer("the upper end of the range");
       if (isFloat(t.dtype) || t.rangeLo > t.rangeHi)
         c.fail("ASM-OPERAND", "a range is `range low high`, of an integer type", "", optionAt);
+    } else if (kind == TensorKind::Output && c.eat("from")) {
+      t.from = c.name("the name of an input");
+      names.declareInput(t.from, c, optionAt);
     } else {
       c.fail("ASM-SYNTAX", "unexpected " + c.rest(),
-             "Options: `range 0 127` and `unique` for inputs, `private` for scratch.");
+             "Options: `range 0 127` and `unique` for inputs, `from x` for outputs, `private` for scratch.");
     }
   }
   names.declareObject(names.tensors, AsmNames::kEveryCore, t.name, static_cast<uint32_t>(p().tensors.size()), c, at);

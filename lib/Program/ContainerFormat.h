@@ -16,6 +16,9 @@ struct ContainerHeader {
 };
 static_assert(sizeof(ContainerHeader) == 32);
 
+// In the file, a fifth kind of tensor: an output whose record ends in the name of the input that it begins as.
+inline constexpr uint8_t kOutputFromInput = 4;
+
 // In this order in the table and in the file. All are present; many may be empty.
 enum class Section : uint32_t {
   Target = 1,

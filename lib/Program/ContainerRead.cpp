@@ -119,13 +119,19 @@ void Reader::tensors() {
     Tensor t;
     t.name = r.text();
     t.dtype = r.choice<DType>(kNumDTypes);
-    t.kind = r.choice<TensorKind>(4);
+    const auto kind = r.choice<uint8_t>(5);
+    t.kind = kind == kOutputFromInput ? TensorKind::Output : static_cast<TensorKind>(kind);
     t.shared = r.flag();
     t.uniqueRows = r.flag();
     t.hasRange = r.flag();
     t.rangeLo = r.get<int64_t>();
     t.rangeHi = r.get<int64_t>();
     t.shape = shape(r, t.name, t.dtype, false);
+    if (kind == kOutputFromInput) {
+      t.from = r.text();
+      if (t.from.empty())
+        r.fail("has an output `" + printable(t.name) + "` that begins as an input without a name");
+    }
     if (t.kind == TensorKind::Constant) {
       const uint64_t size = static_cast<uint64_t>(t.bytes());
       if (size > constants.size())

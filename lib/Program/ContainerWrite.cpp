@@ -19,9 +19,12 @@ void tensors(ByteWriter &w, ByteWriter &constants, const Program &p) {
   w.put(static_cast<uint32_t>(p.tensors.size()));
   for (const Tensor &t : p.tensors) {
     w.text(t.name);
-    w.put(t.dtype), w.put(t.kind), w.put(uint8_t{t.shared}), w.put(uint8_t{t.uniqueRows}), w.put(uint8_t{t.hasRange});
+    w.put(t.dtype), w.put(t.from.empty() ? static_cast<uint8_t>(t.kind) : kOutputFromInput), w.put(uint8_t{t.shared}),
+        w.put(uint8_t{t.uniqueRows}), w.put(uint8_t{t.hasRange});
     w.put(t.hasRange ? t.rangeLo : 0), w.put(t.hasRange ? t.rangeHi : 0);
     shape(w, t.shape);
+    if (!t.from.empty())
+      w.text(t.from);
     constants.raw(t.data.data(), t.data.size()); // as many bytes as the shape says: no size is stored
   }
 }

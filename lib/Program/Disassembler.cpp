@@ -208,6 +208,8 @@ void Printer::objects(std::string &out) const {
     out += str(kKinds[static_cast<int>(t.kind)]) + " " + plain(t.name) + " : " + str(name(t.dtype)) + shape(t.shape);
     if (t.kind == TensorKind::Constant)
       out += " = " + printConstant(t.dtype, t.data);
+    if (!t.from.empty())
+      out += " from " + plain(t.from);
     if (t.hasRange)
       out += " range " + std::to_string(t.rangeLo) + " " + std::to_string(t.rangeHi);
     out += str(t.uniqueRows ? " unique" : "") + (t.shared ? "" : " private") + "\n";

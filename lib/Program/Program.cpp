@@ -30,6 +30,13 @@ const std::string &Program::objectName(ObjectRef o) const {
   return o.kind == ObjectKind::Tensor ? tensors[o.index].name : allocations[o.index].name;
 }
 
+int Program::findInput(std::string_view wanted) const {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].inputName() == wanted)
+      return static_cast<int>(i);
+  return -1;
+}
+
 int Program::findTensor(std::string_view wanted) const {
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].name == wanted)

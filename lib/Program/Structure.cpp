@@ -39,6 +39,8 @@ void checkNames(const Program &p) {
     for (const auto &names : allocations)
       if (names.count(t.name))
         bad("a tensor and an allocation are both named `" + t.name + "`");
+    if (!t.from.empty())
+      add(tensors, t.from, 0, "tensors");
   }
   for (const Semaphore &s : p.semaphores)
     add(semaphores, s.name, s.core, "semaphores");
@@ -208,6 +210,8 @@ void checkStructure(const Program &p) {
       bad("`" + t.name + "` is private and no scratch tensor");
     if ((t.hasRange || t.uniqueRows) && t.kind != TensorKind::Input)
       bad("`" + t.name + "` promises something about its values and is no input");
+    if (!t.from.empty() && t.kind != TensorKind::Output)
+      bad("`" + t.name + "` begins as the input `" + t.from + "` and is no output");
     if (t.hasRange && (isFloat(t.dtype) || t.rangeLo > t.rangeHi))
       bad("`" + t.name + "` has a range that is none");
     if (t.kind == TensorKind::Constant ? static_cast<int64_t>(t.data.size()) != t.bytes() : !t.data.empty())

@@ -4,7 +4,10 @@ namespace glia::sim {
 
 DefinedBits::DefinedBits(const MemoryInfo &info)
     : always(info.readOnly), rows(info.rows), bytes(info.bytes), words((info.bytes + 63) / 64),
-      pages(always ? Pages() : Pages(std::max<int64_t>(words * rows * 8, 1))) {}
+      pages(always ? Pages() : Pages(std::max<int64_t>(words * rows * 8, 1))) {
+  for (int r = 0; info.begun && r < rows; ++r)
+    set(r, 0, bytes, true);
+}
 
 static uint64_t maskFrom(int64_t lo) { return ~uint64_t{0} << (lo & 63); }
 static uint64_t maskTo(int64_t hi) { return (hi & 63) ? ~(~uint64_t{0} << (hi & 63)) : ~uint64_t{0}; } // hi > word start

@@ -13,8 +13,8 @@ namespace {
 std::string inputNames(const Program &p) {
   std::string names;
   for (const Tensor &t : p.tensors)
-    if (t.kind == TensorKind::Input)
-      names += (names.empty() ? "`" : ", `") + t.name + "`";
+    if (!t.inputName().empty())
+      names += (names.empty() ? "`" : ", `") + std::string(t.inputName()) + "`";
   return names.empty() ? "The program has no inputs." : "The program's inputs are " + names + ".";
 }
 
@@ -68,18 +68,18 @@ void checkUnique(const Tensor &t, std::span<const std::byte> data) {
 
 void checkInputs(const Program &p, const TensorViews &inputs) {
   for (const auto &[name, data] : inputs) {
-    const int i = p.findTensor(name);
-    if (i < 0 || p.tensors[i].kind != TensorKind::Input)
+    if (p.findInput(name) < 0)
       bad("the program has no input `" + name + "`", inputNames(p));
   }
   for (const Tensor &t : p.tensors) {
-    if (t.kind != TensorKind::Input)
+    if (t.inputName().empty())
       continue;
-    const auto it = inputs.find(t.name);
+    const std::string name(t.inputName());
+    const auto it = inputs.find(name);
     if (it == inputs.end())
-      bad("input `" + t.name + "` is missing", inputNames(p));
+      bad("input `" + name + "` is missing", inputNames(p));
     if (static_cast<int64_t>(it->second.size()) != t.bytes())
-      bad(format("input `%s` has %lld bytes and needs %lld", t.name.c_str(), (long long)it->second.size(),
+      bad(format("input `%s` has %lld bytes and needs %lld", name.c_str(), (long long)it->second.size(),
                  (long long)t.bytes()),
           "Give an array of the declared shape and type.");
     if (t.hasRange)

@@ -114,9 +114,11 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       } else if (core == 0 || !x.shared) {
         place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
       }
+      if (!x.from.empty() && core == 0) // the caller's bytes stay as they are
+        std::memcpy(place.base, inputs.find(x.from)->second.data(), static_cast<size_t>(place.bytes));
       if (core == 0 || !x.shared) {
         place.memory = static_cast<int>(memories.size());
-        memories.push_back({Space::Hbm, 1, place.bytes, place.readOnly});
+        memories.push_back({Space::Hbm, 1, place.bytes, place.readOnly, !x.from.empty()});
       }
       tensors.push_back(place);
     }

@@ -47,6 +47,7 @@ struct MemoryInfo {
   int rows = 1;
   int64_t bytes = 0; // per row
   bool readOnly = false;
+  bool begun = false; // all of it is defined when the program begins
 };
 
 class Memory {

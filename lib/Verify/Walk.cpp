@@ -86,6 +86,9 @@ void Walk::scan() {
   hbm.resize(program.tensors.size());
   for (size_t t = 0; t < hbm.size(); ++t)
     hbm[t].resize(program.tensors[t].shared ? 1 : cores);
+  for (size_t t = 0; t < hbm.size(); ++t)
+    if (!program.tensors[t].from.empty()) // it begins as an input: defined, and nobody wrote it
+      hbm[t][0].visit(0, program.tensors[t].bytes(), 1, [](Cell &c) { c.defined = true; });
 }
 
 // Loops with an immediate count are walked one iteration at a time as long as the whole program stays below the bound;

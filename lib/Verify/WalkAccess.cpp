@@ -76,8 +76,8 @@ bool Walk::readHull(const Place &p, const Issuer &by, int32_t owner, uint32_t *c
   uint32_t common = 0;
   forEachMap(p, [&](ByteMap &map, uint32_t mask) {
     good = good && map.all(lo, hi, mask, [&](const Cell &c) {
-      const bool fits = c.written && c.defined && c.owner == owner &&
-                        ordered(c.write, by.comp, by.seq, by.engine, by.knows) &&
+      const bool fits = c.defined && c.owner == owner &&
+                        (!c.written || ordered(c.write, by.comp, by.seq, by.engine, by.knows)) &&
                         std::all_of(c.olderWrites.begin(), c.olderWrites.end(),
                                     [&](const Touch &t) { return ordered(t, by.comp, by.seq, by.engine, by.knows); });
       mixed |= !first && common != c.content;

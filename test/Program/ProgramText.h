@@ -10,6 +10,7 @@ cores 2
 input   x : f32[128, 512]
 input   ix : i32[128] range 0 127 unique
 output  y : f32[128, 512]
+output  z : f32[16, 4] from `given away`
 const   c : i32[4] = [1, 2, -3, 4]
 const   k : bf16[3] = [1.5, -inf, nan]
 const   d : f32[1] = hex"0011aabb"

@@ -1,5 +1,7 @@
 // Strict mode through the builder: same bytes as fast mode under every seed, and each kind of fault.
 #include "SimPrograms.h"
+#include "glia/Program/Assembler.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +32,29 @@ TEST(Strict, SameBytesAsFastUnderEverySeed) {
     ASSERT_TRUE(r.ok()) << text(r);
     ASSERT_EQ(r.outputs, fast.outputs) << seed;
   }
+}
+
+// The caller's bytes stay; what the program does not write is the input.
+TEST(Strict, OutputThatBeginsAsAnInput) {
+  const Program p =
+      assemble("target trn2\noutput y : f32[16, 4] from x\nsbuf t : f32[16, 4] @ 0\nsemaphore s\nsemaphore done\n"
+               "queue q\nsync dma_copy dst=t src=y queue=q then s += 16\n"
+               "vector tensor_scalar dst=t data=t op0=multiply operand0=2.0 when s >= 16 then done += 1\n"
+               "sync dma_copy dst=y[0:8] src=t[0:8] queue=q when done >= 1\n",
+               "t.gasm");
+  const TensorData in{{"x", bytes(ramp(64, 1))}}, kept = in;
+  std::vector<float> want = ramp(64, 1);
+  for (size_t i = 0; i < 32; ++i)
+    want[i] *= 2;
+  EXPECT_EQ(run(p, in).outputs.at("y"), bytes(want));
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const RunResult r = strict(p, in, seed);
+    ASSERT_TRUE(r.ok()) << text(r);
+    EXPECT_EQ(r.outputs.at("y"), bytes(want));
+  }
+  EXPECT_EQ(in, kept);
+  EXPECT_THROW(run(p, {}), Error);
+  EXPECT_THROW(run(p, {{"y", in.at("x")}}), Error);
 }
 
 TEST(Strict, MissingWaitIsARace) {

@@ -15,6 +15,27 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"outputThatBeginsAsAnInputIsDefined", "trn2", "", R"(
+output y : f32[16, 4] from x
+sbuf t : f32[16, 4] @ 0
+semaphore s
+semaphore done
+queue q
+sync dma_copy dst=t src=y queue=q then s += 16
+vector tensor_scalar dst=t data=t op0=multiply operand0=2.0 when s >= 16 then done += 1
+sync dma_copy dst=y[0:8] src=t[0:8] queue=q when done >= 1
+)"},
+    {"outputThatBeginsAsAnInputIsNotWrittenBeforeItIsRead", "trn2", "RACE", R"(
+output y : f32[16, 4] from x
+sbuf t : f32[16, 4] @ 0
+sbuf u : f32[16, 4] @ 16
+semaphore s
+queue q
+queue r
+vector memset dst=u value=1.0 then s += 1
+sync dma_copy dst=t src=y queue=q
+sync dma_copy dst=y src=u queue=r when s >= 1
+)"},
     {"interleavedViewsShareNoByte", "trn2", "", R"(
 sbuf t : f32[16, 9] @ 0
 vector memset dst=t value=1.0

@@ -25,16 +25,17 @@ Argument split(const std::string &s, const char *option) {
 }
 
 const Tensor &find(const Program &p, const std::string &name, TensorKind kind, const char *code, const char *what) {
-  const int i = p.findTensor(name);
-  if (i >= 0 && p.tensors[i].kind == kind)
-    return p.tensors[i];
   std::vector<std::string_view> known;
   std::string all;
-  for (const Tensor &t : p.tensors)
-    if (t.kind == kind) {
-      known.push_back(t.name);
-      all += (all.empty() ? "" : ", ") + printable(t.name);
-    }
+  for (const Tensor &t : p.tensors) {
+    const std::string_view called = kind == TensorKind::Input ? t.inputName() : t.kind == kind ? t.name : std::string_view();
+    if (called.empty())
+      continue;
+    if (called == name)
+      return t;
+    known.push_back(called);
+    all += (all.empty() ? "" : ", ") + printable(called);
+  }
   throw Error(
       code, std::string("the program has no ") + what + " `" + printable(name) + "`",
       didYouMean(name, known,

@@ -31,6 +31,9 @@ struct Tensor { // in HBM
   bool hasRange = false;            // inputs: a promise on the values, checked when the program runs
   int64_t rangeLo = 0, rangeHi = 0; // inclusive, integer types only
   bool uniqueRows = false;          // inputs: a promise that all values are distinct (checked likewise)
+  std::string from; // outputs: the name of the input whose elements it holds when the program begins; empty: none
+  // The input that the caller gives for it; empty if there is none.
+  std::string_view inputName() const { return kind == TensorKind::Input ? std::string_view(name) : std::string_view(from); }
   int64_t elements() const;
   int64_t bytes() const { return elements() * sizeOf(dtype); }
 };
@@ -124,6 +127,7 @@ public:
   Space space(ObjectRef o) const;
   const std::string &objectName(ObjectRef o) const;
   int findTensor(std::string_view name) const; // -1 if absent
+  int findInput(std::string_view name) const;  // the tensor that holds that input when the program begins; -1 if absent
 };
 
 } // namespace glia
