@@ -93,8 +93,12 @@ private:
             loops.back().used.push_back({v, e});
         number(op.getRegion(0).front());
         ++next;
-        // The next iteration finds what this one has left: everything used inside lives through the loop.
-        for (const auto &[v, e] : loops.back().used) {
+        // The next iteration finds what this one has left: what is used inside lives through the loop, unless it is a register of the
+        // body's own, which each iteration writes before it reads it.
+        for (auto [v, e] : loops.back().used) {
+          const bool counts = llvm::is_contained(op.getRegion(0).getArguments(), v);
+          if (!counts && op.getRegion(0).isAncestor(v.getParentRegion()))
+            continue;
           Interval &i = intervals[{v.getAsOpaquePointer(), e}];
           i.from = std::min(i.from, loops.back().begin);
           i.to = std::max(i.to, next);

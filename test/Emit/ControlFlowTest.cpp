@@ -95,4 +95,26 @@ func.func @main(%x: tensor<3x4xf32>, %e: tensor<0x4xf32>) -> (tensor<4xf32>, ten
 })");
 }
 
+// Each place has registers of its own, which the next iteration writes again.
+TEST(ControlFlow, ScatterInALoop) {
+  expectRight(R"(
+func.func @main(%x: tensor<51x3xbf16>, %i: tensor<5xi32>, %u: tensor<1x5x3xbf16>, %n: tensor<i32>) -> tensor<51x3xbf16> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%k = %c, %y = %x) : tensor<i32>, tensor<51x3xbf16>
+   cond {
+    %1 = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = "stablehlo.scatter"(%y, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 2], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):
+      stablehlo.return %b : tensor<bf16>
+    }) : (tensor<51x3xbf16>, tensor<5xi32>, tensor<1x5x3xbf16>) -> tensor<51x3xbf16>
+    %2 = stablehlo.add %k, %one : tensor<i32>
+    stablehlo.return %2, %1 : tensor<i32>, tensor<51x3xbf16>
+  }
+  return %0#1 : tensor<51x3xbf16>
+})");
+}
+
 } // namespace

@@ -99,4 +99,32 @@ TEST(Scatter, Nothing) {
   expectRightEverywhere(scatterText({.data = "9x6", .indices = "0x1", .other = "0x6", .numbers = kRows, .body = "add"}));
 }
 
+// One number everywhere, and more places than pieces.
+TEST(Scatter, KnownIndicesOfManyPlaces) {
+  for (const char *op : {"add", "maximum"})
+    expectRight(R"(
+func.func @main(%x: tensor<7x2xf32>, %u: tensor<122x11x1xf32>) -> tensor<7x2xf32> {
+  %c = stablehlo.constant dense<1> : tensor<122x11x2xi32>
+  %0 = "stablehlo.scatter"(%x, %c, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.)" +
+                std::string(op) + R"( %a, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<7x2xf32>, tensor<122x11x2xi32>, tensor<122x11x1xf32>) -> tensor<7x2xf32>
+  return %0 : tensor<7x2xf32>
+})");
+}
+
+// Many transfers by index that other engines wait for: semaphores are shared.
+TEST(Scatter, ReplacesInManyRows) {
+  expectRight(R"(
+func.func @main(%x: tensor<16000xf32>, %i: tensor<7x107x1xi32>, %u: tensor<7x107xf32>) -> tensor<16000xf32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<16000xf32>, tensor<7x107x1xi32>, tensor<7x107xf32>) -> tensor<16000xf32>
+  return %0 : tensor<16000xf32>
+})");
+}
+
 } // namespace
