@@ -39,12 +39,14 @@ Array arrayOf(const HostTensor &h) {
 }
 
 std::vector<Array> interpretText(std::string_view text, const std::vector<Array> &inputs, const std::string &function,
-                                 std::string_view file, bool inDouble, const std::optional<Watcher> &watcher) {
+                                 std::string_view file, bool inDouble, uint64_t shaken,
+                                 const std::optional<Watcher> &watcher) {
   std::vector<HostTensor> in, out;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
   InterpretOptions options;
   options.inDouble = inDouble;
+  options.shaken = shaken;
   options.onCustomCall = emit::evaluateKernelCall;
   if (watcher)
     options.onValue = [&](mlir::Operation *op, unsigned result, const HostTensor &value) {
@@ -93,7 +95,7 @@ nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, con
 
 void bindInterpret(nb::module_ &m) {
   m.def("interpret", &interpretText, "text"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
-        "watcher"_a = nb::none(),
+        "shaken"_a = 0, "watcher"_a = nb::none(),
         "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
   m.def(
       "check_graph", &checkText, "text"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,

@@ -19,7 +19,7 @@ void forward(Call &c) {
 void topKLargest(Call &c) {
   if (c.resultCount() != 2 || c.operandCount() < 1)
     c.fail("top_k has one operand and two results");
-  topK(c, true);
+  topK(c, c.integerOr("mhlo.attributes.largest", 1) != 0);
 }
 
 // ---- checks -----------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 // Evaluation of blocks. A value is dropped after its last use, so a rule that writes in place finds its operand unshared.
 #include "Interpret/Evaluator.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace glia::interp {
 
@@ -145,6 +148,50 @@ static std::vector<Datum> takeOperands(Operation &op, Evaluator::Frame &frame, c
   return list;
 }
 
+// Operations that give elements of their operands, or numbers that are known, round nothing.
+static bool computes(Operation &op) {
+  static const llvm::StringSet<> others = {"constant",
+                                           "iota",
+                                           "reshape",
+                                           "broadcast",
+                                           "broadcast_in_dim",
+                                           "transpose",
+                                           "slice",
+                                           "dynamic_slice",
+                                           "pad",
+                                           "concatenate",
+                                           "reverse",
+                                           "gather",
+                                           "select",
+                                           "dynamic_update_slice",
+                                           "negate",
+                                           "abs",
+                                           "maximum",
+                                           "minimum",
+                                           "clamp",
+                                           "optimization_barrier",
+                                           "tuple",
+                                           "get_tuple_element",
+                                           "bitcast_convert",
+                                           "sort",
+                                           "while",
+                                           "if",
+                                           "case",
+                                           "composite",
+                                           "call"};
+  return !others.contains(op.getName().stripDialect());
+}
+
+void Evaluator::shake(Operation &op, Tensor &t) {
+  if (!isFloat(t.element) || !computes(op))
+    return;
+  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits);
+  Word *words = t.own();
+  for (int64_t i = 0; i < t.count(); ++i) // infinities stay what they are
+    words[i] =
+        std::bit_cast<Word>(std::bit_cast<double>(words[i]) * (1 + static_cast<double>(random.between(-1024, 1024)) * step));
+}
+
 void Evaluator::run(Operation &op, Frame &frame, bool show) {
   const Plan plan = planOf(&op);
   OpCall call(&op, *this, frame, show);
@@ -168,6 +215,8 @@ void Evaluator::run(Operation &op, Frame &frame, bool show) {
   if (call.results.size() != op.getNumResults())
     failAt(&op, "GRAPH-INTERPRET", "another number of results than the operation has", "");
   for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    if (show && options.shaken)
+      shake(op, call.results[i].tensor);
     if (show && options.onValue && !isa<TupleType>(op.getResult(i).getType()) &&
         call.results[i].tensor.element != Element::Token)
       options.onValue(&op, i, hostTensor(call.results[i].tensor, options.inDouble));

@@ -4,6 +4,7 @@
 #include "Interpret/Rules.h"
 #include "Interpret/View.h"
 #include "glia/Interpret/Interpret.h"
+#include "glia/Support/Random.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
@@ -17,7 +18,8 @@ Tensor fromHost(const HostTensor &h);
 
 class Evaluator {
 public:
-  Evaluator(mlir::Operation *module, const InterpretOptions &options) : module(module), options(options) {}
+  Evaluator(mlir::Operation *module, const InterpretOptions &options)
+      : module(module), options(options), random(options.shaken) {}
 
   using Frame = llvm::DenseMap<mlir::Value, Datum>; // the values of one call of a function
   std::vector<Datum> callFunction(mlir::Operation *from, const std::string &name, std::vector<Datum> arguments);
@@ -40,11 +42,13 @@ private:
   const std::vector<mlir::Value> &dyingAt(mlir::Operation *op); // values whose last use in their block is here
   bool runOutside(mlir::Operation &op, Call &call);             // a custom call that the caller of the interpreter knows
   void findLastUses(mlir::Block &block);
+  void shake(mlir::Operation &op, Tensor &t); // as InterpretOptions::shaken says
 
   llvm::DenseMap<mlir::Operation *, Plan> plans;
   std::unordered_map<mlir::Operation *, std::vector<mlir::Value>>
       lastUses; // entries stay in place while regions are prepared
   llvm::DenseMap<mlir::Block *, bool> prepared;
+  Random random; // of `shaken`
   int64_t iterations = 0;
   int depth = 0;
 };

@@ -62,7 +62,7 @@ void settle(Element element, bool inDouble, Word *w, int64_t count) {
       return;
     if (t.bits == 32)
       for (int64_t i = 0; i < count; ++i)
-        w[i] = asWord(static_cast<float>(asDouble(w[i])));
+        w[i] = asDouble(w[i]) == asDouble(w[i]) ? asWord(static_cast<float>(asDouble(w[i]))) : w[i]; // signalling ones too
     else
       for (int64_t i = 0; i < count; ++i)
         w[i] = asWord(roundTo(t, asDouble(w[i])));

@@ -107,6 +107,8 @@ template <class A, size_t N> bool readField(const Field<A> (&fields)[N], Attribu
 
 std::optional<Shape> intsOf(Attribute a, StringRef field) {
   Shape r;
+  if (const auto fields = dyn_cast<DictionaryAttr>(a); fields && !field.empty())
+    return fields.contains(field) ? intsOf(fields.get(field), "") : std::nullopt;
   if (!field.empty()) {
     const bool found = readField(kDot, a, field, r) || readField(kGather, a, field, r) || readField(kScatter, a, field, r) ||
                        readField(kConv, a, field, r);
@@ -129,7 +131,7 @@ std::optional<Shape> intsOf(Attribute a, StringRef field) {
 }
 
 Attribute find(Operation *op, std::string_view &attribute) { // leaves the name of the field in `attribute`
-  const size_t dot = attribute.find('.');
+  const size_t dot = attribute.rfind('.');                   // names of dictionaries may have dots too
   const Attribute a = op->getAttr(StringRef(attribute.data(), std::min(dot, attribute.size())));
   attribute = dot == std::string_view::npos ? std::string_view{} : attribute.substr(dot + 1);
   return a;

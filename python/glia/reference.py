@@ -57,14 +57,15 @@ def _tuples(inputs):
     return arrays
 
 
-def interpret(text, *inputs, function="", file="<graph>", in_double=False, watcher=None):
+def interpret(text, *inputs, function="", file="<graph>", in_double=False, shaken=0, watcher=None):
     """Evaluates a function of a graph (@main unless named) and returns the list of its results as NumPy arrays.
 
     in_double: every float type is evaluated, and returned, as f64.
+    shaken: with in_double, a seed: each float that is computed is off by up to one rounding of its type, drawn from it.
     watcher(operation, place, result, array): called for every value that is computed."""
     arrays = _tuples(inputs)
     watch = None if watcher is None else lambda op, place, result, value: watcher(op, place, result, _array(value))
-    return [_array(r) for r in _glia.interpret(text, arrays, function, file, in_double, watch)]
+    return [_array(r) for r in _glia.interpret(text, arrays, function, file, in_double, shaken, watch)]
 
 
 @dataclass(frozen=True)
