@@ -261,11 +261,17 @@ GENERATED = {
     "valid": ("valid programs", "glia-mutants", "--valid", os.environ.get("GLIA_BENCH_VALID", "2000")),
     "kernels": ("random kernels", "glia-kernels", os.environ.get("GLIA_BENCH_KERNELS", "5000")),
     "random_graphs": ("random graphs", "glia-graphs", os.environ.get("GLIA_BENCH_GRAPHS", "5000")),
+    "references": (
+        "the interpreter against XLA on random graphs",
+        "test/Interpret/test_random_graphs.py",
+        os.environ.get("GLIA_BENCH_REFERENCES", "1000"),
+    ),
 }
 
 
 def counted(title, tool, *args):
-    done = subprocess.run([ROOT / "build/bin" / tool, *args], capture_output=True, text=True, cwd=ROOT / "build")
+    command = [sys.executable, ROOT / tool] if tool.endswith(".py") else [ROOT / "build/bin" / tool]
+    done = subprocess.run([*command, *args], capture_output=True, text=True, cwd=ROOT / "build")
     print(f"\n{title}\n{done.stdout}{done.stderr}")
     return done
 

@@ -17,12 +17,21 @@ void shuffle(Random &r, std::vector<int64_t> &v) {
     std::swap(v[static_cast<size_t>(i)], v[static_cast<size_t>(r.below(i + 1))]);
 }
 
-Type resultType(Random &r, Type t) { return t == kF32 || r.chance(70) ? t : kF32; }
+Type resultType(Random &r, Type t) {
+  if (t.isInteger())
+    return t.bits == 32 || r.chance(25) ? t : t.kind == Type::Signed ? kI32 : kU32;
+  if (t.isSmall())
+    return r.chance(60) ? kF32 : kBF16;
+  return t == kF32 || r.chance(70) ? t : kF32;
+}
 
 } // namespace
 
 bool Generator::dot() {
-  const std::optional<Value> a = find([](const Value &v) { return isReal(v) && v.rank() > 0; });
+  const bool small = r.chance(25); // integers and 8-bit floats
+  const std::optional<Value> a = find([&](const Value &v) {
+    return v.rank() > 0 && (small ? v.trust == Trust::Exact && (v.type.isInteger() || v.type.isSmall()) : isReal(v));
+  });
   if (!a)
     return false;
   // Each dimension of the left side is contracted, a batch, or free; the right side has the first two kinds in any order.
@@ -72,10 +81,12 @@ bool Generator::dot() {
       product(result) * depth > kMostProducts)
     return false;
   const Value b = of(a->type, right);
+  if (small && b.trust != Trust::Exact)
+    return false;
   const Type t = resultType(r, a->type);
   std::string text = leftBatch.empty() ? "" : "batching_dims = [" + list(leftBatch) + "] x [" + list(rightBatch) + "], ";
   text += "contracting_dims = [" + list(leftDims) + "] x [" + list(rightDims) + "]";
-  keepScaled(arrow("dot_general", {*a, b}, text, t, result, Trust::Rounded,
+  keepScaled(arrow("dot_general", {*a, b}, text, t, result, t.isInteger() ? Trust::Exact : Trust::Rounded,
                    a->bound * b.bound * std::sqrt(static_cast<double>(depth))));
   return true;
 }

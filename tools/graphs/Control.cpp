@@ -39,7 +39,13 @@ std::string Generator::leave() {
 void Generator::fill(int64_t steps) {
   for (int64_t made = 0, tries = 0; made < steps && tries < 20; ++tries) {
     const int64_t what = bodies.size() < kDeepest ? r.below(20) : 19;
-    made += (what == 0 ? branch() : what == 1 ? countedLoop() : what == 2 ? call() : drawPlain()) ? 1 : 0;
+    made += (what == 0   ? branch()
+             : what == 1 ? countedLoop()
+             : what == 2 ? call()
+             : what == 3 ? openLoop()
+                         : drawPlain())
+                ? 1
+                : 0;
   }
 }
 
@@ -206,8 +212,11 @@ bool Generator::call() {
       operands += (operands.empty() ? "" : ", ") + operand.name;
     }
     const std::string name = fresh();
-    line(name + ":" + std::to_string(returned.size()) + " = func.call " + function + "(" + operands + ") : (" + types +
-         ") -> (" + results + ")");
+    const bool composite = r.chance(20);
+    line(name + ":" + std::to_string(returned.size()) +
+         (composite ? " = stablehlo.composite \"random.function\" " + operands + " {decomposition = " + function + "}"
+                    : " = func.call " + function + "(" + operands + ")") +
+         " : (" + types + ") -> (" + results + ")");
     for (size_t k = 0; k < returned.size(); ++k) {
       Value v = returned[k];
       v.name = name + "#" + std::to_string(k);

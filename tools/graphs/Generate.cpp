@@ -31,16 +31,22 @@ const std::vector<Part> &parts() {
       {"reverse", 2, &Generator::reverse, true},
       {"iota", 2, &Generator::iota, true},
       {"constant", 2, &Generator::constantNumbers, true},
-      {"dynamic-slice", 2, &Generator::dynamicSlice, false},
-      {"dynamic-update", 2, &Generator::dynamicUpdate, false},
+      {"dynamic-slice", 2, &Generator::dynamicSlice, true},
+      {"dynamic-update", 2, &Generator::dynamicUpdate, true},
       {"reduce", 9, &Generator::reduce, true},
-      {"argmax", 1, &Generator::argmax, false},
-      {"reduce-window", 3, &Generator::reduceWindow, false},
-      {"select-and-scatter", 1, &Generator::selectAndScatter, false},
+      {"argmax", 1, &Generator::argmax, true},
+      {"reduce-window", 3, &Generator::reduceWindow, true},
+      {"select-and-scatter", 1, &Generator::selectAndScatter, true},
       {"dot", 7, &Generator::dot, true},
-      {"convolution", 4, &Generator::convolution, false},
-      {"gather", 3, &Generator::gather, false},
-      {"scatter", 3, &Generator::scatter, false},
+      {"convolution", 4, &Generator::convolution, true},
+      {"gather", 2, &Generator::gather, true},
+      {"scatter", 2, &Generator::scatter, true},
+      {"gather-windows", 2, &Generator::gatherWindows, true},
+      {"scatter-windows", 2, &Generator::scatterWindows, true},
+      {"top-k", 1, &Generator::topK, true},
+      {"running", 1, &Generator::running, true},
+      {"reduce-pair", 1, &Generator::reducePair, true},
+      {"narrow", 2, &Generator::narrow, true},
       {"loop", 2, &Generator::countedLoop, false},
       {"open-loop", 1, &Generator::openLoop, false},
       {"branch", 2, &Generator::branch, false},
@@ -90,7 +96,7 @@ std::string Generator::module() {
   for (int64_t i = 0; i < first; ++i) {
     const Type t = i == 0 ? floatType() : anyType();
     Shape shape = anyShape();
-    if (!shape.empty() && r.chance(3))
+    if (!shape.empty() && r.chance(3)) // without elements
       shape[static_cast<size_t>(r.below(static_cast<int64_t>(shape.size())))] = 0;
     argument(t, shape);
   }
@@ -118,8 +124,16 @@ std::string Generator::finishMain() {
   if (results.empty())
     results.push_back(same(main.arguments[0].type.isFloat() ? "negate" : "not", {main.arguments[0]}, Trust::Exact, 4));
   std::string out = "module @random {\n  func.func public @main(", types, names, trust;
-  for (const Value &a : main.arguments)
+  std::vector<bool> taken(results.size()); // by an argument that is given away
+  for (const Value &a : main.arguments) {
     out += (a.name == "%a0" ? "" : ", ") + a.name + ": " + a.text();
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!taken[i] && results[i].text() == a.text() && r.chance(30)) {
+        taken[i] = true;
+        out += " {tf.aliasing_output = " + std::to_string(i) + " : i32}";
+        break;
+      }
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     types += (i ? ", " : "") + results[i].text();
     names += (i ? ", " : "") + results[i].name;

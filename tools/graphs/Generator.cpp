@@ -9,6 +9,7 @@ namespace glia::graphs {
 const Type kF32{"f32", Type::Float, 32}, kBF16{"bf16", Type::Float, 16}, kF16{"f16", Type::Float, 16};
 const Type kI32{"i32", Type::Signed, 32}, kU32{"ui32", Type::Unsigned, 32}, kI16{"i16", Type::Signed, 16};
 const Type kU16{"ui16", Type::Unsigned, 16}, kI8{"i8", Type::Signed, 8}, kU8{"ui8", Type::Unsigned, 8};
+const Type kE4M3{"f8E4M3", Type::Small, 8}, kE4M3FN{"f8E4M3FN", Type::Small, 8}, kE5M2{"f8E5M2", Type::Small, 8};
 const Type kI1{"i1", Type::Pred, 1};
 
 namespace {

@@ -16,16 +16,17 @@ using Shape = std::vector<int64_t>;
 enum class Trust : uint8_t { Exact, Rounded, Decided };
 
 struct Type {
-  enum Kind : uint8_t { Float, Signed, Unsigned, Pred };
-  const char *name; // as in the text
+  enum Kind : uint8_t { Float, Signed, Unsigned, Pred, Small }; // Small: 8-bit floats, converted, moved and multiplied only
+  const char *name;                                             // as in the text
   Kind kind;
   int bits;
   bool operator==(const Type &o) const { return name == o.name; }
   bool isFloat() const { return kind == Float; }
   bool isInteger() const { return kind == Signed || kind == Unsigned; }
   bool isPred() const { return kind == Pred; }
+  bool isSmall() const { return kind == Small; }
 };
-extern const Type kF32, kBF16, kF16, kI32, kU32, kI16, kU16, kI8, kU8, kI1;
+extern const Type kF32, kBF16, kF16, kE4M3, kE4M3FN, kE5M2, kI32, kU32, kI16, kU16, kI8, kU8, kI1;
 
 struct Value {
   std::string name; // "%v12"
@@ -95,6 +96,7 @@ public:
   bool integer();
   bool compareSelect();
   bool convert();
+  bool narrow();
   bool pattern();   // Patterns.cpp
   bool broadcast(); // Movement.cpp
   bool reshape();
@@ -115,6 +117,11 @@ public:
   bool convolution();
   bool gather(); // Index.cpp
   bool scatter();
+  bool gatherWindows(); // IndexWindows.cpp
+  bool scatterWindows();
+  bool topK(); // Ordered.cpp
+  bool running();
+  bool reducePair();
   bool countedLoop(); // Control.cpp
   bool openLoop();
   bool branch();

@@ -70,8 +70,9 @@ bool Generator::gather() {
 }
 
 bool Generator::scatter() {
-  const std::optional<Value> v =
-      find([](const Value &v) { return v.rank() > 0 && v.elements() > 0 && v.trust != Trust::Decided && !v.type.isPred(); });
+  const std::optional<Value> v = find([](const Value &v) {
+    return v.rank() > 0 && v.elements() > 0 && v.trust != Trust::Decided && !v.type.isPred() && !v.type.isSmall();
+  });
   if (!v)
     return false;
   const std::optional<Rows> rows = rowsOf(r, *v);

@@ -96,7 +96,7 @@ bool Generator::slice() {
     int64_t from = 0, to = s, step = 1;
     if (r.chance(60)) {
       from = r.below(s);
-      to = r.between(from + 1, s);
+      to = r.between(r.chance(98) ? from + 1 : from, s); // rarely nothing
       step = r.chance(60) ? 1 : r.between(1, 4);
     }
     text += (text.empty() ? "" : ", ") + std::to_string(from) + ":" + std::to_string(to) +
@@ -109,14 +109,14 @@ bool Generator::slice() {
 }
 
 bool Generator::pad() {
-  const std::optional<Value> v = find(hasDims);
+  const std::optional<Value> v = find([](const Value &v) { return v.rank() > 0; });
   if (!v)
     return false;
   Shape low, high, interior, shape;
   for (int64_t s : v->shape) {
     const bool inside = r.chance(25), outside = r.chance(60);
     interior.push_back(inside ? r.between(1, 3) : 0);
-    const int64_t full = s + (s - 1) * interior.back();
+    const int64_t full = s + std::max<int64_t>(s - 1, 0) * interior.back();
     low.push_back(outside ? r.between(-std::min<int64_t>(full / 3, 4), 5) : 0);
     high.push_back(outside ? r.between(-std::min<int64_t>(full / 3, 4), 5) : 0);
     shape.push_back(full + low.back() + high.back());
@@ -146,7 +146,7 @@ bool Generator::concatenate() {
   for (int64_t i = 1; i < count; ++i) {
     Shape shape = v->shape;
     if (r.chance(60))
-      shape[dim] = r.between(1, 9);
+      shape[dim] = r.between(r.chance(95) ? 1 : 0, 9);
     operands.push_back(of(v->type, shape));
     size += shape[dim];
     trust = worst(trust, operands.back().trust);

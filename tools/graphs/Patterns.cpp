@@ -88,6 +88,34 @@ void barrier(const Rows &r) {
   r.g.keep(v);
 }
 
+void batchNormInference(const Rows &r) {
+  const Shape features = {r.x.shape[static_cast<size_t>(r.dim)]};
+  const Value scale = r.g.of(r.x.type, features), offset = r.g.of(r.x.type, features), mean = r.g.of(r.x.type, features);
+  const Value variance = r.g.same("abs", {r.g.of(r.x.type, features)}, Trust::Rounded, 8);
+  const std::string f = scale.text();
+  r.g.keepScaled(r.g.put("\"stablehlo.batch_norm_inference\"(" + r.x.name + ", " + scale.name + ", " + offset.name + ", " +
+                             mean.name + ", " + variance.name +
+                             ") <{epsilon = 6.250000e-02 : f32, feature_index = " + std::to_string(r.dim) + " : i64}> : (" +
+                             r.x.text() + ", " + f + ", " + f + ", " + f + ", " + f + ") -> " + r.x.text(),
+                         r.x.type, r.x.shape, Trust::Rounded, 4 * (r.x.bound + mean.bound) * scale.bound + offset.bound));
+}
+
+void batchNormGrad(const Rows &r) {
+  const Shape features = {r.x.shape[static_cast<size_t>(r.dim)]};
+  const Value scale = r.g.of(r.x.type, features), mean = r.g.of(r.x.type, features), grad = r.g.of(r.x.type, r.x.shape);
+  const Value some = r.g.same("abs", {r.g.of(r.x.type, features)}, Trust::Rounded, 8);
+  const Value variance = r.g.same("add", {some, r.g.splat(r.x.type, features, 0.5)}, Trust::Rounded, 8);
+  const std::string name = r.g.fresh(), f = scale.text(), x = r.x.text();
+  r.g.line(name + ":3 = \"stablehlo.batch_norm_grad\"(" + r.x.name + ", " + scale.name + ", " + mean.name + ", " +
+           variance.name + ", " + grad.name + ") <{epsilon = 1.000000e-02 : f32, feature_index = " + std::to_string(r.dim) +
+           " : i64}> : (" + x + ", " + f + ", " + f + ", " + f + ", " + x + ") -> (" + x + ", " + f + ", " + f + ")");
+  const double size = (r.x.bound + mean.bound) * 2;
+  const double sums = std::sqrt(static_cast<double>(r.x.elements() / features[0])) * grad.bound;
+  r.g.keepScaled({name + "#0", r.x.type, r.x.shape, Trust::Rounded, 2 * scale.bound * grad.bound * size * size});
+  r.g.keepScaled({name + "#1", r.x.type, features, Trust::Rounded, sums * size});
+  r.g.keepScaled({name + "#2", r.x.type, features, Trust::Rounded, sums});
+}
+
 void batchNorm(const Rows &r) {
   const Shape features = {r.x.shape[static_cast<size_t>(r.dim)]};
   const Value scale = r.g.of(r.x.type, features), offset = r.g.of(r.x.type, features);
@@ -131,7 +159,7 @@ bool Generator::pattern() {
     return false;
   const int64_t dim = r.chance(60) ? x->rank() - 1 : r.below(x->rank());
   if (r.chance(10) && x->type == kF32 && !leftOut("batch_norm_training"))
-    batchNorm({*this, *x, dim});
+    (r.chance(50) ? batchNorm : r.chance(50) ? batchNormInference : batchNormGrad)({*this, *x, dim});
   else
     r.pick(all)({*this, *x, dim});
   return true;

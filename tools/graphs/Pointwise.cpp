@@ -14,7 +14,7 @@ bool exactInteger(const Value &v) { return v.type.isInteger() && v.trust == Trus
 
 struct Function {
   const char *name;
-  enum Domain : uint8_t { Any, Exact, Unit, Small, NotNegative, Positive } domain; // Exact: it jumps
+  enum Domain : uint8_t { Any, Exact, Unit, Small, NotNegative, Positive, Above } domain; // Exact: it jumps
   bool rounds;
   double (*bound)(double);
 };
@@ -44,6 +44,12 @@ const std::vector<Function> &functions() {
       {"chlo.asinh", Function::Any, true, [](double b) { return std::asinh(b); }},
       {"chlo.atan", Function::Any, true, [](double) { return 1.6; }},
       {"chlo.asin", Function::Unit, true, [](double) { return 1.6; }},
+      {"chlo.acos", Function::Unit, true, [](double) { return 2.7; }},
+      {"chlo.acosh", Function::Above, true, [](double b) { return std::acosh(b + 4); }},
+      {"chlo.atanh", Function::Unit, true, [](double) { return 1.4; }},
+      {"chlo.cosh", Function::Small, true, [](double b) { return std::cosh(b); }},
+      {"chlo.erf_inv", Function::Unit, true, [](double) { return 1.1; }},
+      {"chlo.square", Function::Any, true, [](double b) { return b * b; }},
       {"floor", Function::Exact, false, [](double b) { return b + 1; }},
       {"ceil", Function::Exact, false, [](double b) { return b + 1; }},
       {"round_nearest_even", Function::Exact, false, [](double b) { return b + 1; }},
@@ -70,6 +76,8 @@ bool unaryFunction(Generator &g) {
     v = g.clamped(v, f.domain == Function::Unit ? 0.875 : 3);
   if (f.domain == Function::NotNegative || f.domain == Function::Positive)
     v = positive(g, v, f.domain == Function::Positive);
+  if (f.domain == Function::Above) // from 1.25 on
+    v = g.same("add", {positive(g, v, true), g.splat(v.type, v.shape, 1)}, v.trust, v.bound + 1.25);
   const Trust trust = f.rounds ? Trust::Rounded : v.trust;
   const std::string name = f.name;
   if (name.rfind("chlo.", 0) == 0)
@@ -133,8 +141,10 @@ bool Generator::pointwise() {
              v->bound));
     return true;
   }
-  const Value lo = splat(v->type, {}, static_cast<double>(r.between(-8, 0)) / 4);
-  const Value hi = splat(v->type, {}, static_cast<double>(r.between(1, 8)) / 4);
+  const Shape shape = r.chance(70) ? Shape() : v->shape; // of the limits
+  const Value lo =
+      r.chance(70) ? splat(v->type, shape, static_cast<double>(r.between(-8, 0)) / 4) : constant(v->type, shape);
+  const Value hi = splat(v->type, shape, static_cast<double>(r.between(1, 8)) / 4);
   keep(arrow("clamp", {lo, *v, hi}, "", v->type, v->shape, v->trust, 2));
   return true;
 }
@@ -192,7 +202,7 @@ bool Generator::integer() {
 bool Generator::compareSelect() {
   static const std::vector<const char *> directions = {"EQ", "NE", "LT", "LE", "GT", "GE"};
   // A truth value.
-  const auto exact = [](const Value &v) { return v.trust == Trust::Exact && !v.type.isPred(); };
+  const auto exact = [](const Value &v) { return v.trust == Trust::Exact && !v.type.isPred() && !v.type.isSmall(); };
   const auto rounded = [](const Value &v) { return v.trust == Trust::Rounded && v.type.isFloat(); };
   const bool decides = r.chance(10);
   Value a = some(decides ? Wanted(rounded) : Wanted(exact), [&] { return floatType(); });
@@ -222,6 +232,20 @@ bool Generator::compareSelect() {
   keepScaled(
       put("stablehlo.select " + which.name + ", " + first.name + ", " + second.name + " : " + which.text() + ", " + x.text(),
           x.type, x.shape, worst(x.trust, y.trust), std::max(x.bound, y.bound)));
+  return true;
+}
+
+// An 8-bit float, of something exact: what rounds there, rounds the same everywhere.
+bool Generator::narrow() {
+  const std::optional<Value> v = find([](const Value &v) { return exactReal(v) && v.elements() > 0; });
+  if (!v)
+    return false;
+  const Value limited = clamped(*v, 200);
+  keep(arrow("convert", {limited}, "",
+             r.chance(8)    ? kE4M3FN
+             : r.chance(60) ? kE4M3
+                            : kE5M2,
+             v->shape, Trust::Exact, limited.bound));
   return true;
 }
 

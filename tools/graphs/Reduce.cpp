@@ -78,7 +78,8 @@ std::string paddingOf(const Window &w) {
 } // namespace
 
 bool Generator::reduce() {
-  const std::optional<Value> v = find([](const Value &v) { return v.rank() > 0 && v.trust != Trust::Decided; });
+  const std::optional<Value> v =
+      find([](const Value &v) { return v.rank() > 0 && v.trust != Trust::Decided && !v.type.isSmall(); });
   if (!v)
     return false;
   Shape dims, rest;
@@ -89,7 +90,7 @@ bool Generator::reduce() {
       rest.push_back(v->shape[static_cast<size_t>(d)]);
   const int64_t count = v->elements() / std::max<int64_t>(product(rest), 1);
   const Combiner c = combinerFor(r, *v, count);
-  const bool other = c.op == "add" && !dims.empty() && r.chance(10); // a start that counts
+  const bool other = c.op == "add" && count > 1 && r.chance(10); // a start that counts; XLA forgets it for one element
   const Value init = splat(v->type, {}, other ? 2 : c.start);
   keepScaled(put("stablehlo.reduce(" + v->name + " init: " + init.name + ") applies stablehlo." + c.op +
                      " across dimensions = [" + list(dims) + "] : (" + v->text() + ", " + init.text() + ") -> " +
