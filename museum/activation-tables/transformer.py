@@ -87,12 +87,6 @@ def arguments(depth, dtype=jnp.bfloat16, seed=1314):
     return parameters, draw(1, LENGTH, SIDE), draw(1, LENGTH, SIDE)
 
 
-def distance(got, want):
-    """Relative L2 distance."""
-    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
-    return float(np.linalg.norm(got - want) / max(np.linalg.norm(want), 1e-300))
-
-
 def on_host(depth, dtype):
     """The step by JAX on the CPU, leaf by leaf; block by block, so that the host's compiler sees one block at any depth."""
     parameters, x, target = arguments(depth, dtype)
@@ -120,12 +114,9 @@ def references(depth):
 
 
 def error(depth, results):
-    """How far the results are from an evaluation in f64, as a share of what is allowed, at worst: of each result twice the distance
-    of JAX on the CPU in bf16, and one rounding to bf16 (of a single number JAX may be right by chance)."""
-    worst = 0.0
-    for got, other, want in zip(jax.tree.leaves(results), *references(depth), strict=True):
-        worst = max(worst, distance(got, want) / (2 * distance(other, want) + 2**-8))
-    return worst
+    """How far the results are from an evaluation in f64, as a share of what is allowed (against_twin), at worst."""
+    worst, allowed = against_twin(jax.tree.leaves(results), *references(depth))
+    return worst / allowed
 
 
 def tables(exe):
