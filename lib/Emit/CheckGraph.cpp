@@ -2,7 +2,9 @@
 #include "CompareTensors.h"
 #include "CompileGroup.h"
 #include "ExtractGroup.h"
+#include "FormGroups.h"
 #include "SimplifyGraph.h"
+#include "glia/Graph/Graph.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Support/Random.h"
@@ -109,11 +111,37 @@ std::string listOf(const Group &g) {
 
 std::string number(double x) { return format("%.9g", x); }
 
-// The results, in f64, of inputs of which every float is off by up to a rounding of f32, a few times.
-std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vector<HostTensor> &inputs, size_t results) {
-  constexpr int kTimes = 4;
+constexpr int kTimes = 4; // that something is shaken
+
+// The longest sum of the operations: of products, over dimensions or over a window.
+double longestSum(const Group &g) {
+  int64_t most = 1;
+  for (mlir::Operation *op : g.ops) {
+    const auto elements = [&](unsigned operand) { return std::max<int64_t>(elementsOf(op->getOperand(operand)), 1); };
+    const int64_t results = op->getNumResults() ? std::max<int64_t>(elementsOf(op->getResult(0)), 1) : 1;
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op)) {
+      int64_t depth = 1;
+      for (int64_t d : dot.getDotDimensionNumbers().getLhsContractingDimensions())
+        depth *= shapeOf(op->getOperand(0))[static_cast<size_t>(d)];
+      most = std::max(most, depth);
+    } else if (opName(op) == "reduce") {
+      most = std::max(most, elements(0) / results);
+    } else if (opName(op) == "convolution") { // at most: positions of the kernel times channels
+      most = std::max(most, elements(1));
+    } else if (opName(op) == "reduce_window" || opName(op) == "scatter" || opName(op) == "select_and_scatter") {
+      most = std::max(most, elements(0));
+    }
+  }
+  return static_cast<double>(most);
+}
+
+// The results, in f64, of inputs of which every float is off by up to a rounding of f32, a few times. A sum of n terms that is rounded n times
+// is what inputs off by about sqrt(n) roundings give.
+std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vector<HostTensor> &inputs, size_t results,
+                                           double sum) {
   std::vector<std::vector<HostTensor>> out(results);
   Random random(1);
+  const double by = 0x1p-34 * std::sqrt(sum);
   for (int t = 0; t < kTimes; ++t) {
     std::vector<HostTensor> moved = inputs;
     for (HostTensor &h : moved) {
@@ -123,7 +151,7 @@ std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vec
       std::vector<Word> words(n);
       decode(h.element, h.bytes.data(), words.data(), n);
       for (Word &w : words) // infinities stay what they are
-        w = std::bit_cast<Word>(std::bit_cast<double>(w) * (1 + static_cast<double>(random.between(-1024, 1024)) * 0x1p-34));
+        w = std::bit_cast<Word>(std::bit_cast<double>(w) * (1 + static_cast<double>(random.between(-1024, 1024)) * by));
       h.element = Element::F64;
       h.bytes.resize(n * sizeof(double));
       encode(Element::F64, words.data(), h.bytes.data(), n);
@@ -141,7 +169,8 @@ public:
 
   void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out) {
     mlir::Block &body = main.getBody().front();
-    const std::vector<Group> groups = groupOperations(body);
+    KernelCalls written(options.target);
+    const std::vector<Group> groups = formGroups(body, *loadTarget(options.target), written);
     llvm::DenseSet<mlir::Value> wanted;
     for (const Group &g : groups) {
       wanted.insert(g.inputs.begin(), g.inputs.end());
@@ -239,7 +268,7 @@ private:
       Difference d = compareTensors(got, want, &ideal[i], rule);
       if (!d.ok() && (rule == Closeness::Rounding || rule == Closeness::Chain)) {
         if (shaken.empty())
-          shaken = shake(*alone, inputs, ideal.size());
+          shaken = shake(*alone, inputs, ideal.size(), longestSum(g));
         d = compareTensors(got, want, &ideal[i], rule, shaken[i]);
       }
       if (!d.ok()) {
@@ -307,6 +336,20 @@ private:
 };
 
 } // namespace
+
+std::vector<double> roundingError(mlir::ModuleOp module, const std::vector<HostTensor> &inputs) {
+  InterpretOptions options = reference(true);
+  const std::vector<HostTensor> ideal = interpret(module, "main", inputs, options);
+  std::vector<double> out(ideal.size());
+  for (int t = 1; t <= kTimes; ++t) {
+    options.shaken = static_cast<uint64_t>(t);
+    const std::vector<HostTensor> moved = interpret(module, "main", inputs, options);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (isFloat(ideal[i].element))
+        out[i] = std::max(out[i], relativeError(moved[i], ideal[i]));
+  }
+  return out;
+}
 
 std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed) {
   Random random(seed);

@@ -1,6 +1,8 @@
 #include "glia/Emit/CompileGraph.h"
 #include "CheckMemory.h"
 #include "CompileGroup.h"
+#include "Donation.h"
+#include "FormGroups.h"
 #include "GraphDump.h"
 #include "GraphFacts.h"
 #include "PlanTensors.h"
@@ -11,10 +13,9 @@
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
-#include "glia/Target/TypeFeatures.h"
-#include "glia/Target/WhoHas.h"
 
 #include <map>
+#include <utility>
 
 namespace glia {
 
@@ -40,13 +41,16 @@ public:
     begin("group");
     mlir::Block &body = main.getBody().front();
     out.operations = body.getOperations().size() - 1;
-    std::vector<Group> groups = formGroups(body);
+    std::vector<Group> groups = formGroups(body, *target, written);
     out.groups = groups.size();
     checkMemory(body, groups, *target);
     declareArguments();
     declareResults();
+    const std::vector<Donation> donations = donationsOf(main);
+    orderForDonations(groups, main, donations);
     planLifetimes(groups);
     writeOver(groups);
+    donate(groups, donations);
     for (size_t i = 0; i < groups.size(); ++i) {
       if (options.progress)
         options.progress("kernels", i, groups.size());
@@ -60,7 +64,7 @@ public:
     out.kernels = objects.size() + written.compiled();
     for (const Tensor &t : tensors)
       if (t.kind != TensorKind::Scratch)
-        bytesOnce += static_cast<uint64_t>(t.bytes());
+        bytesOnce += static_cast<uint64_t>(t.bytes()) * (t.from.empty() ? 1 : 2);
     out.bytesOnce = bytesOnce;
     begin("link");
     out.program = linkProgram(target, std::move(tensors), calls);
@@ -84,52 +88,6 @@ private:
   void begin(std::string_view phase) {
     if (options.progress)
       options.progress(phase, 0, 1);
-  }
-
-  // Element types that this generation does not compute on. Converting computes.
-  void refuseTypes(mlir::Block &body, std::vector<Diagnostic> &problems) const {
-    const auto missing = [&](mlir::Type t) -> std::string_view {
-      const std::optional<DType> d = machineType(mlir::getElementTypeOrSelf(t));
-      for (const TypeFeature &f : kTypeFeatures)
-        if (d == f.type && !target->has(f.feature))
-          return f.feature;
-      return {};
-    };
-    body.walk([&](mlir::Operation *op) {
-      const llvm::StringRef name = opName(op);
-      if (!isPointwise(name) && name != "dot_general" && name != "convolution" && name != "reduce")
-        return;
-      std::vector<mlir::Type> types(op->operand_type_begin(), op->operand_type_end());
-      types.insert(types.end(), op->result_type_begin(), op->result_type_end());
-      for (mlir::Type t : types) {
-        const std::string_view needs = missing(t);
-        if (needs.empty())
-          continue;
-        const nisa::Origin o = nisa::originOf(op->getLoc());
-        Diagnostic out;
-        out.code = "GRAPH-TYPE";
-        llvm::raw_string_ostream(out.message)
-            << op->getName() << " computes on " << t << ", which " << target->name << " does not" << whoHas(needs);
-        out.advice = "Use another type here.";
-        out.place = {o.file, o.line, 0};
-        problems.push_back(std::move(out));
-        break;
-      }
-    });
-  }
-
-  // Everything that cannot be lowered is said at once.
-  std::vector<Group> formGroups(mlir::Block &body) {
-    std::vector<Diagnostic> problems = written.check(body);
-    refuseTypes(body, problems);
-    try {
-      std::vector<Group> groups = groupOperations(body);
-      if (problems.empty())
-        return groups;
-    } catch (const Error &e) {
-      problems.insert(problems.end(), e.diagnostics().begin(), e.diagnostics().end());
-    }
-    throw Error(std::move(problems));
   }
 
   void declareArguments() {
@@ -202,6 +160,68 @@ private:
     }
   }
 
+  // A result takes the place of an argument that was given away for it, if nobody reads the argument afterwards. Its first writer may read
+  // it too, if it can work in place.
+  void donate(std::vector<Group> &groups, const std::vector<Donation> &donations) {
+    if (donations.empty())
+      return;
+    llvm::DenseMap<mlir::Value, std::vector<std::pair<size_t, size_t>>> readers; // arguments: groups, and which inputs
+    llvm::StringMap<std::pair<size_t, size_t>> writers; // results: the first group, and which output
+    for (size_t i = 0; i < groups.size(); ++i) {
+      for (size_t n = 0; n < groups[i].inputs.size(); ++n)
+        readers[rootOf(groups[i].inputs[n])].push_back({i, n});
+      for (size_t n = 0; n < groups[i].outputs.size(); ++n)
+        if (const auto it = names.find(rootOf(groups[i].outputs[n])); it != names.end())
+          writers.try_emplace(it->second, i, n);
+    }
+    mlir::Operation *end = main.getBody().front().getTerminator();
+    for (const Donation &d : donations) {
+      const mlir::Value argument = main.getArgument(d.argument);
+      const std::string result = "result" + std::to_string(d.result);
+      const auto writer = writers.find(result);
+      if (writer == writers.end() || names.lookup(rootOf(end->getOperand(d.result))) != result ||
+          llvm::any_of(copies, [&](const auto &c) { return c.first == argument; }))
+        continue;
+      const auto [group, output] = writer->second;
+      Group &g = groups[group];
+      const std::vector<std::pair<size_t, size_t>> read = readers.lookup(argument);
+      const auto unfit = [&](const auto &r) { return r.first > group || isKernelCall(groups[r.first].ops.front()); };
+      const auto here = llvm::count_if(read, [&](const auto &r) { return r.first == group; });
+      if (llvm::any_of(read, unfit) || here > 1)
+        continue;
+      if (here == 1 && g.family->overwrites(g) == read.back().second)
+        g.over = read.back().second;
+      else if (here == 1 && !g.over)
+        g.inPlace.push_back({read.back().second, output});
+      else if (here == 1)
+        continue;
+      share(result, argument);
+    }
+  }
+
+  Tensor &tensorNamed(const std::string &name) {
+    return *llvm::find_if(tensors, [&](const Tensor &t) { return t.name == name; });
+  }
+
+  void share(const std::string &result, mlir::Value argument) {
+    const std::string name = names[argument];
+    llvm::erase_if(tensors, [&](const Tensor &t) { return t.name == name; });
+    tensorNamed(result).from = name;
+    names[argument] = result;
+  }
+
+  // The kernel cannot work in place after all. So far, everybody read the argument.
+  void unshare(mlir::Value argument) {
+    const std::string result = names[argument];
+    std::string name = std::exchange(tensorNamed(result).from, "");
+    tensors.insert(tensors.begin(), tensorOf(argument, name, TensorKind::Input));
+    for (LinkCall &c : calls)
+      for (Binding &b : c.bind)
+        if (b.tensor == result)
+          b.tensor = name;
+    names[argument] = std::move(name);
+  }
+
   const std::string &nameOf(mlir::Value v) {
     v = rootOf(v);
     auto [it, fresh] = names.try_emplace(v);
@@ -271,8 +291,12 @@ private:
     c.label = std::string(g.family->name());
     if (g.over)
       names[g.outputs[0]] = std::string(nameOf(g.inputs[*g.over]));
+    const auto isRead = [&](size_t i) { return c.object->findTensor("in" + std::to_string(i)) >= 0; };
+    for (const auto &[input, output] : g.inPlace)
+      if (isRead(input))
+        unshare(rootOf(g.inputs[input]));
     for (size_t i = 0; i < g.inputs.size(); ++i)
-      if (elementsOf(g.inputs[i]) > 0 && g.over != i)
+      if (isRead(i))
         c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
     for (size_t i = 0; i < g.outputs.size(); ++i)
       c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});

@@ -1,5 +1,6 @@
 #include "CompileGroup.h"
 #include "ExtractGroup.h"
+#include "InPlace.h"
 #include "SplitGroup.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/KernelCalls.h"
@@ -39,7 +40,10 @@ static Tile cut(const Tile &t, int dim, int core) {
   return t.part(dim, core * half, half);
 }
 
-static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores) {
+using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the outputs that are written over them
+
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores,
+                               const InPlace &inPlace) {
   std::optional<HalfGroup> half = cores == 2 ? halveGroup(g) : std::nullopt;
   KernelBuilder k(name, target, half ? 2 : 1);
   std::vector<Tile> inputs, outputs;
@@ -49,8 +53,11 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   }
   for (size_t i = 0; i < g.inputs.size(); ++i) {
     const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
+    const auto place = llvm::find_if(inPlace, [&](const auto &p) { return p.first == i; });
     if (g.over == i) {
       inputs.push_back(outputs.at(0));
+    } else if (place != inPlace.end()) {
+      inputs.push_back(outputs.at(place->second).reshaped(t.shape));
     } else if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
       inputs.emplace_back().dtype = t.dtype;
       for (int64_t n : t.shape)
@@ -74,6 +81,16 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
     g.family->emit(k, half->group, in, out);
   }
   return k.finish();
+}
+
+// What cannot be written in place is written as if there were no such wish.
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores) {
+  nisa::Kernel kernel = writeGroup(g, name, target, cores, g.inPlace);
+  InPlace good;
+  for (const auto &p : g.inPlace)
+    if (readsBeforeWriting(kernel, "out" + std::to_string(p.second)))
+      good.push_back(p);
+  return good.size() == g.inPlace.size() ? std::move(kernel) : writeGroup(g, name, target, cores, good);
 }
 
 // Whatever goes wrong in a group that was accepted is a mistake of ours: the group is written down as a graph of its own.

@@ -132,6 +132,11 @@ Value decomposed(mlir::Operation *op, GraphBuilder &g) {
 
 } // namespace
 
+mlir::Value orderedBits(GraphBuilder &g, mlir::Value x) {
+  const std::optional<Format> f = formatOf(elementOf(x));
+  return f ? totalOrder(g, x, *f) : Value();
+}
+
 void decomposeBits(mlir::func::FuncOp main) {
   static constexpr llvm::StringLiteral kNames[] = {"mulhi",      "is_inf",           "is_pos_inf", "is_neg_inf",
                                                    "next_after", "reduce_precision", "compare"};

@@ -1,5 +1,6 @@
 #include "DecomposeChlo.h"
 #include "RealExpression.h"
+#include "RowsPlan.h"
 #include "glia/Emit/Family.h"
 
 #include <cmath>
@@ -170,7 +171,33 @@ constexpr Unary kUnary[] = {{"asin", asin},       {"acos", acos},           {"si
 
 } // namespace
 
+// A function as a custom call (`@mhlo.erf`), as other front ends print it: the operation itself, if there is one of that name.
+static void nameFunctions(mlir::func::FuncOp main) {
+  for (mlir::Operation *op : programOps(main)) {
+    const auto target = op->getAttrOfType<mlir::StringAttr>("call_target_name");
+    if (opName(op) != "custom_call" || !target || op->getNumResults() != 1 || op->getNumOperands() == 0)
+      continue;
+    llvm::StringRef name = target.getValue();
+    if (!name.consume_front("mhlo.") && !name.consume_front("chlo."))
+      continue;
+    const mlir::Type t = op->getResult(0).getType();
+    if (!isPointwise(name) && llvm::none_of(kUnary, [&](const Unary &u) { return u.name == name; }))
+      continue;
+    if (!llvm::isa<mlir::FloatType>(elementOf(op->getResult(0))) ||
+        llvm::any_of(op->getOperandTypes(), [&](mlir::Type o) { return o != t; }))
+      continue;
+    const std::string inChlo = "chlo." + name.str(), inStablehlo = "stablehlo." + name.str();
+    const bool chlo = mlir::RegisteredOperationName::lookup(inChlo, op->getContext()).has_value();
+    if (!chlo && !mlir::RegisteredOperationName::lookup(inStablehlo, op->getContext()))
+      continue;
+    GraphBuilder g(op);
+    op->getResult(0).replaceAllUsesWith(g.make(chlo ? llvm::StringRef(inChlo) : name, op->getOperands(), t));
+    op->erase();
+  }
+}
+
 void decomposeFunctions(mlir::func::FuncOp main) {
+  nameFunctions(main);
   for (mlir::Operation *op : programOps(main)) {
     const Unary *known = nullptr;
     for (const Unary &u : kUnary)

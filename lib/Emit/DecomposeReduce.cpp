@@ -2,6 +2,7 @@
 // comparison finds both: with the float below m.
 // A body that only compares and selects is known completely by what it does for each order of its operands: it is tried on all.
 #include "DecomposeReduce.h"
+#include "BodyTrial.h"
 #include "GraphBuilder.h"
 #include "glia/Emit/Family.h"
 
@@ -18,77 +19,10 @@ namespace {
 using graph::ComparisonDirection;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Evaluates a body of comparisons, selections and logic; nullopt if it has anything else.
-class Trial {
-public:
-  explicit Trial(mlir::Block &body) : body(body) {}
-
-  std::optional<std::vector<double>> run(llvm::ArrayRef<double> arguments) {
-    llvm::DenseMap<mlir::Value, double> values;
-    for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
-      values[argument] = value;
-    for (mlir::Operation &op : body.without_terminator()) {
-      std::vector<double> in;
-      for (mlir::Value v : op.getOperands()) {
-        if (!values.count(v))
-          return std::nullopt;
-        in.push_back(values[v]);
-      }
-      const std::optional<double> made = evaluate(&op, in);
-      if (!made)
-        return std::nullopt;
-      values[op.getResult(0)] = *made;
-    }
-    std::vector<double> out;
-    for (mlir::Value v : body.getTerminator()->getOperands()) {
-      if (!values.count(v))
-        return std::nullopt;
-      out.push_back(values[v]);
-    }
-    return out;
-  }
-
-private:
-  mlir::Block &body;
-
-  static std::optional<double> evaluate(mlir::Operation *op, llvm::ArrayRef<double> in) {
-    const llvm::StringRef name = opName(op);
-    if (auto compare = llvm::dyn_cast<graph::CompareOp>(op)) {
-      if (compare.getCompareType() == graph::ComparisonType::TOTALORDER)
-        return std::nullopt;
-      switch (compare.getComparisonDirection()) {
-      case ComparisonDirection::EQ: return in[0] == in[1];
-      case ComparisonDirection::NE: return in[0] != in[1];
-      case ComparisonDirection::GE: return in[0] >= in[1];
-      case ComparisonDirection::GT: return in[0] > in[1];
-      case ComparisonDirection::LE: return in[0] <= in[1];
-      case ComparisonDirection::LT: return in[0] < in[1];
-      }
-    }
-    if (name == "select")
-      return in[0] != 0 ? in[1] : in[2];
-    if (name == "minimum" || name == "maximum") {
-      if (std::isnan(in[0]) || std::isnan(in[1]))
-        return std::numeric_limits<double>::quiet_NaN();
-      return name == "minimum" ? std::fmin(in[0], in[1]) : std::fmax(in[0], in[1]);
-    }
-    if (op->getNumResults() != 1 || !elementOf(op->getResult(0)).isInteger(1))
-      return std::nullopt;
-    if (name == "and")
-      return in[0] != 0 && in[1] != 0;
-    if (name == "or")
-      return in[0] != 0 || in[1] != 0;
-    if (name == "xor")
-      return (in[0] != 0) != (in[1] != 0);
-    if (name == "not")
-      return in[0] == 0;
-    return std::nullopt;
-  }
-};
-
 struct ArgMax {
-  bool most = true;  // or least
-  bool first = true; // of equal ones, or last
+  bool most = true;     // or least
+  bool first = true;    // of equal ones, or last
+  bool forgets = false; // after a NaN it begins again, as a comparison alone does; else NaN wins
 };
 
 bool same(double a, double b) { return a == b || (a != a && b != b); }
@@ -106,7 +40,10 @@ std::optional<ArgMax> argMaxOf(mlir::Block &body, bool floats) {
   if (!takes(0, 1, a.most) || !takes(1, 0, !a.most) || !takes(0, 0, !a.first))
     return std::nullopt;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (floats && (!takes(nan, 0, false) || !takes(0, nan, true) || !takes(nan, nan, false) || !a.first))
+  if (!floats)
+    return a;
+  a.forgets = takes(nan, 0, true);
+  if (!takes(0, nan, true) || !takes(nan, 0, a.forgets) || !takes(nan, nan, a.forgets) || !a.first)
     return std::nullopt;
   return a;
 }
@@ -150,10 +87,26 @@ mlir::Value beside(GraphBuilder &g, mlir::Value m, bool most) {
   return g.select(g.compare(ComparisonDirection::NE, m, m), g.number(-end, m), some);
 }
 
+// A comparison alone takes what comes behind NaN, whatever it is: only elements behind the last NaN of a row count, or that NaN itself if
+// none is behind it.
+struct Behind {
+  mlir::Value counts; // i1: the element counts
+  mlir::Value none;   // i1, per row: the last element is NaN
+};
+Behind behindNan(GraphBuilder &g, mlir::Value x, mlir::Value places, int64_t dim, llvm::ArrayRef<int64_t> kept) {
+  const mlir::Value before = g.number(-1, places), start = g.number(-1, mlir::RankedTensorType::get({}, g.b.getF32Type()));
+  const mlir::Value nan = g.compare(ComparisonDirection::NE, x, x);
+  const mlir::Value last = g.reduce("maximum", g.select(nan, places, before), start, {dim});
+  const auto n = static_cast<double>(typeOf(x).getDimSize(static_cast<unsigned>(dim)));
+  return {g.compare(ComparisonDirection::GT, places, g.broadcast(last, kept, typeOf(places))),
+          g.compare(ComparisonDirection::EQ, last, g.number(n - 1, last))};
+}
+
 bool argMax(mlir::Operation *op) {
   if (op->getNumResults() != 2 || op->getNumOperands() != 4)
     return false;
-  const mlir::Value x = op->getOperand(0), places = op->getOperand(1);
+  mlir::Value x = op->getOperand(0);
+  const mlir::Value places = op->getOperand(1);
   const auto dims = llvm::cast<graph::ReduceOp>(op).getDimensions();
   const bool floats = llvm::isa<mlir::FloatType>(elementOf(x));
   const auto placeType = llvm::dyn_cast<mlir::IntegerType>(elementOf(places));
@@ -167,13 +120,20 @@ bool argMax(mlir::Operation *op) {
   if (!what || !startsLowest(op->getOperand(2), what->most, floats) || splatOf(op->getOperand(3)) != 0.0 || !what->first)
     return false;
   GraphBuilder g(op);
-  const mlir::Value m = g.reduce(what->most ? "maximum" : "minimum", x, op->getOperand(2), dims);
   std::vector<int64_t> kept;
   for (int64_t d = 0; d < typeOf(x).getRank(); ++d)
     if (d != dims[0])
       kept.push_back(d);
   const auto counts = withElement(x, g.b.getF32Type());
-  const mlir::Value all = g.iota(counts, dims[0]), none = g.number(kInfinity, counts);
+  const mlir::Value none = g.number(kInfinity, counts);
+  mlir::Value all = g.iota(counts, dims[0]);
+  std::optional<Behind> behind;
+  if (what->forgets) {
+    behind = behindNan(g, x, all, dims[0], kept);
+    x = g.select(behind->counts, x, g.broadcast(op->getOperand(2), {}, typeOf(x)));
+    all = g.select(behind->counts, all, none);
+  }
+  mlir::Value m = g.reduce(what->most ? "maximum" : "minimum", x, op->getOperand(2), dims);
   const mlir::Type t = elementOf(x);
   const bool steps = t.isF32() || t.isBF16() || t.isF16();
   const mlir::Value limit = g.broadcast(steps ? beside(g, m, what->most) : m, kept, typeOf(x));
@@ -188,7 +148,12 @@ bool argMax(mlir::Operation *op) {
   }
   const mlir::Value start = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
   // Through i32, so that 64-bit places are seen to fit.
-  const mlir::Value place = g.convert(g.reduce("minimum", candidates, start, dims), g.b.getI32Type());
+  mlir::Value first = g.reduce("minimum", candidates, start, dims);
+  if (behind) {
+    m = g.select(behind->none, g.number(std::numeric_limits<double>::quiet_NaN(), m), m);
+    first = g.select(behind->none, g.number(static_cast<double>(n - 1), first), first);
+  }
+  const mlir::Value place = g.convert(first, g.b.getI32Type());
   op->getResult(0).replaceAllUsesWith(m);
   op->getResult(1).replaceAllUsesWith(g.convert(place, placeType));
   return true;

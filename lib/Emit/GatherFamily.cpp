@@ -79,7 +79,7 @@ public:
     }
     Tile data = at(operand);
     data.dtype = type;
-    const Tile indices = at(op->getOperand(1));
+    const Tile indices = indexTile(k, g, inputs, op->getOperand(1));
     const IndexForm f = gatherForm(op);
     const bool indirect = k.target().has("swdge_indirect");
     constexpr int64_t kFewPlaces = 8, kPerElement = 16; // what a single element costs against one of a row

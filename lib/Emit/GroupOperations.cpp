@@ -167,6 +167,10 @@ private:
       sources(v, producers);
   }
 
+  // Counts and broadcasts that somebody wants in HBM: others read them there. In one group with their readers they would be outputs of
+  // another shape than the rest.
+  bool isStored(size_t g) const { return llvm::all_of(groups[g].ops, repeats); }
+
   // Into the group of one of its producers, if there is one that takes it.
   bool join(mlir::Operation *op) {
     llvm::SmallSetVector<size_t, 4> producers;
@@ -178,8 +182,7 @@ private:
     for (size_t g : candidates) {
       if (order.age(g) > kReach)
         continue;
-      // A count and a broadcast of it are both wanted in HBM: the second reads the first.
-      if (repeats(op) && llvm::all_of(groups[g].ops, repeats))
+      if (isStored(g))
         continue;
       const Family *host = groups[g].family; // an anchor takes operations of other families behind it
       // Another producer that itself reads from g would have to run between the group's own operations.
@@ -229,7 +232,7 @@ private:
 
   // Two groups of a family become one if nothing has to run between them and the family agrees.
   void merge(size_t g, size_t p) {
-    if (groups[p].family != groups[g].family || groups[p].ops.empty() || order.age(p) > kReach)
+    if (groups[p].family != groups[g].family || groups[p].ops.empty() || order.age(p) > kReach || isStored(p))
       return;
     if (order.readsAround(g, p) || order.readsAround(p, g))
       return;

@@ -62,6 +62,8 @@ std::string structureOf(const Group &g) {
   Structure structure(s);
   if (g.over)
     s << "over " << *g.over << ":";
+  for (const auto &[input, output] : g.inPlace)
+    s << "in place " << input << " " << output << ":";
   for (mlir::Value v : g.inputs)
     structure.name(v);
   for (mlir::Operation *op : g.ops)

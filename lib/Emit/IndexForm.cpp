@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <cstring>
+
 namespace glia::emit {
 
 int64_t IndexForm::places() const {
@@ -148,6 +150,18 @@ IndexForm scatterForm(mlir::Operation *op) {
                 {d.getUpdateWindowDims(), d.getInsertedWindowDims(), d.getInputBatchingDims(),
                  d.getScatterIndicesBatchingDims(), d.getScatterDimsToOperandDims(), d.getIndexVectorDim()},
                 std::move(sizes));
+}
+
+Tile indexTile(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, mlir::Value indices) {
+  if (const auto it = llvm::find(g.inputs, indices); it != g.inputs.end())
+    return inputs[static_cast<size_t>(it - g.inputs.begin())];
+  const DType t = *machineType(elementOf(indices));
+  const auto number = static_cast<int64_t>(splatOf(indices).value());
+  const auto size = static_cast<size_t>(sizeOf(t)), count = static_cast<size_t>(elementsOf(indices));
+  std::vector<std::byte> data(count * size);
+  for (size_t i = 0; i < count; ++i)
+    std::memcpy(data.data() + i * size, &number, size);
+  return k.constant("indices", t, shapeOf(indices), data);
 }
 
 } // namespace glia::emit

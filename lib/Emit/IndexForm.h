@@ -39,4 +39,7 @@ IndexForm scatterForm(mlir::Operation *op);
 // The values of indices that are known now; nullopt if they are not.
 std::optional<Elements> knownIndices(mlir::Value indices);
 
+// The indices in HBM. Such that are one number everywhere are no input of the group: they become a constant of the kernel.
+Tile indexTile(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, mlir::Value indices);
+
 } // namespace glia::emit

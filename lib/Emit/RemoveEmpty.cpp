@@ -3,6 +3,8 @@
 #include "GraphFacts.h"
 #include "glia/Emit/Family.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 namespace glia::emit {
 
 namespace {
@@ -42,8 +44,23 @@ llvm::SmallVector<mlir::Value> leftOf(mlir::Operation *op) {
 
 } // namespace
 
+// What gives no elements reads nothing: else somebody would compute for it.
+static void readNothing(mlir::Operation *op) {
+  GraphBuilder g(op);
+  for (mlir::Value v : op->getResults())
+    v.replaceAllUsesWith(g.constant(mlir::DenseElementsAttr::get(typeOf(v), llvm::ArrayRef<mlir::Attribute>())));
+  op->erase();
+}
+
 void removeEmpty(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main)) {
+    const llvm::StringRef name = opName(op);
+    const bool control = name == "while" || name == "if" || name == "case"; // its body is in the list too
+    if (!control && name != "constant" && op->getNumResults() > 0 && llvm::all_of(op->getResults(), isEmpty) &&
+        mlir::isMemoryEffectFree(op)) {
+      readNothing(op);
+      continue;
+    }
     if (llvm::none_of(op->getOperands(), isEmpty) || llvm::any_of(op->getResults(), isEmpty))
       continue;
     const llvm::SmallVector<mlir::Value> left = leftOf(op);

@@ -41,7 +41,8 @@ public:
       return scatterPieces(k, c, *pieces, out, at(op->getOperand(2)), splat);
     }
     const IndexForm f = scatterForm(op);
-    const Tile data = at(op->getOperand(0)), indices = at(op->getOperand(1)), updates = at(op->getOperand(2));
+    const Tile data = at(op->getOperand(0)), indices = indexTile(k, g, inputs, op->getOperand(1)),
+               updates = at(op->getOperand(2));
     const std::optional<RowScatter> rows = f.places() > kFewPlaces ? rowScatterOf(f) : std::nullopt;
     if (rows && sumsWell(*rows, c))
       return scatterSums(k, *rows, c.type, data, splatOf(op->getOperand(0)).value_or(0), indices, updates, splat, out);

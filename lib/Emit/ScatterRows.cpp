@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace glia::emit {
 
@@ -66,7 +67,7 @@ bool replacesWell(const RowScatter &s) { return merged(s.other).size() <= 1 && s
 
 namespace {
 
-// The row that each place means, as a number in fp32; -1 if it is outside. Places on partitions, or all of them along every
+// The row that each place means, as a number in fp32; that of no row if it is outside. Places on partitions, or all of them along every
 // partition.
 class RowNumbers {
 public:
@@ -104,25 +105,33 @@ private:
 
   template <class Fetch> Tile numbers(int64_t nr, int64_t nc, const Fetch &fetch) {
     const Tile sum = k.sbuf(DType::F32, nr, {nc}), inside = k.sbuf(DType::F32, nr, {nc});
-    k.fill(inside, 1);
-    if (table.handle >= 0)
+    bool begun = table.handle >= 0, checked = false;
+    if (begun)
       fetch(sum, table, {{1, s.places}});
-    else
-      k.fill(sum, 0);
     for (const RowScatter::Component &c : s.components) {
       const Tile raw = k.sbuf(indices.dtype, nr, {nc}), f = k.sbuf(DType::F32, nr, {nc}), ok = k.sbuf(DType::F32, nr, {nc});
       Tile from = indices;
       from.offset += c.at;
       fetch(raw, from, merged(s.index));
-      k.move(f, raw); // beyond 2^24 not exact, and outside anyway
-      k.scalar(ok, f, "greater_equal", 0.0f);
-      k.tensor(inside, inside, ok, "multiply");
-      k.scalar(ok, f, "less_equal", static_cast<double>(c.most));
-      k.tensor(inside, inside, ok, "multiply");
-      k.scalar(f, f, "max", 0.0f, false, "min", static_cast<double>(std::max<int64_t>(c.most, 0)));
-      k.scalar(f, f, "multiply", static_cast<double>(c.scale));
-      k.tensor(sum, sum, f, "add");
+      k.move(f, raw);                                              // beyond 2^24 not exact, and outside anyway
+      if (table.handle >= 0 || c.scale * (c.most + 1) != s.rows) { // else what is outside is no row, whatever the others are
+        k.scalar(checked ? ok : inside, f, "greater_equal", 0.0f);
+        if (std::exchange(checked, true))
+          k.tensor(inside, inside, ok, "multiply");
+        k.scalar(ok, f, "less_equal", static_cast<double>(c.most));
+        k.tensor(inside, inside, ok, "multiply");
+      }
+      if (begun && c.scale != 1)
+        k.scalar(f, f, "multiply", static_cast<double>(c.scale));
+      if (std::exchange(begun, true))
+        k.tensor(sum, sum, f, "add");
+      else
+        k.scalar(sum, f, "multiply", static_cast<double>(c.scale));
     }
+    if (!begun)
+      k.fill(sum, 0);
+    if (!checked)
+      return sum;
     k.scalar(sum, sum, "add", 1.0f);
     k.tensor(sum, sum, inside, "multiply");
     k.scalar(sum, sum, "subtract", 1.0f);

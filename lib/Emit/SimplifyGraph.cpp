@@ -3,6 +3,8 @@
 #include "DecomposeChlo.h"
 #include "DecomposeIntegerDot.h"
 #include "DecomposeReduce.h"
+#include "DecomposeSort.h"
+#include "DecomposeWindows.h"
 #include "FoldConstants.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
@@ -92,6 +94,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   unrollLoops(main);
   removeEmpty(main);
   decomposeReductions(main);
+  decomposeWindows(main);
   decomposeBatchNorms(main);
   foldKernelReverses(main);
   decomposeFunctions(main);
@@ -100,6 +103,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   simplifyIdentities(main);
   eraseUnused(main); // what nobody uses may have any type
   narrowTypes(main);
+  decomposeSorts(main);
   decomposeReductions(main); // of what was too wide before
   decomposeBits(main);
   decomposeIntegerDots(main);

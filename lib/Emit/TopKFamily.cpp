@@ -2,6 +2,7 @@
 // order (a NaN with a clear sign is above infinity). Elements become keys: whole numbers that are ordered like them, in
 // fp32. A key of 16 bits is one number, and the machine finds eight at a time; 32 bits are two, and are picked one by one:
 // the largest upper half, of these the largest lower half, of these the first.
+#include "DecomposeSort.h"
 #include "Families.h"
 #include "RowsView.h"
 #include "glia/Graph/Graph.h"
@@ -264,11 +265,15 @@ public:
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     if (opName(op) == "sort")
-      return "a general sort; top_k works";
+      return "a sort of more than " + std::to_string(kMostSorted) +
+             " elements, by more than one key, or by a comparison that NaN has no place in";
     if (!isTopK(op))
       return std::nullopt;
     if (op->getNumResults() != 2 || op->getNumOperands() != 1)
       return "top_k has one operand and two results";
+    if (const auto how = op->getAttrOfType<mlir::DictionaryAttr>("mhlo.attributes"))
+      if (const auto largest = how.getAs<mlir::BoolAttr>("largest"); largest && !largest.getValue())
+        return "top_k of the smallest elements";
     const std::vector<int64_t> shape = shapeOf(op->getOperand(0)), out = shapeOf(op->getResult(0));
     if (shape.empty() || out.size() != shape.size() || out.back() > shape.back())
       return "top_k of more elements than there are";

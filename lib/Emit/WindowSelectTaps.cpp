@@ -48,7 +48,8 @@ SelectTaps::SelectTaps(KernelBuilder &k, mlir::Operation *op, const std::vector<
   keeps = keepingComparison(op, why);
   for (const WindowDim &d : free)
     sizes.push_back(d.size);
-  nothing = taps() * rowTaps < 255 ? 255 : 65535;
+  last = taps() * rowTaps - 1;
+  nothing = last + 1 < 255 ? 255 : 65535;
 }
 
 int64_t SelectTaps::taps() const {
@@ -94,7 +95,8 @@ void SelectTaps::choose(const Tile &x, const Counts &firstIn, const Counts &firs
       k.move(all.reshaped({all.elements()}), outside.broadcast(0, all.elements()));
       k.select(mask, all, 1.0f);
     }
-    k.select(b, mask, from, true);
+    if (mine != last) // nobody compares with it any more
+      k.select(b, mask, from, true);
     k.select(w, mask, static_cast<double>(mine), true);
   });
 }

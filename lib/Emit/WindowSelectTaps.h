@@ -36,7 +36,7 @@ private:
   Combiner c;
   std::string_view keeps;
   Counts sizes;
-  int64_t nothing;
+  int64_t last, nothing; // the last tap of all; what stands for none
   Tile best, which;
 };
 

@@ -273,8 +273,8 @@ def jit(
     """A JAX function that runs on `target` (default trn2). Arguments and results are trees of NumPy or JAX arrays.
 
     lnc: 2 runs it on both cores of a logical one, each of which computes half of what can be cut.
-    static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: accepted as
-    jax.jit does; no memory is reused for them, and the caller's arrays stay as they are."""
+    static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: likewise; a result takes the
+    place of such an argument in the device's memory, and the caller's arrays stay as they are."""
     if function is None:
         return functools.partial(
             jit,

@@ -131,5 +131,16 @@ func.func @main() -> (tensor<32xui16>, tensor<5x32xui16>) {
   return %0, %1 : tensor<32xui16>, tensor<5x32xui16>
 })");
 }
+TEST(CompileGraph, StoresACountThatIsSummedToo) {
+  expectRight(R"(
+func.func @main(%i: tensor<i32>) -> (tensor<5x1x3xf32>, tensor<3xf32>) {
+  %0 = stablehlo.iota dim = 0 : tensor<5x1x3xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0, 2, 3] : (tensor<5x1x3xf32>) -> tensor<5x130x4x3xf32>
+  %2 = stablehlo.dynamic_update_slice %0, %0, %i, %i, %i : (tensor<5x1x3xf32>, tensor<5x1x3xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<5x1x3xf32>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %3 = stablehlo.reduce(%1 init: %c) applies stablehlo.add across dimensions = [0, 1, 2] : (tensor<5x130x4x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %2, %3 : tensor<5x1x3xf32>, tensor<3xf32>
+})");
+}
 
 } // namespace

@@ -101,6 +101,27 @@ TEST_P(Decompose, FunctionsWithinTheirUlps) {
 }
 
 // Ends of the domain, zeros, infinities and NaN: whatever is not finite or zero in the reference is the same here.
+// As torch_xla prints them.
+TEST_P(Decompose, FunctionsAsCustomCalls) {
+  std::vector<float> x(300);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i) / 200 - 0.7f;
+  for (const char *name : {"erf", "erf_inv", "asin", "acos", "atan", "sinh", "cosh", "asinh", "atanh", "tan", "square"}) {
+    const std::string call = "stablehlo.custom_call @mhlo." + std::string(name) +
+                             "(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64}",
+                      t = "tensor<300xf32>";
+    graph::Graph g = graph::parseGraph("func.func @main(%x: " + t + ") -> " + t + " {\n %r = " + call + " : (" + t +
+                                           ") -> " + t + "\n return %r : " + t + "\n}",
+                                       "t.mlir");
+    GraphOptions options;
+    options.target = GetParam();
+    const CompiledGraph c = compileGraph(*g.module, options);
+    const RunResult r = run(c.program, {{"arg0", floats(x).bytes}});
+    const std::string op = std::string(name) == "tan" ? "stablehlo.tan" : "chlo." + std::string(name);
+    EXPECT_EQ(r.outputs.at("result0"), floats(runUnary(op, x, GetParam())).bytes) << name;
+  }
+}
+
 TEST_P(Decompose, SpecialValues) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{0,   -0.0f, 1,   -1,    2,      -2,     0.5f, -0.5f, inf,  -inf,

@@ -108,6 +108,15 @@ TEST(Gather, KnownIndices) {
                   .known = "[[3], [2], [1], [9]]"}));
 }
 
+// One number everywhere, and more places than pieces.
+TEST(Gather, KnownIndicesOfManyPlaces) {
+  expectRight(R"(
+func.func @main(%x: tensor<17x8x3x32xbf16>) -> tensor<8x32x5x3x3xbf16> {
+  %c = stablehlo.constant dense<28> : tensor<8x32x5x3x1xi32>
+  %0 = "stablehlo.gather"(%x, %c) <{dimension_numbers = #stablehlo.gather<offset_dims = [4], collapsed_slice_dims = [0], operand_batching_dims = [1, 3], start_indices_batching_dims = [0, 1], start_index_map = [0], index_vector_dim = 4>, slice_sizes = array<i64: 1, 1, 3, 1>}> : (tensor<17x8x3x32xbf16>, tensor<8x32x5x3x1xi32>) -> tensor<8x32x5x3x3xbf16>
+  return %0 : tensor<8x32x5x3x3xbf16>
+})");
+}
 TEST(Gather, Nothing) {
   expectRightEverywhere(gatherText({.data = "9x4", .indices = "0x1", .other = "0x4", .numbers = kRows, .sizes = "1,4"}));
 }

@@ -237,6 +237,39 @@ TEST_P(Integers, ArgMax) {
                   {in}, GetParam());
 }
 
+// A comparison alone, as torch_xla writes it: after a NaN it begins again.
+TEST_P(Integers, ArgMaxByComparison) {
+  std::vector<float> x(7 * 9);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>((i * 7) % 5);
+  x[9 + 4] = NAN, x[18] = NAN, x[27 + 8] = NAN;
+  x[36 + 1] = x[36 + 6] = NAN;
+  std::fill_n(&x[45], 9, -INFINITY);
+  x[45 + 3] = NAN;
+  std::fill_n(&x[54], 9, INFINITY);
+  for (const auto &[how, start] : {std::pair<std::string, std::string>{"GE", "0xFF800000"}, {"LE", "0x7F800000"}})
+    compareRuns(R"(func.func @main(%x: tensor<7x9xf32>) -> (tensor<7xf32>, tensor<7xi32>) {
+  %i = stablehlo.iota dim = 1 : tensor<7x9xi32>
+  %s = stablehlo.constant dense<)" +
+                    start +
+                    R"(> : tensor<f32>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.reduce(%x init: %s), (%i init: %z) across dimensions = [1] : (tensor<7x9xf32>, tensor<7x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<7xf32>, tensor<7xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<i32>, %d: tensor<i32>)  {
+    %2 = stablehlo.compare )" +
+                    how + R"(, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %3 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<f32>
+    %4 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %5 = stablehlo.minimum %c, %d : tensor<i32>
+    %6 = stablehlo.select %2, %c, %d : tensor<i1>, tensor<i32>
+    %7 = stablehlo.select %4, %5, %6 : tensor<i1>, tensor<i32>
+    stablehlo.return %3, %7 : tensor<f32>, tensor<i32>
+  }
+  return %r#0, %r#1 : tensor<7xf32>, tensor<7xi32>
+})",
+                {floats(x, {7, 9})}, GetParam());
+}
+
 // One operand per row, one per column, and what is computed per row.
 TEST_P(Integers, RowsAndColumns) {
   compareRuns(

@@ -111,10 +111,50 @@ func.func @main(%x: tensor<7x33xf32>) -> tensor<7x33xf32> {
   }) : (tensor<7x33xf32>, tensor<f32>) -> tensor<7x33xf32>
   return %y : tensor<7x33xf32>
 })"},
+    {"GradientOfMaximum", R"(
+func.func @main(%x: tensor<9x33xf32>, %s: tensor<5x17xf32>) -> tensor<9x33xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = "stablehlo.select_and_scatter"(%x, %s, %zero) <{padding = dense<[[1, 1], [1, 1]]> : tensor<2x2xi64>, window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 2, 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %m : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<9x33xf32>, tensor<5x17xf32>, tensor<f32>) -> tensor<9x33xf32>
+  return %y : tensor<9x33xf32>
+})",
+     true},
     {"Gather", R"(
 func.func @main(%x: tensor<20x33xf32>, %i: tensor<7x1xi32>) -> tensor<7x33xf32> {
   %y = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 33>}> : (tensor<20x33xf32>, tensor<7x1xi32>) -> tensor<7x33xf32>
   return %y : tensor<7x33xf32>
+})"},
+    {"ScatterAdd", R"(
+func.func @main(%x: tensor<20x33xf32>, %i: tensor<7x1xi32>, %u: tensor<7x33xf32>) -> tensor<20x33xf32> {
+  %y = "stablehlo.scatter"(%x, %i, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<20x33xf32>, tensor<7x1xi32>, tensor<7x33xf32>) -> tensor<20x33xf32>
+  return %y : tensor<20x33xf32>
+})",
+     true},
+    {"ScatterAddByPairs", R"(
+func.func @main(%x: tensor<4x5x33xf32>, %i: tensor<30x2xi32>, %u: tensor<30x33xf32>) -> tensor<4x5x33xf32> {
+  %y = "stablehlo.scatter"(%x, %i, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>, unique_indices = false}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<4x5x33xf32>, tensor<30x2xi32>, tensor<30x33xf32>) -> tensor<4x5x33xf32>
+  return %y : tensor<4x5x33xf32>
+})",
+     true},
+    {"Division", R"(
+func.func @main(%x: tensor<100x40xi32>, %y: tensor<100x40xi32>) -> tensor<100x40xi32> {
+  %z = stablehlo.divide %x, %y : tensor<100x40xi32>
+  return %z : tensor<100x40xi32>
 })"},
 };
 
@@ -128,7 +168,8 @@ std::vector<nisa::Instr> instructionsOf(nisa::Kernel &k) {
   return out;
 }
 
-// Integers of any size and sign; few of them are indices, in and out of the range of 20 rows.
+// Integers of any size and sign; few of them are indices, in and out of the range of 20 rows, or pairs of indices of 4 and 5. Floats of the third seed are often
+// equal, those of the fourth are not positive: less than the zeros of a padding.
 std::vector<HostTensor> inputsOf(graph::Graph &g, uint64_t seed, bool special) {
   std::vector<HostTensor> inputs = randomInputs(g.main(), seed);
   Random random(seed);
@@ -138,14 +179,18 @@ std::vector<HostTensor> inputsOf(graph::Graph &g, uint64_t seed, bool special) {
     const size_t n = t.bytes.size() / 4;
     for (size_t i = 0; i < n && t.element == Element::I32; ++i) {
       const auto wide = static_cast<int32_t>(static_cast<uint32_t>(random.next())) >> random.below(32);
-      const int32_t value = n < 10              ? static_cast<int32_t>(random.between(-2, 22))
-                            : random.chance(10) ? random.pick(borders)
-                                                : wide;
+      const int32_t value = random.chance(10) ? random.pick(borders)
+                            : n < 10          ? static_cast<int32_t>(random.between(-2, 22))
+                            : n < 100         ? static_cast<int32_t>(random.between(-1, 5))
+                                              : wide;
       std::memcpy(&t.bytes[i * 4], &value, 4);
     }
-    for (size_t i = 0; i < n && t.element == Element::F32 && special; ++i)
-      if (random.chance(4))
-        std::memcpy(&t.bytes[i * 4], &random.pick(strange), 4);
+    for (size_t i = 0; i < n && t.element == Element::F32; ++i) {
+      float x = 0;
+      std::memcpy(&x, &t.bytes[i * 4], 4);
+      x = special && random.chance(4) ? random.pick(strange) : seed == 3 ? std::round(x) : seed == 4 ? -std::fabs(x) : x;
+      std::memcpy(&t.bytes[i * 4], &x, 4);
+    }
   }
   return inputs;
 }

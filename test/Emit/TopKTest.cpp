@@ -54,16 +54,4 @@ TEST(TopK, LongRows) {
   expectRightHard(topK("2x", 9000, 3, "bf16"));
 }
 
-TEST(TopK, SortsAreRefused) {
-  const std::string text = R"(func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
-    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %m = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      stablehlo.return %m : tensor<i1>
-    }) : (tensor<4xf32>) -> tensor<4xf32>
-    return %0 : tensor<4xf32>
-  })";
-  EXPECT_NE(differences(text, "trn2", {}).find("sort"), std::string::npos);
-}
-
 } // namespace

@@ -215,4 +215,37 @@ TEST(Windows, GradientOfMaxPoolingOfIntegers) {
     expectRight(selectAndScatter("5x9", "5x4", type, "1,3", "1,2", "[[0,0],[0,0]]", "GE", "1"));
 }
 
+// The largest element of each window, and what another tensor has there.
+TEST(Windows, SeveralTensorsTogether) {
+  expectRight(R"(
+func.func @main(%x: tensor<2x9x33xf32>, %t: tensor<2x9x33xbf16>) -> (tensor<2x5x33xf32>, tensor<2x5x33xbf16>) {
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<bf16>
+  %0:2 = "stablehlo.reduce_window"(%x, %t, %lowest, %zero) <{padding = dense<[[0, 0], [1, 1], [2, 0]]> : tensor<3x2xi64>, window_dimensions = array<i64: 1, 3, 3>, window_strides = array<i64: 1, 2, 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<bf16>, %c: tensor<f32>, %d: tensor<bf16>):
+    %1 = stablehlo.compare GE, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = stablehlo.select %1, %a, %c : tensor<i1>, tensor<f32>
+    %3 = stablehlo.select %1, %b, %d : tensor<i1>, tensor<bf16>
+    stablehlo.return %2, %3 : tensor<f32>, tensor<bf16>
+  }) : (tensor<2x9x33xf32>, tensor<2x9x33xbf16>, tensor<f32>, tensor<bf16>) -> (tensor<2x5x33xf32>, tensor<2x5x33xbf16>)
+  return %0#0, %0#1 : tensor<2x5x33xf32>, tensor<2x5x33xbf16>
+})");
+}
+
+// Only a slice without elements is wanted of it.
+TEST(Windows, OfWhichNothingIsWanted) {
+  expectRight(R"(
+func.func @main(%x: tensor<3x7xf32>) -> (tensor<3x0xf32>, tensor<3x7xf32>) {
+  %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %c) <{padding = dense<[[0, 2], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 3, 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<3x7xf32>, tensor<f32>) -> tensor<3x7xf32>
+  %1 = stablehlo.slice %0 [0:3, 1:1] : (tensor<3x7xf32>) -> tensor<3x0xf32>
+  %3 = stablehlo.negate %x : tensor<3x7xf32>
+  return %1, %3 : tensor<3x0xf32>, tensor<3x7xf32>
+})");
+}
+
 } // namespace

@@ -137,6 +137,28 @@ def test_donated_arguments_stay_as_they_are():
         np.testing.assert_array_equal(product, x * y)
 
 
+def test_donated_parameters_are_held_once():
+    def step(parameters, x):
+        value, gradients = jax.value_and_grad(lambda p: jnp.mean(jnp.tanh(x @ p["w"] + p["b"]) ** 2))(parameters)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients), value
+
+    parameters, x = {"w": normal(128, 200), "b": normal(200, seed=1)}, normal(32, 128, seed=2)
+    before = jax.tree.map(np.copy, parameters)
+    plain = glia.jit(step).compile(parameters, x)
+    given = glia.jit(step, donate_argnums=0).compile(parameters, x)
+
+    def held(exe):
+        text = exe.program.disassemble().splitlines()
+        shapes = [line.split("[")[1].split("]")[0] for line in text if line.split(" ")[0] in ("input", "output")]
+        return sum(int(np.prod([int(d) for d in s.split(",")])) for s in shapes)
+
+    assert held(given) == held(plain) - 128 * 200 - 200
+    for want, got in zip(jax.tree.leaves(plain(parameters, x)), jax.tree.leaves(given(parameters, x)), strict=True):
+        np.testing.assert_array_equal(got, want)
+    jax.tree.map(np.testing.assert_array_equal, parameters, before)
+    assert given.check(parameters, x).ok
+
+
 def test_one_program_per_shapes_types_and_structure():
     made = []
     f = glia.jit(lambda x: (made.append(None), x["a"] + 1)[1])

@@ -85,9 +85,11 @@ private:
 };
 
 std::string costs(const CompiledGraph &g, PhaseTimes &times) {
-  uint64_t bytes[4] = {};
-  for (const Tensor &t : g.program.tensors)
+  uint64_t bytes[4] = {}, given = 0;
+  for (const Tensor &t : g.program.tensors) {
     bytes[static_cast<int>(t.kind)] += static_cast<uint64_t>(t.bytes()) * (t.shared ? 1 : g.program.cores);
+    given += t.from.empty() ? 0 : static_cast<uint64_t>(t.bytes());
+  }
   const auto of = [&](TensorKind k) { return grouped(bytes[static_cast<int>(k)]); };
   std::string out = "target        " + g.program.target->name + ", " + std::to_string(g.program.cores) +
                     (g.program.cores == 1 ? " core\n" : " cores\n");
@@ -95,8 +97,8 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   out += "groups        " + grouped(g.groups) + ", " + grouped(g.kernels) + " distinct kernels\n";
   out += "instructions  " + grouped(g.program.instructionCount()) + "\n";
   out += "HBM bytes     " + grouped(bytes[0] + bytes[1] + bytes[2] + bytes[3]) + ": inputs " + of(TensorKind::Input) +
-         ", outputs " + of(TensorKind::Output) + ", constants " + of(TensorKind::Constant) + ", between groups " +
-         of(TensorKind::Scratch) + "\n";
+         ", outputs " + of(TensorKind::Output) + (given ? " (" + grouped(given) + " in the place of inputs)" : "") +
+         ", constants " + of(TensorKind::Constant) + ", between groups " + of(TensorKind::Scratch) + "\n";
   return out + "compile time  " + times.text() + "\n";
 }
 

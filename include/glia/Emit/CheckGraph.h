@@ -22,6 +22,10 @@ struct GraphCheck {
 // Throws what compileGraph and interpret throw.
 GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, const GraphOptions &options = {});
 
+// Per result: what roundings alone may make of it, as a relative L2 error: it is evaluated in f64 a few times, each time with every value
+// off by up to one rounding of its type. Large where the result is what is left of larger numbers.
+std::vector<double> roundingError(mlir::ModuleOp module, const std::vector<HostTensor> &inputs);
+
 // Arguments for `main`: floats are normal numbers, integers 0 to 15, the same for the same seed.
 std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed);
 

@@ -21,6 +21,8 @@ struct Group {
   std::vector<mlir::Value> inputs;    // in the order of first use
   std::vector<mlir::Value> outputs;   // used outside, in program order
   std::optional<size_t> over; // the input that the only output is written over: one tensor, which holds the input's elements
+  // An input and an output each, which may be one tensor if the kernel turns out to read each element before it writes it.
+  std::vector<std::pair<size_t, size_t>> inPlace;
   bool contains(mlir::Operation *op) const;
 };
 

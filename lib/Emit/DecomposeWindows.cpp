@@ -1,0 +1,121 @@
+#include "DecomposeWindows.h"
+#include "GraphBuilder.h"
+#include "RowsPlan.h"
+#include "WindowPlan.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kMostTaps = 128; // each is a few operations
+
+// The body computes on scalars what whole tensors can be given to as well.
+bool isPlainBody(mlir::Block &body) {
+  return llvm::all_of(body.without_terminator(), [](mlir::Operation &op) {
+    return op.getNumResults() == 1 && op.getNumRegions() == 0 && (isPointwise(opName(&op)) || opName(&op) == "constant");
+  });
+}
+
+// The body on tensors of one shape: what it returns.
+llvm::SmallVector<mlir::Value> applied(GraphBuilder &g, mlir::Block &body, mlir::ValueRange arguments) {
+  const llvm::ArrayRef<int64_t> shape = typeOf(arguments[0]).getShape();
+  mlir::IRMapping known;
+  known.map(body.getArguments(), arguments);
+  for (mlir::Operation &op : body.without_terminator()) {
+    const mlir::Value result = op.getResult(0);
+    if (opName(&op) == "constant") {
+      mlir::Operation *copy = g.b.clone(op);
+      known.map(result, g.broadcast(copy->getResult(0), {}, mlir::RankedTensorType::get(shape, elementOf(result))));
+      continue;
+    }
+    mlir::Operation *copy = g.b.clone(op, known);
+    copy->getResult(0).setType(mlir::RankedTensorType::get(shape, elementOf(result)));
+    known.map(result, copy->getResult(0));
+  }
+  llvm::SmallVector<mlir::Value> out;
+  for (mlir::Value v : body.getTerminator()->getOperands())
+    out.push_back(known.lookup(v));
+  return out;
+}
+
+struct Numbers { // of a window, per dimension
+  std::vector<int64_t> size, stride, base, dilation, low, high;
+};
+
+Numbers numbersOf(graph::ReduceWindowOp op) {
+  const auto rank = static_cast<size_t>(typeOf(op->getOperand(0)).getRank());
+  const auto list = [&](std::optional<llvm::ArrayRef<int64_t>> given) {
+    return given ? std::vector<int64_t>(given->begin(), given->end()) : std::vector<int64_t>(rank, 1);
+  };
+  Numbers n{list(op.getWindowDimensions()), list(op.getWindowStrides()),   list(op.getBaseDilations()),
+            list(op.getWindowDilations()),  std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
+  if (const auto padding = op.getPadding()) {
+    const std::vector<int64_t> all(padding->getValues<int64_t>().begin(), padding->getValues<int64_t>().end());
+    for (size_t d = 0; d < rank; ++d) {
+      n.low[d] = all[2 * d];
+      n.high[d] = all[2 * d + 1];
+    }
+  }
+  return n;
+}
+
+mlir::DenseI64ArrayAttr attribute(GraphBuilder &g, llvm::ArrayRef<int64_t> numbers) {
+  return g.b.getDenseI64ArrayAttr(numbers);
+}
+
+void writeOut(graph::ReduceWindowOp op) {
+  const unsigned n = op->getNumResults();
+  mlir::Block &body = op->getRegion(0).front();
+  const Numbers w = numbersOf(op);
+  int64_t taps = 1;
+  for (int64_t s : w.size)
+    taps *= s;
+  if (n < 2 || taps > kMostTaps || !isPlainBody(body))
+    return;
+  GraphBuilder g(op);
+  const llvm::ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
+  // The padding holds the start; a dilated base has it between its elements.
+  std::vector<int64_t> between, full;
+  for (size_t d = 0; d < w.size.size(); ++d) {
+    const int64_t size = typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(d));
+    between.push_back(w.base[d] - 1);
+    full.push_back(size + std::max<int64_t>(size - 1, 0) * between.back() + w.low[d] + w.high[d]);
+  }
+  llvm::SmallVector<mlir::Value> padded, so;
+  for (unsigned i = 0; i < n; ++i) {
+    const mlir::Value x = op->getOperand(i), start = op->getOperand(n + i);
+    padded.push_back(g.make("pad", {x, start}, mlir::RankedTensorType::get(full, elementOf(x)),
+                            {g.b.getNamedAttr("edge_padding_low", attribute(g, w.low)),
+                             g.b.getNamedAttr("edge_padding_high", attribute(g, w.high)),
+                             g.b.getNamedAttr("interior_padding", attribute(g, between))}));
+    so.push_back(g.broadcast(start, {}, mlir::RankedTensorType::get(shape, elementOf(x))));
+  }
+  forEachIndex(w.size, [&](const std::vector<int64_t> &tap) {
+    std::vector<int64_t> from, to;
+    for (size_t d = 0; d < tap.size(); ++d) {
+      from.push_back(tap[d] * w.dilation[d]);
+      to.push_back(from.back() + (shape[d] - 1) * w.stride[d] + 1);
+    }
+    llvm::SmallVector<mlir::Value> arguments = so;
+    for (mlir::Value p : padded)
+      arguments.push_back(
+          g.make("slice", {p}, mlir::RankedTensorType::get(shape, elementOf(p)),
+                 {g.b.getNamedAttr("start_indices", attribute(g, from)), g.b.getNamedAttr("limit_indices", attribute(g, to)),
+                  g.b.getNamedAttr("strides", attribute(g, w.stride))}));
+    so = applied(g, body, arguments);
+  });
+  op->replaceAllUsesWith(so);
+  op->erase();
+}
+
+} // namespace
+
+void decomposeWindows(mlir::func::FuncOp main) {
+  for (mlir::Operation *op : programOps(main))
+    if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
+      writeOut(window);
+}
+
+} // namespace glia::emit
