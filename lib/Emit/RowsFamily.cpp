@@ -212,9 +212,8 @@ private:
   // 0, 1, 2 ... as far as a view of them goes, in HBM.
   Tile counted(mlir::Value v, const Dims &view) {
     int64_t n = 1;
-    for (const Tile::Dim &d : view)
-      if (d.stride == 1)
-        n = std::max(n, d.count);
+    for (const Tile::Dim &d : view) // a reshaped one has several strides
+      n += (d.count - 1) * d.stride;
     const DType t = typeOf(v);
     const auto [it, fresh] = counts.try_emplace({t, n});
     if (fresh) {

@@ -131,6 +131,18 @@ func.func @main() -> (tensor<32xui16>, tensor<5x32xui16>) {
   return %0, %1 : tensor<32xui16>, tensor<5x32xui16>
 })");
 }
+TEST(CompileGraph, ReadsAReshapedCount) {
+  expectRight(R"(
+func.func @main() -> tensor<1x8x6xf16> {
+  %0 = stablehlo.iota dim = 0 : tensor<48xi16>
+  %1 = stablehlo.reshape %0 : (tensor<48xi16>) -> tensor<1x8x6xi16>
+  %c = stablehlo.constant dense<61> : tensor<1x8x6xi16>
+  %2 = stablehlo.and %1, %c : tensor<1x8x6xi16>
+  %3 = stablehlo.convert %2 : (tensor<1x8x6xi16>) -> tensor<1x8x6xf16>
+  %4 = stablehlo.tanh %3 : tensor<1x8x6xf16>
+  return %4 : tensor<1x8x6xf16>
+})");
+}
 TEST(CompileGraph, StoresACountThatIsSummedToo) {
   expectRight(R"(
 func.func @main(%i: tensor<i32>) -> (tensor<5x1x3xf32>, tensor<3xf32>) {
