@@ -72,7 +72,8 @@ void writeOut(graph::ReduceWindowOp op) {
   int64_t taps = 1;
   for (int64_t s : w.size)
     taps *= s;
-  if (n < 2 || taps > kMostTaps || !isPlainBody(body))
+  const bool single = n == 1 && body.getOperations().size() == 2; // one operation: the family's own
+  if (single || taps > kMostTaps || !isPlainBody(body))
     return;
   GraphBuilder g(op);
   const llvm::ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();

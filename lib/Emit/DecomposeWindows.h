@@ -1,4 +1,4 @@
-// Windows over several tensors together, whose body looks at all of them: written out, element of the window after element.
+// Windows over several tensors together, or whose body is more than one operation: written out, element of the window after element.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

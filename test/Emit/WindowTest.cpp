@@ -232,6 +232,29 @@ func.func @main(%x: tensor<2x9x33xf32>, %t: tensor<2x9x33xbf16>) -> (tensor<2x5x
 })");
 }
 
+// A running sum of exponentials, as a logarithm.
+TEST(Windows, BodiesOfSeveralOperations) {
+  expectRight(R"(
+func.func @main(%x: tensor<8x9xf32>) -> tensor<8x9xf32> {
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %lowest) <{padding = dense<[[7, 0], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 8, 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    %2 = stablehlo.subtract %a, %b : tensor<f32>
+    %3 = stablehlo.compare NE, %2, %2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.add %a, %b : tensor<f32>
+    %5 = stablehlo.abs %2 : tensor<f32>
+    %6 = stablehlo.negate %5 : tensor<f32>
+    %7 = stablehlo.exponential %6 : tensor<f32>
+    %8 = stablehlo.log_plus_one %7 : tensor<f32>
+    %9 = stablehlo.add %1, %8 : tensor<f32>
+    %10 = stablehlo.select %3, %4, %9 : tensor<i1>, tensor<f32>
+    stablehlo.return %10 : tensor<f32>
+  }) : (tensor<8x9xf32>, tensor<f32>) -> tensor<8x9xf32>
+  return %0 : tensor<8x9xf32>
+})");
+}
+
 // Only a slice without elements is wanted of it.
 TEST(Windows, OfWhichNothingIsWanted) {
   expectRight(R"(
