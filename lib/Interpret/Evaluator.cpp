@@ -182,10 +182,25 @@ static bool computes(Operation &op) {
   return !others.contains(op.getName().stripDialect());
 }
 
+// How many terms a result is the sum of, about; each partial sum may be rounded.
+static double terms(Operation &op) {
+  const auto count = [](Type t) {
+    const auto tensor = dyn_cast<RankedTensorType>(t);
+    return tensor && tensor.hasStaticShape() ? std::max<double>(1, static_cast<double>(tensor.getNumElements())) : 1.0;
+  };
+  const StringRef name = op.getName().stripDialect();
+  if (op.getNumOperands() < 2 || op.getNumResults() == 0)
+    return 1;
+  const double result = count(op.getResult(0).getType()), a = count(op.getOperand(0).getType());
+  if (name == "dot_general" || name == "dot" || name == "convolution")
+    return std::max(1.0, std::sqrt(a * count(op.getOperand(1).getType()) / result));
+  return name == "reduce" ? std::max(1.0, a / result) : 1;
+}
+
 void Evaluator::shake(Operation &op, Tensor &t) {
   if (!isFloat(t.element) || !computes(op))
     return;
-  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits);
+  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits) * std::sqrt(terms(op));
   Word *words = t.own();
   for (int64_t i = 0; i < t.count(); ++i) // infinities stay what they are
     words[i] =
