@@ -79,7 +79,7 @@ private:
   [[gnu::noinline]] void toFront() { // now and then: there is room for many more than are pending
     const size_t count = tail - head;
     std::vector<T> bigger;
-    std::vector<T> &to = 4 * count < items.size() ? items : (bigger.resize(512 + 4 * count), bigger);
+    std::vector<T> &to = 4 * count + 8 <= items.size() ? items : (bigger.resize(512 + 4 * count), bigger);
     std::copy_n(items.begin() + static_cast<ptrdiff_t>(head), count, to.begin() + 1);
     to[0].time = T::kFirst;
     if (!bigger.empty())
