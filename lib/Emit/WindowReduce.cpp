@@ -116,7 +116,7 @@ private:
 
   // One row per partition, those outside the input filled; no handle if all are.
   Tile loadRows(const std::vector<int64_t> &tap, const std::vector<int64_t> &shape, const Dims &cols, int64_t offset) {
-    const Tile x = k.sbuf(s.c.type, nr, shape);
+    Tile x = k.sbuf(s.c.type, nr, shape);
     const Tile flat = x.reshaped({x.elements()});
     if (splat) {
       k.fill(flat, *splat);

@@ -26,8 +26,10 @@ double digamma(double x) {
   if (x < 0) // reflection
     return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * (x - std::floor(x)));
   double r = 0;
-  for (; x < 10; x += 1)
+  while (x < 10) {
     r -= 1 / x;
+    x += 1;
+  }
   const double s = 1 / (x * x);
   return r + std::log(x) - 0.5 / x -
          s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * 691.0 / 32760)))));
@@ -56,11 +58,12 @@ double zeta(double s, double q) {
                                    1.0 / 74724249600.0,
                                    -3617.0 / 10670622842880000.0};
   double sum = 0, a = q;
-  for (int k = 0; k < kTerms || a < 10; ++k, a += 1) {
+  for (int k = 0; k < kTerms || a < 10; ++k) {
     const double term = std::pow(a, -s);
     sum += term;
     if (std::fabs(term) < std::fabs(sum) * 1e-18 && a > 0)
       return sum;
+    a += 1;
   }
   sum += std::pow(a, 1 - s) / (s - 1) + 0.5 * std::pow(a, -s);
   double factor = s, power = std::pow(a, -s - 1);

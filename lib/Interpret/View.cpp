@@ -13,7 +13,7 @@ using namespace mlir;
 void failAt(Operation *op, std::string_view code, std::string message, std::string advice) {
   Diagnostic d;
   d.code = code;
-  d.message = op->getName().getStringRef().str() + ": " + message;
+  d.message = op->getName().getStringRef().str() + ": " + std::move(message);
   d.advice = std::move(advice);
   op->getLoc()->walk([&](Location l) {
     const auto file = dyn_cast<FileLineColLoc>(l);
@@ -132,7 +132,7 @@ std::optional<Shape> intsOf(Attribute a, StringRef field) {
 
 Attribute find(Operation *op, std::string_view &attribute) { // leaves the name of the field in `attribute`
   const size_t dot = attribute.rfind('.');                   // names of dictionaries may have dots too
-  const Attribute a = op->getAttr(StringRef(attribute.data(), std::min(dot, attribute.size())));
+  const Attribute a = op->getAttr(StringRef(attribute).take_front(dot));
   attribute = dot == std::string_view::npos ? std::string_view{} : attribute.substr(dot + 1);
   return a;
 }
