@@ -5,6 +5,7 @@
 #include "glia/Target/WhoHas.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace glia::emit {
 
