@@ -130,12 +130,7 @@ void Machine::exchange(EngineRun &e, uint32_t, const Op &op, const CostEntry &c,
   Meeting &m = pipes[op.extra << 8 | static_cast<uint32_t>(e.core / 2)];
   Pending x;
   x.ready = start;
-  x.transfer = &c.transfer;
-  x.ops = e.syncs + op.sync + op.numWaits;
-  x.count = op.numUpdates;
-  x.index = e.pc;
-  x.engine = e.engine;
-  x.path = path;
+  fillIn(x, e, op, c, path);
   m.arrived[e.core & 1].push(x);
   if (m.arrived[0].empty() || m.arrived[1].empty())
     return;

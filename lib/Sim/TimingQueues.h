@@ -6,6 +6,16 @@ namespace glia::timing {
 
 enum { kNoDge, kSwdge, kHwdge };
 
+// What a transfer is, all but when it is ready.
+inline void fillIn(Pending &x, const EngineRun &e, const Op &op, const CostEntry &c, const Path &path) {
+  x.transfer = &c.transfer;
+  x.ops = e.syncs + op.sync + op.numWaits;
+  x.count = op.numUpdates;
+  x.index = e.pc;
+  x.engine = e.engine;
+  x.path = path;
+}
+
 // Gives a transfer to its queue. False if the queue is full: the engine tries again when there is room.
 inline bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const CostEntry &c, Ps start, const Path &path) {
   QueueRun &q = queues[op.extra];
@@ -16,12 +26,7 @@ inline bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const Cost
     return false;
   }
   Pending &x = q.transfers.add();
-  x.transfer = &c.transfer;
-  x.ops = e.syncs + op.sync + op.numWaits;
-  x.count = op.numUpdates;
-  x.index = e.pc;
-  x.engine = e.engine;
-  x.path = path;
+  fillIn(x, e, op, c, path);
   Ps handed = start;
   if (c.transfer.dge == kHwdge) { // the block makes one set of descriptors after the other
     if (e.dgeFree > start) {
