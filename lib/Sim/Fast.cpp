@@ -3,7 +3,6 @@
 // leaving that order: see InFlight.h.
 #include "InFlight.h"
 #include "Machine.h"
-#include "Rects.h"
 
 #include <deque>
 #include <map>
@@ -128,7 +127,7 @@ private:
     if (&x != &task.x) // kept for the loop's next iteration
       task.x = x;
     task.number = result.instructions;
-    const bool writesTensor = findBoxes(task);
+    const bool writesTensor = findBoxes(task, memory, stream(x.id).state);
     if (x.d.def->unit == Unit::Register) {
       flight.await(task); // its register may decide what comes next
     } else if (writesTensor) {
@@ -139,37 +138,6 @@ private:
         throw Stop{};
     }
     execute(task.x, task.x.operands, 0, 1);
-  }
-
-  // What the instruction touches. Returns whether it writes a tensor.
-  bool findBoxes(Task &t) {
-    const Prepared &x = t.x;
-    bool writesTensor = false;
-    t.boxes.clear();
-    if (x.d.def->accumulator)
-      t.boxes.push_back({reinterpret_cast<uintptr_t>(&stream(x.id).state), 0, 1, 0, 1, true});
-    for (size_t i = 0; i < x.operands.size(); ++i) {
-      const Value &v = x.d.values[i];
-      if (v.kind != Value::Tensor || memory.place(v.access.object, x.d.core).readOnly)
-        continue;
-      const bool write = isWritten(x.d.def->slots[i].kind);
-      writesTensor |= write;
-      const Region &r = x.operands[i].region;
-      const bool anywhere = static_cast<int>(i) == x.indexed; // in its tensor, as indices say
-      const ByteSet set = byteSet(r);
-      if (r.space != Space::Hbm) {
-        const auto base = reinterpret_cast<uintptr_t>(r.base) - static_cast<uintptr_t>(r.firstPartition * r.pitch + r.start);
-        if (anywhere)
-          t.boxes.push_back({base, 0, INT64_MAX, 0, INT32_MAX, write});
-        else
-          t.boxes.push_back({base, set.start, set.last, r.firstPartition, r.firstPartition + r.partitions, write});
-      } else {
-        const int64_t tensor = reinterpret_cast<intptr_t>(r.base) - r.start;
-        const int64_t lo = anywhere ? 0 : set.start, hi = anywhere ? r.objectBytes : set.last;
-        t.boxes.push_back({0, tensor + lo, tensor + hi, 0, 1, write});
-      }
-    }
-    return writesTensor;
   }
 
   void update(const Prepared &x) {

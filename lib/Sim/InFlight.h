@@ -30,6 +30,10 @@ struct Task {
   std::vector<Box> boxes;
 };
 
+// Fills in the boxes of what the instruction touches: tensors, and its engine's accumulator in `state`. Returns whether it
+// writes a tensor.
+bool findBoxes(Task &t, const Memory &memory, const EngineState &state);
+
 class InFlight {
 public:
   // Runs an instruction. Called on several threads at once, each with an Exec of its own.
