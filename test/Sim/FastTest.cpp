@@ -90,19 +90,8 @@ TEST(Fast, GatherRepeatsRowsAndTraps) {
                     out = b.output("out", DType::F32, {8, 2});
     const ObjectRef ti = b.sbuf("ti", DType::I32, {8, 1}, 0, 0), t = b.sbuf("t", DType::F32, {8, 2}, 0, 64);
     const int q = b.queue("q"), g = b.queue("g"), si = b.semaphore("si"), sg = b.semaphore("sg"), so = b.semaphore("so");
-    Pattern rows;
-    rows.rank = 2;
-    rows.dims[0] = {2, 8};
-    rows.dims[1] = {1, 2};
     b.emit(Engine::Sync, "dma_copy").set("dst", ti).set("src", i).queue(q).then(si, 16);
-    b.emit(Engine::GpSimd, "dma_copy")
-        .set("dst", t)
-        .set("src", b.view(x, rows, 0))
-        .set("src_index", ti)
-        .set("dge", "swdge")
-        .queue(g)
-        .when(si, 16)
-        .then(sg, 16);
+    gatherPairs(b, t, x, ti, 8, g).when(si, 16).then(sg, 16);
     b.emit(Engine::Sync, "dma_copy").set("dst", out).set("src", t).queue(q).when(sg, 16).then(so, 16);
     const std::vector<int32_t> index{3, 0, 1, 2, 2, 2, bad, 0};
     const RunResult r = run(b.finish(), {{"x", bytes(ramp(8, 0))}, {"i", bytes(index)}});

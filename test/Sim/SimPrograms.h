@@ -50,6 +50,17 @@ inline Program addProgram(const char *target, int waitFor = 16) {
   return b.finish();
 }
 
+// dst[k] = rows of two elements of `table`, the k-th chosen by index[k]; one row per partition. Waits and updates are the caller's.
+inline Emit gatherPairs(Builder &b, ObjectRef dst, ObjectRef table, ObjectRef index, uint32_t rows, int queue) {
+  Pattern pairs;
+  pairs.rank = 2;
+  pairs.dims[0] = {2, rows};
+  pairs.dims[1] = {1, 2};
+  Emit gather = b.emit(Engine::GpSimd, "dma_copy");
+  gather.set("dst", dst).set("src", b.view(table, pairs, 0)).set("src_index", index).set("dge", "swdge").queue(queue);
+  return gather;
+}
+
 inline void loopStart(Builder &b, Engine e, int iv, int count) {
   b.emit(e, "loop").reg("iv", iv).set("count", count).set("end", 0);
 }

@@ -66,21 +66,11 @@ TEST(Threads, TheFirstFailureInOrderIsReported) {
   const ObjectRef ti = b.sbuf("ti", DType::I32, {8, 1}, 0, 0), t = b.sbuf("t", DType::F32, {8, 2}, 0, 64),
                   big = b.sbuf("big", DType::F32, {128, 512}, 0, 1024);
   const int q = b.queue("q"), g = b.queue("g"), done = b.semaphore("done");
-  Pattern rows;
-  rows.rank = 2;
-  rows.dims[0] = {2, 8};
-  rows.dims[1] = {1, 2};
   for (int k = 0; k < 4; ++k)
     b.emit(Engine::GpSimd, "memset").set("dst", big).set("value", 1.0f);
   b.emit(Engine::GpSimd, "device_print").set("prefix", "before").set("src", b.view(big, {{0, 1}, {0, 1}}));
   b.emit(Engine::GpSimd, "dma_copy").set("dst", ti).set("src", i).queue(g).then(done, 16);
-  b.emit(Engine::GpSimd, "dma_copy")
-      .set("dst", t)
-      .set("src", b.view(x, rows, 0))
-      .set("src_index", ti)
-      .set("dge", "swdge")
-      .queue(g)
-      .then(done, 16);
+  gatherPairs(b, t, x, ti, 8, g).then(done, 16);
   for (int k = 0; k < 4; ++k)
     b.emit(Engine::GpSimd, "memset").set("dst", big).set("value", 2.0f);
   b.emit(Engine::GpSimd, "device_print").set("prefix", "after").set("src", b.view(big, {{0, 1}, {0, 1}}));
