@@ -128,8 +128,13 @@ double longestSum(const Group &g) {
       most = std::max(most, elements(0) / results);
     } else if (opName(op) == "convolution") { // at most: positions of the kernel times channels
       most = std::max(most, elements(1));
-    } else if (opName(op) == "reduce_window" || opName(op) == "scatter" || opName(op) == "select_and_scatter") {
-      most = std::max(most, elements(0));
+    } else if (auto window = op->getAttrOfType<mlir::DenseI64ArrayAttr>("window_dimensions")) {
+      int64_t taps = 1;
+      for (int64_t n : window.asArrayRef())
+        taps *= n;
+      most = std::max(most, taps);
+    } else if (opName(op) == "scatter") { // all updates may meet in one place
+      most = std::max(most, elements(op->getNumOperands() - 1));
     }
   }
   return static_cast<double>(most);
