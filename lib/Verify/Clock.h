@@ -1,6 +1,8 @@
-// What an engine knows to be complete: per component (engine, queue, pipe) the number of the last thing that is.
-// Engines share a clock with the snapshots they hand out until it changes.
+// What an engine knows to be complete: per component (engine, queue, pipe) the number of the last thing that is. A component does its
+// things in the order of their numbers, so one number stands for all before it. Engines share a clock with the snapshots they hand out
+// until it changes.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -9,27 +11,34 @@ namespace glia::flow {
 
 using Clock = std::vector<uint32_t>;
 
-// A clock at the moment of an update: `base`, and beyond it up to two components that are further.
+// A clock at the moment of an update: `base`, and beyond it up to two components that are further. Without a base: nothing.
 struct Snapshot {
   std::shared_ptr<const Clock> base;
   uint32_t comp[2] = {UINT32_MAX, UINT32_MAX};
   uint32_t seq[2] = {0, 0};
   uint32_t known(uint32_t component) const {
-    uint32_t n = (*base)[component];
+    uint32_t n = base ? (*base)[component] : 0;
     for (int i = 0; i < 2; ++i)
       if (comp[i] == component && seq[i] > n)
         n = seq[i];
     return n;
   }
   bool knows(uint32_t component, uint32_t n) const { return known(component) >= n; }
+  std::shared_ptr<const Clock> whole(size_t components) const {
+    auto out = std::make_shared<Clock>(components, 0);
+    for (uint32_t c = 0; c < components; ++c)
+      (*out)[c] = known(c);
+    return out;
+  }
 };
 
 class Knowledge {
 public:
   void reset(size_t components) { clock = std::make_shared<Clock>(components, 0); }
+  uint32_t known(uint32_t component) const { return (*clock)[component]; }
   bool knows(uint32_t component, uint32_t n) const { return (*clock)[component] >= n; }
   std::shared_ptr<const Clock> share() const { return clock; }
-  void replace(const std::shared_ptr<const Clock> &c) { clock = std::make_shared<Clock>(*c); }
+  void replace(std::shared_ptr<const Clock> c) { clock = std::move(c); }
 
   void join(uint32_t component, uint32_t n) {
     if ((*clock)[component] < n)
@@ -53,13 +62,22 @@ public:
         return;
       }
   }
+  // What both know. Returns whether that is less than this.
+  bool meet(const Clock &other) {
+    const size_t n = clock->size();
+    bool less = false;
+    for (size_t i = 0; i < n; ++i)
+      if ((*clock)[i] > other[i])
+        own()[i] = other[i], less = true;
+    return less;
+  }
 
 private:
-  std::shared_ptr<Clock> clock;
-  Clock &own() {
+  std::shared_ptr<const Clock> clock;
+  Clock &own() { // nobody else sees the clock that is changed
     if (clock.use_count() > 1)
       clock = std::make_shared<Clock>(*clock);
-    return *clock;
+    return const_cast<Clock &>(*clock);
   }
 };
 

@@ -29,10 +29,19 @@ bool fits(DType t, const Content &c) {
   return c.lo >= lo && c.hi <= hi;
 }
 
-bool repeats(const Pattern &p) { // a dimension of stride 0 shows elements several times
+// Shows elements several times: a dimension of stride 0, or strides that reach over each other.
+bool repeats(const Pattern &p) {
+  std::vector<std::pair<int64_t, int64_t>> dims; // |stride|, count
   for (int i = 0; i < p.rank; ++i)
-    if (p.dims[i].stride == 0 && p.dims[i].count > 1)
+    if (p.dims[i].count > 1)
+      dims.emplace_back(std::abs(int64_t{p.dims[i].stride}), p.dims[i].count);
+  std::sort(dims.begin(), dims.end());
+  __int128 reach = 0;
+  for (const auto &[stride, count] : dims) {
+    if (stride <= reach)
       return true;
+    reach += static_cast<__int128>(stride) * (count - 1);
+  }
   return false;
 }
 
@@ -84,6 +93,33 @@ Content typeRange(DType t) {
                           : Content{0, (int64_t{1} << bits) - 1, false};
 }
 
+// Bits of an integer: with a mask that is not negative nothing else is left.
+std::optional<Content> masked(const Value &operand, const Content &c) {
+  const int64_t mask = operand.kind == Value::Int ? operand.integer : operand.kind == Value::Float ? static_cast<int64_t>(operand.number) : -1;
+  if (mask < 0 || mask > INT32_MAX || (operand.kind == Value::Float && static_cast<float>(mask) != operand.number))
+    return std::nullopt;
+  const bool whole = c.lo >= 0 && (mask & (mask + 1)) == 0 && c.hi <= mask;
+  return whole ? c : Content{0, c.lo >= 0 ? std::min(c.hi, mask) : mask, false};
+}
+
+// (a op b), element by element, for the operations that keep a range.
+std::optional<Content> tensorTensor(const Program &p, const Decoded &d, std::span<const std::optional<Content>> sources) {
+  const Value *op = slotOf(d, "op"), *a = slotOf(d, "a"), *b = slotOf(d, "b");
+  if (!op || !a || !b || a->kind != Value::Tensor || b->kind != Value::Tensor || sources.size() != 2 || !sources[0] || !sources[1] ||
+      !isInteger(patternOf(p, *a).dtype) || !isInteger(patternOf(p, *b).dtype) || !exact(*sources[0]) || !exact(*sources[1]))
+    return std::nullopt;
+  const Content &x = *sources[0], &y = *sources[1];
+  std::optional<Content> c;
+  switch (static_cast<AluOp>(op->integer)) {
+  case AluOp::Add: c = Content{x.lo + y.lo, x.hi + y.hi, false}; break;
+  case AluOp::Subtract: c = Content{x.lo - y.hi, x.hi - y.lo, false}; break;
+  case AluOp::Max: c = Content{std::max(x.lo, y.lo), std::max(x.hi, y.hi), false}; break;
+  case AluOp::Min: c = Content{std::min(x.lo, y.lo), std::min(x.hi, y.hi), false}; break;
+  default: return std::nullopt;
+  }
+  return exact(*c) ? c : std::nullopt;
+}
+
 std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::optional<Content> c) {
   const Value *data = slotOf(d, "data"), *op0 = slotOf(d, "op0"), *operand0 = slotOf(d, "operand0");
   if (!data || !op0 || !operand0)
@@ -99,6 +135,10 @@ std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::opt
     const AluOp which = op ? static_cast<AluOp>(op->integer) : AluOp::Bypass;
     if (which == AluOp::Bypass)
       return;
+    if (which == AluOp::BitAnd && operand && isInteger(from)) {
+      c = masked(*operand, *c);
+      return;
+    }
     if (!operand || isBitOp(which)) {
       c.reset();
       return;
@@ -119,7 +159,8 @@ std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::opt
 
 } // namespace
 
-std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::optional<Content> &source) {
+std::optional<Content> contentOf(const Program &p, const Decoded &d, std::span<const std::optional<Content>> sources) {
+  const std::optional<Content> source = sources.empty() ? std::nullopt : sources[0];
   const Value *dst = slotOf(d, "dst");
   if (!dst || dst->kind != Value::Tensor)
     return std::nullopt;
@@ -135,6 +176,8 @@ std::optional<Content> contentOf(const Program &p, const Decoded &d, const std::
       c = Content{static_cast<int64_t>(v->number), static_cast<int64_t>(v->number), false};
   } else if (d.def->name == "tensor_scalar") {
     c = tensorScalar(p, d, source);
+  } else if (d.def->name == "tensor_tensor") {
+    c = tensorTensor(p, d, sources);
   } else if (d.def->name == "tensor_copy" || d.def->name == "dma_copy") {
     const Value *src = slotOf(d, "src"), *index = slotOf(d, "src_index");
     if (source && src && src->kind == Value::Tensor) {

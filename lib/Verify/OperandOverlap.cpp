@@ -38,14 +38,8 @@ Inner innerSpan(const Pattern &x, int64_t period) {
 }
 
 bool disjointModulo(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB, int64_t period) {
-  const Inner x = innerSpan(a, period), y = innerSpan(b, period);
-  if (!x.periodic || !y.periodic)
-    return false;
-  const __int128 widthA = x.hi - x.lo, widthB = y.hi - y.lo;
-  __int128 delta = (startB + y.lo - (startA + x.lo)) % period; // where b's run begins after a's
-  if (delta < 0)
-    delta += period;
-  return widthA <= delta && delta + widthB <= period;
+  const __int128 apart = static_cast<__int128>(startB) - startA;
+  return apartModulo(a, b, apart, apart, period);
 }
 
 bool provedByStridesOf(const Pattern &x, const Pattern &a, int64_t startA, const Pattern &b, int64_t startB) {
@@ -69,6 +63,17 @@ bool runsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB
 }
 
 } // namespace
+
+bool apartModulo(const Pattern &a, const Pattern &b, __int128 lo, __int128 hi, int64_t period) {
+  const Inner x = innerSpan(a, period), y = innerSpan(b, period);
+  if (!x.periodic || !y.periodic)
+    return false;
+  const __int128 widthA = x.hi - x.lo, widthB = y.hi - y.lo;
+  __int128 delta = (lo + y.lo - x.lo) % period; // where b's run begins after a's
+  if (delta < 0)
+    delta += period;
+  return widthA <= delta && delta + (hi - lo) + widthB <= period;
+}
 
 bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb,
                 int64_t startB) {

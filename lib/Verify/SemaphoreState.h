@@ -20,43 +20,42 @@ struct Guard { // S5: further additions must come after this wait
 
 class SemaphoreState {
 public:
-  void reset(int64_t initialValue, bool singleProducer, size_t components) {
-    initial = initialValue;
+  void reset(int64_t initial, bool singleProducer, size_t components) {
     single = singleProducer;
+    produced = unproved = initial;
     all.reset(components);
+    if (initial > 0)
+      history.push_back({initial, Snapshot{all.share(), {UINT32_MAX, UINT32_MAX}, {0, 0}}});
   }
-  int64_t value() const { return initial + produced - consumed; }
+  int64_t value() const { return produced - consumed; }
   bool passable(int64_t wanted) const { return value() >= wanted; }
 
   // S5: the wait does not tell which additions happened.
-  bool ambiguous(int64_t wanted) const { return !single && wanted > 0 && wanted + consumed > initial && value() != wanted; }
+  bool ambiguous(int64_t wanted) const { return !single && wanted > 0 && wanted > unproved && value() != wanted; }
 
   void pass(int64_t wanted, bool consume, uint32_t comp, uint32_t seq, uint32_t who, Knowledge &k) {
     if (consume)
       consumer = comp;
-    const int64_t needed = wanted + consumed - initial;
-    if (wanted > 0 && needed > 0) { // a wait for 0 proves nothing
-      if (single) {
-        auto it =
-            std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
-        if (it != history.end())
-          k.join(it->snapshot);
-      } else {
-        k.join(*all.share());
-        for (Guard &g : guards)
-          if (g.comp == comp) {
-            g = {comp, seq, who};
-            comp = UINT32_MAX;
-          }
-        if (comp != UINT32_MAX)
-          guards.push_back({comp, seq, who});
-      }
+    if (wanted > 0 && single) {
+      const int64_t needed = wanted + consumed;
+      auto it = std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
+      if (it != history.end())
+        k.join(it->snapshot);
+    } else if (wanted > unproved) { // a wait for what was there from the start proves nothing
+      k.join(*all.share());
+      auto it = std::find_if(guards.begin(), guards.end(), [comp](const Guard &g) { return g.comp == comp; });
+      if (it == guards.end())
+        guards.push_back({comp, seq, who});
+      else
+        *it = {comp, seq, who};
     }
     if (!consume)
       return;
     consumed += wanted;
+    ever += wanted;
+    unproved = std::max<int64_t>(unproved - wanted, 0);
     consumptions.push_back({seq, consumed});
-    while (!history.empty() && history.front().total <= consumed - initial)
+    while (!history.empty() && history.front().total <= consumed)
       history.pop_front();
   }
 
@@ -80,45 +79,45 @@ public:
   // The largest value the semaphore can have when an addition made with this knowledge happens: what the adder does not
   // know to be consumed may still be there.
   int64_t highest(const Snapshot &s) const {
-    int64_t gone = 0;
-    if (!consumptions.empty()) {
-      const uint32_t known = s.known(consumer);
-      size_t near = 1; // what an adder does not know yet is usually among the last few
-      while (near < consumptions.size() && consumptions[consumptions.size() - near].first > known)
-        near *= 2;
-      auto it = std::partition_point(consumptions.end() - static_cast<int64_t>(std::min(near, consumptions.size())),
-                                     consumptions.end(), [known](const auto &c) { return c.first <= known; });
-      gone = it == consumptions.begin() ? 0 : std::prev(it)->second;
-    }
-    return initial + produced - gone;
+    if (consumer == UINT32_MAX)
+      return produced;
+    const uint32_t known = s.known(consumer);
+    if (known < countedFrom)
+      return value() + ever;
+    size_t near = 1; // what an adder does not know yet is usually among the last few
+    while (near < consumptions.size() && consumptions[consumptions.size() - near].first > known)
+      near *= 2;
+    auto it = std::partition_point(consumptions.end() - static_cast<int64_t>(std::min(near, consumptions.size())),
+                                   consumptions.end(), [known](const auto &c) { return c.first <= known; });
+    const int64_t gone = it == consumptions.begin() ? before : std::prev(it)->second;
+    return produced - gone;
   }
 
-  // Leaving a loop that may not have run: what its additions stood for is not certain.
-  struct Before {
-    std::shared_ptr<const Clock> all;
-    int64_t produced = 0;
-  };
-  Before before() const { return {all.share(), produced}; }
-  void forget(const Before &b) {
-    all.replace(b.all);
-    const auto nothing = std::make_shared<const Clock>(b.all->size(), 0);
-    for (Update &u : history)
-      if (u.total > b.produced)
-        u.snapshot = Snapshot{nothing, {UINT32_MAX, UINT32_MAX}, {0, 0}};
-  }
-
-private:
+  // ---- loops that are proved by an invariant (LoopState.cpp) ---------------------------------------------------
   struct Update {
     int64_t total;
     Snapshot snapshot;
   };
-  int64_t initial = 0, produced = 0, consumed = 0;
+  int64_t produced = 0, consumed = 0;
+  int64_t unproved = 0; // what is left of the initial value
   bool single = true;
-  std::deque<Update> history; // S4: totals ascending
+  std::deque<Update> history; // S4: totals ascending, all above `consumed`
   Knowledge all;              // S5: what all additions so far stand for
   std::vector<Guard> guards;
-  uint32_t consumer = 0;                                  // component of the one engine that consumes (S3)
+  uint32_t consumer = UINT32_MAX;                         // component of the one engine that consumes (S3)
   std::vector<std::pair<uint32_t, int64_t>> consumptions; // its instruction, total consumed by then
+  int64_t before = 0;       // consumed before the first of them
+  uint32_t countedFrom = 0; // who does not know the consumer up to here may know of none
+  int64_t ever = 0;         // at least what was consumed since the program began
+
+  // All totals, less `amount`.
+  void lower(int64_t amount) {
+    produced -= amount, consumed -= amount, before -= amount;
+    for (Update &u : history)
+      u.total -= amount;
+    for (auto &c : consumptions)
+      c.second -= amount;
+  }
 };
 
 } // namespace glia::flow

@@ -8,39 +8,46 @@
 
 namespace glia::flow {
 
-struct Touch { // one access: component and its number there, and who it was
+struct Touch { // one access: component and its number there, who it was
   uint32_t comp = 0, seq = 0;
-  uint32_t who = 0; // packed instruction identity, see Walk
+  uint32_t who = 0;   // packed instruction identity, see Walk
+  uint32_t place = 0; // the bytes it touched (Walk::spots); 0: all of the cell
+  friend bool operator==(const Touch &, const Touch &) = default;
 };
 
 struct Cell {
   uint32_t mask = 0;    // partitions of the quadrant
   int32_t owner = -1;   // allocation that wrote last
   uint32_t content = 0; // what is known of the values, index into Contents, 0 = nothing
-  bool written = false, defined = false, matmul = false;
-  Touch write;
-  std::vector<Touch> reads;       // at most one per component
-  std::vector<Touch> olderWrites; // writes that are the last one if a loop between did not run; one per component
+  bool written = false, defined = false;
+  bool matmul = false; // a matmul may add to it: who wrote last is one that it may add to
+  Touch write;                    // the last one that wrote all of the cell
+  std::vector<Touch> reads;       // since then
+  std::vector<Touch> otherWrites; // since then, of some bytes or perhaps; and what may be the last write in its stead
 };
 
+// A later access of a component stands for an earlier one to the same bytes, or to fewer: who knows of it knows of that.
 inline void keepLatest(std::vector<Touch> &list, const Touch &t) {
-  for (Touch &known : list)
-    if (known.comp == t.comp) {
-      if (known.seq <= t.seq)
-        known = t;
-      return;
+  bool kept = false;
+  for (size_t i = 0; i < list.size();) {
+    Touch &known = list[i];
+    if (known.comp == t.comp && known.seq >= t.seq && (known.place == t.place || !known.place)) {
+      kept = true;
+    } else if (known.comp == t.comp && known.seq <= t.seq && (known.place == t.place || !t.place)) {
+      known = list.back();
+      list.pop_back();
+      continue;
     }
-  list.push_back(t);
+    ++i;
+  }
+  if (!kept)
+    list.push_back(t);
 }
 
 class ByteMap {
 public:
   // Calls f(Cell&) for every cell of [lo, hi) x mask, creating cells for bytes never touched.
   template <class F> void visit(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
-    visitPlaces(lo, hi, mask, [&f](int64_t, int64_t, Cell &c) { f(c); });
-  }
-  // f(lo, hi, Cell&), with the bytes of the cell.
-  template <class F> void visitPlaces(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
     for (auto it = carve(lo, hi); it != nodes.end() && it->first < hi; ++it) {
       uint32_t rest = mask;
       std::vector<Cell> &cells = it->second.cells;
@@ -55,13 +62,13 @@ public:
           cells.push_back(std::move(copy));
         }
         rest &= ~common;
-        f(it->first, it->second.hi, cells[k]);
+        f(cells[k]);
       }
       if (rest) {
         Cell fresh;
         fresh.mask = rest;
         cells.push_back(std::move(fresh));
-        f(it->first, it->second.hi, cells.back());
+        f(cells.back());
       }
     }
   }
@@ -112,7 +119,11 @@ public:
       for (Cell &c : node.cells)
         f(lo, node.hi, c);
   }
-  bool empty() const { return nodes.empty(); }
+  template <class F> void forEach(F &&f) const {
+    for (const auto &[lo, node] : nodes)
+      for (const Cell &c : node.cells)
+        f(lo, node.hi, c);
+  }
 
 private:
   struct Node {
@@ -126,7 +137,7 @@ private:
     c.owner = value.owner, c.content = value.content, c.written = value.written, c.defined = value.defined;
     c.matmul = value.matmul, c.write = value.write;
     c.reads.clear();
-    c.olderWrites.clear();
+    c.otherWrites.clear();
     c.mask = mask;
   }
 

@@ -41,6 +41,10 @@ void checkDeclarations(const Program &p, Reporter &r);
 bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const Pattern &b, const PatternFacts &fb,
                 int64_t startB);
 
+// Whether two operands, the second of which starts `lo` to `hi` bytes after the first, share no byte because both repeat with
+// this period and their runs lie apart in it.
+bool apartModulo(const Pattern &a, const Pattern &b, __int128 lo, __int128 hi, int64_t period);
+
 // ControlRules.cpp
 void checkLoops(const Program &p, int core, Engine engine, Reporter &r);
 

@@ -2,6 +2,7 @@
 #include "glia/ISA/Control.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace glia::flow {
 
@@ -12,7 +13,8 @@ Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &
 
 void Walk::fail(std::string_view rule, uint32_t whoseFault, int slot, std::string what, std::string value, std::string limit,
                 std::vector<std::string> notes) {
-  if (reported.emplace(std::string(rule), whoseFault, slot).second)
+  failed = true;
+  if (!muted && reported.emplace(std::string(rule), whoseFault, slot).second)
     reporter.fail(rule, ref(whoseFault), slot, std::move(what), std::move(value), std::move(limit), std::move(notes));
 }
 
@@ -22,6 +24,7 @@ void Walk::scan() {
   const int cores = static_cast<int>(program.cores);
   uses.resize(program.semaphores.size());
   std::map<std::string, std::set<int>> members;
+  std::map<std::pair<int, std::string>, int> barrierUsers;
   for (int c = 0; c < cores; ++c)
     for (int e = 0; e < kNumEngines; ++e) {
       const Stream &s = program.stream(c, static_cast<Engine>(e));
@@ -43,6 +46,13 @@ void Walk::scan() {
                  "it subtracts from or overwrites semaphore `" + program.semaphores[op.semaphore].name +
                      "` when it completes");
           }
+        }
+        if (def.unit == Unit::Barrier) {
+          decode(program, c, static_cast<Engine>(e), i, scratch);
+          const std::string &barrier = program.strings[scratch.values[def.slot("name")].integer];
+          if (barrierUsers.emplace(std::pair(c, barrier), e).first->second != e)
+            fail("BARRIER-PAIR", whoIs(c, static_cast<Engine>(e), i), -1,
+                 "two engines of one core are at barrier `" + barrier + "`");
         }
         if (def.unit == Unit::Exchange) {
           decode(program, c, static_cast<Engine>(e), i, scratch);
@@ -67,28 +77,28 @@ void Walk::scan() {
   components = cores * kNumEngines + program.queues.size();
   for (auto &[pipe, comp] : pipeComp)
     comp = static_cast<uint32_t>(components++);
-  queueSeq.assign(program.queues.size(), 0);
-  queueOwner.assign(program.queues.size(), UINT32_MAX);
-  lastAccess.assign(components, 0);
-  semaphores.resize(program.semaphores.size());
-  for (size_t s = 0; s < semaphores.size(); ++s)
-    semaphores[s].reset(program.semaphores[s].initial, uses[s].single(), components);
-  engines.resize(cores * kNumEngines);
+  state.queueSeq.assign(program.queues.size(), 0);
+  state.lastEvent.assign(components, 0);
+  state.semaphores.resize(program.semaphores.size());
+  for (size_t s = 0; s < state.semaphores.size(); ++s)
+    state.semaphores[s].reset(program.semaphores[s].initial, uses[s].single(), components);
+  state.engines.resize(cores * kNumEngines);
+  recent.resize(state.engines.size());
   for (int c = 0; c < cores; ++c)
     for (int e = 0; e < kNumEngines; ++e) {
-      EngineWalk &w = engines[c * kNumEngines + e];
+      EngineWalk &w = state.engines[c * kNumEngines + e];
       w.core = c;
       w.engine = static_cast<Engine>(e);
       w.comp = static_cast<uint32_t>(c * kNumEngines + e);
       w.knows.reset(components);
     }
-  chip.resize(cores);
-  hbm.resize(program.tensors.size());
-  for (size_t t = 0; t < hbm.size(); ++t)
-    hbm[t].resize(program.tensors[t].shared ? 1 : cores);
-  for (size_t t = 0; t < hbm.size(); ++t)
+  state.chip.resize(cores);
+  state.hbm.resize(program.tensors.size());
+  for (size_t t = 0; t < state.hbm.size(); ++t)
+    state.hbm[t].resize(program.tensors[t].shared ? 1 : cores);
+  for (size_t t = 0; t < state.hbm.size(); ++t)
     if (!program.tensors[t].from.empty()) // it begins as an input: defined, and nobody wrote it
-      hbm[t][0].visit(0, program.tensors[t].bytes(), 1, [](Cell &c) { c.defined = true; });
+      state.hbm[t][0].own().visit(0, program.tensors[t].bytes(), 1, [](Cell &c) { c.defined = true; });
 }
 
 // Loops with an immediate count are walked one iteration at a time as long as the whole program stays below the bound;
@@ -133,47 +143,53 @@ void Walk::chooseWalkedLoops() {
 
 // ---- the walk -----------------------------------------------------------------------------------------------
 
+// Lets the engines step until none can. Returns whether one did.
+bool Walk::stepAll(const std::vector<uint32_t> &which) {
+  constexpr uint64_t kMostSteps = 20'000'000; // nested counts from registers can be worse than the estimate
+  bool any = false;
+  for (bool progress = true; progress && !reporter.full() && !stopped;) {
+    progress = false;
+    for (uint32_t number : which)
+      while (!reporter.full() && !stopped && step(state.engines[number])) {
+        progress = any = true;
+        const EngineWalk &e = state.engines[number];
+        if (++steps > kMostSteps && e.pc < program.stream(e.core, e.engine).instrs.size()) {
+          stopped = true;
+          muted = 0;
+          fail("LOOP-FORM", whoIs(e.core, e.engine, e.pc), -1,
+               format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
+               std::to_string(steps), std::to_string(kMostSteps));
+        }
+      }
+  }
+  return any;
+}
+
 void Walk::run() {
   scan();
   if (reporter.broken())
     return;
   chooseWalkedLoops();
-  bool progress = true;
-  constexpr uint64_t kMostSteps = 20'000'000; // nested counts from registers can be worse than the estimate
-  uint64_t steps = 0;
-  while (progress && !reporter.full()) {
-    progress = false;
-    for (EngineWalk &e : engines)
-      while (step(e)) {
-        progress = true;
-        if (reporter.full())
-          return;
-        const size_t size = program.stream(e.core, e.engine).instrs.size();
-        if (++steps > kMostSteps && e.pc < size)
-          return reporter.fail(
-              "LOOP-FORM", {e.core, e.engine, static_cast<uint32_t>(e.pc)}, -1,
-              format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
-              std::to_string(steps), std::to_string(kMostSteps));
-      }
-  }
-  const bool ended = std::all_of(engines.begin(), engines.end(), [this](const EngineWalk &e) {
+  std::vector<uint32_t> everyone(state.engines.size());
+  std::iota(everyone.begin(), everyone.end(), 0u);
+  stepAll(everyone);
+  if (reporter.full() || stopped)
+    return;
+  const bool ended = std::all_of(state.engines.begin(), state.engines.end(), [this](const EngineWalk &e) {
     return e.pc >= program.stream(e.core, e.engine).instrs.size();
   });
   if (!ended)
-    reportBlocked();
-  for (auto &[pipe, sides] : exchanges)
+    reportBlocked(everyone);
+  for (auto &[pipe, sides] : state.exchanges)
     for (auto &side : sides)
       for (PendingExchange &x : side)
         fail("SENDRECV-PAIR", who(x.d), -1, format("the other core has no matching sendrecv on pipe %d", pipe));
   if (ended && !reporter.broken())
     checkOutputs();
-}
-
-int Walk::genericDepth(const EngineWalk &e) const {
-  for (size_t i = 0; i < e.loops.size(); ++i)
-    if (e.loops[i].generic)
-      return static_cast<int>(i);
-  return -1;
+  for (uint32_t loop : loopsProved)
+    loopsWalked.erase(loop);
+  result.loopsWalked = loopsWalked.size();
+  result.loopsByInvariant = loopsProved.size();
 }
 
 Snapshot Walk::snapshot(const EngineWalk &e) const {
@@ -184,78 +200,40 @@ Snapshot Walk::snapshot(const EngineWalk &e) const {
   return s;
 }
 
-// What loops that may not run have added so far, as seen by an engine that is not in them: it cannot count on it.
-int64_t Walk::uncertain(const EngineWalk &e, uint32_t semaphore) const {
-  auto inside = [&e](const LoopRun *run) {
-    return !run || std::any_of(e.loops.begin(), e.loops.end(), [run](const LoopFrame &f) { return f.run.get() == run; });
-  };
-  int64_t sum = 0;
-  for (const auto &run : uncertainRuns)
-    if (!inside(run.get()) && inside(run->outer.get()))
-      if (auto it = run->net.find(semaphore); it != run->net.end())
-        sum += std::max<int64_t>(it->second, 0);
-  return sum;
-}
-
 bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
-  const bool skip = generic(e); // balanced, so the generic iteration changes nothing (L3)
   for (; e.nextWait < d.waits.size(); ++e.nextWait) {
     const SyncOp &op = d.waits[e.nextWait];
     const bool consume = op.kind == SyncKind::WaitGeConsume;
-    for (LoopFrame &f : e.loops)
-      if (f.run->summarised && !skip) {
-        if (consume)
-          f.run->net[op.semaphore] -= op.value;
-        else
-          f.run->plainWaits[op.semaphore] = true;
-      }
-    if (skip)
-      continue;
-    SemaphoreState &s = semaphores[op.semaphore];
-    if (!s.passable(op.value) || (!uncertainRuns.empty() && s.value() - uncertain(e, op.semaphore) < op.value)) {
-      if (!e.loops.empty()) // counted again when the wait is tried again
-        for (LoopFrame &f : e.loops)
-          if (f.run->summarised && consume)
-            f.run->net[op.semaphore] += op.value;
+    SemaphoreState &s = state.semaphores[op.semaphore];
+    if (!s.passable(op.value))
       return false;
-    }
     if (s.ambiguous(op.value))
       fail("SYNC-AMBIGUOUS", who(d), -1,
            format("it waits for `%s` >= %d, and additions that sum to %lld may have happened by then: the wait proves none "
                   "of them",
                   program.semaphores[op.semaphore].name.c_str(), op.value, (long long)s.value()),
            format("%lld", (long long)s.value()), std::to_string(op.value));
+    if (op.value > 0 && (consume || !s.single)) // others may have to know that it has passed
+      state.lastEvent[e.comp] = e.seq + 1;
     s.pass(op.value, consume, e.comp, e.seq + 1, who(d), e.knows);
   }
   e.nextWait = 0;
   return true;
 }
 
-// `loops`: where the instruction was issued. A generic iteration fires nothing: it is balanced (L3).
-void Walk::fireUpdates(const std::vector<LoopFrame> &loops, const Decoded &d, const Snapshot &snap) {
-  for (const LoopFrame &f : loops)
-    if (f.generic)
-      return;
+void Walk::fireUpdates(const Decoded &d, const Snapshot &snap) {
   for (const SyncOp &op : d.updates) {
-    SemaphoreState &s = semaphores[op.semaphore];
+    SemaphoreState &s = state.semaphores[op.semaphore];
     if (const Guard *g = s.overtaken(snap))
       fail("SYNC-AMBIGUOUS", who(d), -1,
            format("it adds to `%s` and may do so before an earlier wait on it has passed: that wait then proves nothing",
                   program.semaphores[op.semaphore].name.c_str()),
            {}, {}, {"the wait: " + reporter.describe(ref(g->who))});
-    for (const LoopFrame &f : loops)
-      if (f.run->summarised)
-        f.run->semaphoresBefore.emplace(op.semaphore, s.before());
     s.add(op.value, snap);
     if (const int64_t top = s.highest(snap); top > program.target->semaphoreMax)
       fail("SYNC-RANGE", who(d), -1,
            format("semaphore `%s` can reach %lld", program.semaphores[op.semaphore].name.c_str(), (long long)top),
            std::to_string(top), std::to_string(program.target->semaphoreMax));
-    for (const LoopFrame &f : loops)
-      if (f.run->summarised) {
-        f.run->net[op.semaphore] += op.value;
-        f.run->produced[op.semaphore] = true;
-      }
   }
 }
 
@@ -263,12 +241,14 @@ bool Walk::step(EngineWalk &e) {
   const Stream &s = program.stream(e.core, e.engine);
   if (e.pc >= s.instrs.size())
     return false;
-  Visit &v = e.loops.empty() ? single : e.recent[e.pc % e.recent.size()];
+  Visit &v = e.loops.empty() ? single : recent[e.comp][e.pc % recent[e.comp].size()];
   const Decoded &d = v.d;
   if (e.loops.empty() || !d.def || d.index != e.pc) {
     decode(program, e.core, e.engine, e.pc, v.d);
     v.resolved = false;
   }
+  if (!e.loops.empty() && e.loops.back().proved && e.pc == e.loops.back().end)
+    return false; // until the round of the others has ended too
   if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
     for (int r = 0; r < 64; ++r)
       e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
@@ -302,7 +282,7 @@ bool Walk::step(EngineWalk &e) {
   case Unit::Control: return stepControl(e, d);
   }
   if (!d.updates.empty())
-    fireUpdates(e.loops, d, snapshot(e));
+    fireUpdates(d, snapshot(e));
   ++e.pc;
   return true;
 }
@@ -311,46 +291,41 @@ void Walk::stepCompute(EngineWalk &e, Visit &v) {
   const Decoded &d = v.d;
   checkTables(e, d);
   resolveAll(e, v);
-  touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
+  touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), e.comp, &e.knows});
 }
 
 void Walk::stepDma(EngineWalk &e, Visit &v) {
   const Decoded &d = v.d;
   const int q = d.values[d.def->slot("queue")].integer;
   resolveAll(e, v);
-  if (generic(e)) {
-    touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), &e, &e.knows});
-    return;
-  }
   const uint32_t comp = static_cast<uint32_t>(program.cores * kNumEngines + q);
-  const uint32_t n = ++queueSeq[q];
-  queueOwner[q] = e.comp;
-  touchAll(e, d, v.places, Issuer{comp, n, who(d), &e, &e.knows});
+  const uint32_t n = ++state.queueSeq[q];
+  touchAll(e, d, v.places, Issuer{comp, n, who(d), e.comp, &e.knows});
+  state.lastEvent[comp] = n;
   Snapshot s = snapshot(e);
   s.comp[1] = comp;
   s.seq[1] = n;
-  fireUpdates(e.loops, d, s);
+  fireUpdates(d, s);
 }
 
 void Walk::stepExchange(EngineWalk &e, Visit &v) {
   const Decoded &d = v.d;
   resolveAll(e, v);
-  if (generic(e))
-    return;
+  checkOverlap(d, v.places);
   const int pipe = d.values[d.def->slot("pipe")].integer;
-  PendingExchange x{d, v.places, snapshot(e), e.loops};
-  exchanges[pipe][e.core].push_back(std::move(x));
+  state.exchanges[pipe][e.core].push_back({d, v.places, snapshot(e), e.maybeUntil != 0});
   meetExchanges(pipe);
 }
 
 void Walk::meetExchanges(int pipe) {
-  auto &sides = exchanges[pipe];
+  auto &sides = state.exchanges[pipe];
   while (!sides[0].empty() && !sides[1].empty()) {
     PendingExchange x[2] = {std::move(sides[0].front()), std::move(sides[1].front())};
     sides[0].pop_front();
     sides[1].pop_front();
-    const uint32_t n = ++pipeSeq[pipe];
+    const uint32_t n = ++state.pipeSeq[pipe];
     const uint32_t comp = pipeComp[pipe];
+    state.lastEvent[comp] = n;
     Knowledge both;
     both.reset(components);
     both.join(x[0].snapshot);
@@ -367,49 +342,41 @@ void Walk::meetExchanges(int pipe) {
       fail("SENDRECV-PAIR", who(x[0].d), -1,
            format("what one core sends on pipe %d has another shape or type than what the other receives", pipe), {}, {},
            {"the other: " + reporter.describe(ref(who(x[1].d)))});
-    // Each side is checked with the knowledge of both issuers; what arrives is defined if what was sent is.
+    // It starts when both are issued, so each side is checked with what both issuers knew then, not with what they did since;
+    // what arrives is defined if what was sent is.
     bool defined[2] = {true, true};
-    for (int side = 0; side < 2; ++side) {
-      const Issuer issuer{comp, n, who(x[side].d),
-                          &engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)], &both};
+    for (int side = 0; side < 2; ++side)
       for (const Place &p : x[side].places)
         if (p.slot == src)
-          defined[side] = !read(p, issuer, nullptr);
-    }
+          defined[side] = !read(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both}, nullptr);
     for (int side = 0; side < 2; ++side) {
-      EngineWalk &e = engines[x[side].d.core * kNumEngines + static_cast<int>(x[side].d.engine)];
-      const Issuer issuer{comp, n, who(x[side].d), &e, &both};
       for (const Place &p : x[side].places)
         if (p.slot == dst)
-          write(x[side].loops, p, issuer, defined[1 - side], !p.fixed, false, 0);
+          write(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both}, defined[1 - side], x[side].maybe, false, 0);
       Snapshot s;
       s.base = both.share();
       s.comp[0] = comp;
       s.seq[0] = n;
-      fireUpdates(x[side].loops, x[side].d, s);
+      fireUpdates(x[side].d, s);
     }
   }
 }
 
 bool Walk::stepBarrier(EngineWalk &e, const Decoded &d) {
   const std::string &barrier = program.strings[d.values[d.def->slot("name")].integer];
-  if (generic(e)) {
-    ++e.seq;
-    return true;
-  }
   if (!e.arrived) {
     ++e.seq;
     e.arrived = true;
-    barriers[{barrier, e.barriers[barrier]++}].arrived.emplace_back(e.core, snapshot(e));
+    state.barriers[{barrier, e.barriers[barrier]++}].arrived.push_back(snapshot(e));
   }
-  BarrierMeet &m = barriers[{barrier, e.barriers[barrier] - 1}];
-  if (m.arrived.size() < 2)
+  const auto meet = state.barriers.find({barrier, e.barriers[barrier] - 1});
+  if (meet->second.arrived.size() < 2)
     return false;
-  if (m.arrived[0].first == m.arrived[1].first)
-    fail("BARRIER-PAIR", who(d), -1, "two engines of one core are at barrier `" + barrier + "`");
-  e.knows.join(m.arrived[0].second);
-  e.knows.join(m.arrived[1].second);
+  for (const Snapshot &s : meet->second.arrived)
+    e.knows.join(s);
   e.arrived = false;
+  if (++meet->second.left == 2)
+    state.barriers.erase(meet);
   return true;
 }
 
@@ -440,7 +407,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
   const Decoded &d = visit.d;
   const std::vector<Place> &places = visit.places;
   resolveAll(e, visit);
-  const Issuer issuer{e.comp, e.seq, who(d), &e, &e.knows};
+  const Issuer issuer{e.comp, e.seq, who(d), e.comp, &e.knows};
   auto operand = [&](std::string_view slotName) {
     const Value &v = d.values[d.def->slot(slotName)];
     return v.kind == Value::Register ? e.regs[v.integer] : RegisterValue::constant(v.integer);
@@ -453,22 +420,21 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
       v = info(t).isSigned ? RegisterValue::range(-(1 << (8 * sizeOf(t) - 1)), (1 << (8 * sizeOf(t) - 1)) - 1)
                            : RegisterValue::range(0, (1 << (8 * sizeOf(t))) - 1);
     uint32_t content = 0;
-    v.undefined = generic(e) ? false : read(p, issuer, &content);
+    v.undefined = read(p, issuer, &content);
     const std::optional<Content> known = p.space == Space::Hbm ? inputContent(p)
                                          : content             ? std::optional(contents[content])
                                                                : std::nullopt;
-    if (known && known->lo >= INT32_MIN && known->hi <= INT32_MAX && isInteger(t))
-      v.lo = known->lo, v.hi = known->hi;
-    touchFromRegister(e, p, issuer, false);
+    if (known && known->lo >= INT32_MIN && known->hi <= INT32_MAX && isInteger(t)) {
+      const bool undefined = v.undefined;
+      v = RegisterValue::range(known->lo, known->hi);
+      v.undefined = undefined;
+    }
     v.source = sourceOf(e, p);
-    e.regs[d.values[d.def->slot("dst")].integer] = v;
+    e.regs[d.values[d.def->slot("dst")].integer] = named(v);
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
-    if (!generic(e))
-      for (const Place &p : places) {
-        write(e.loops, p, issuer, !undefined, e.maybeUntil || !p.fixed, false, 0);
-        touchFromRegister(e, p, issuer, true);
-      }
+    for (const Place &p : places)
+      write(p, issuer, !undefined, e.maybeUntil != 0, false, 0);
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
@@ -482,7 +448,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
     const auto from = static_cast<int64_t>(identity(a)), with = static_cast<int64_t>(identity(b));
     if (from && with)
       v.source = intern({Computed, d.values[op].integer, from, with});
-    e.regs[d.values[d.def->slot("dst")].integer] = v;
+    e.regs[d.values[d.def->slot("dst")].integer] = named(v);
   }
 }
 
@@ -493,49 +459,51 @@ bool Walk::stepControl(EngineWalk &e, const Decoded &d) {
     return true;
   }
   if (!e.arrived && !d.updates.empty())
-    fireUpdates(e.loops, d, snapshot(e));
+    fireUpdates(d, snapshot(e));
   return beginsLoop(*d.def) ? enterLoop(e, d) : endLoop(e);
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------
 
-void Walk::reportBlocked() {
+void Walk::reportBlocked(const std::vector<uint32_t> &which) {
   std::vector<std::string> notes;
   uint32_t first = UINT32_MAX;
-  bool barrier = false;
+  std::string_view rule;
   std::string what;
-  for (EngineWalk &e : engines) {
+  auto found = [&](std::string_view r, uint32_t at, std::string sentence) {
+    const bool barrier = r == "BARRIER-PAIR" && rule != r; // names the cause better than who waits for it
+    if (first == UINT32_MAX || barrier)
+      first = at, rule = r, what = std::move(sentence);
+  };
+  for (uint32_t number : which) {
+    const EngineWalk &e = state.engines[number];
     if (e.pc >= program.stream(e.core, e.engine).instrs.size())
       continue;
     Decoded d;
     decode(program, e.core, e.engine, e.pc, d);
     const std::string at = reporter.describe(ref(who(d)));
-    if (e.arrived) {
-      if (d.def->unit == Unit::Barrier) {
-        notes.push_back(at + " waits at barrier `" + program.strings[d.values[d.def->slot("name")].integer] + "`");
-        if (first == UINT32_MAX || !barrier) {
-          first = who(d);
-          barrier = true;
-          what = "barrier `" + program.strings[d.values[d.def->slot("name")].integer] + "` is never met by the other core";
-        }
-      }
-      continue;
-    }
-    if (e.nextWait >= d.waits.size())
-      continue;
-    const SyncOp &op = d.waits[e.nextWait];
-    const std::string &semaphore = program.semaphores[op.semaphore].name;
-    const std::string line = format("waits for `%s` >= %d, which stays at %lld", semaphore.c_str(), op.value,
-                                    (long long)semaphores[op.semaphore].value());
-    notes.push_back(format("%s %s", at.c_str(), line.c_str()));
-    if (first == UINT32_MAX) {
-      first = who(d);
-      what = "it " + line + (uses[op.semaphore].producerEngines ? "" : "; nothing adds to it");
+    if (!e.loops.empty() && e.loops.back().proved && e.pc == e.loops.back().end)
+      continue; // at the end of its round
+    if (e.arrived && d.def->unit == Unit::Barrier) {
+      const std::string &barrier = program.strings[d.values[d.def->slot("name")].integer];
+      notes.push_back(at + " waits at barrier `" + barrier + "`");
+      found("BARRIER-PAIR", who(d), "barrier `" + barrier + "` is never met by the other core");
+    } else if (e.arrived) {
+      const std::string &group = program.strings[d.values[d.def->slot("group")].integer];
+      notes.push_back(at + " waits for the other engines of group `" + group + "`");
+      found("LOOP-GROUP", who(d), "not every engine of group `" + group + "` comes to this loop as often as this one");
+    } else if (e.nextWait < d.waits.size()) {
+      const SyncOp &op = d.waits[e.nextWait];
+      const std::string line = format("waits for `%s` >= %d, which stays at %lld", program.semaphores[op.semaphore].name.c_str(),
+                                      op.value, (long long)state.semaphores[op.semaphore].value());
+      notes.push_back(format("%s %s", at.c_str(), line.c_str()));
+      found("SYNC-DEADLOCK", who(d), "it " + line + (uses[op.semaphore].producerEngines ? "" : "; nothing adds to it"));
+    } else {
+      found("SYNC-DEADLOCK", who(d), "it cannot go on");
     }
   }
-  if (first == UINT32_MAX)
-    return;
-  fail(barrier ? "BARRIER-PAIR" : "SYNC-DEADLOCK", first, -1, what, {}, {}, notes);
+  if (first != UINT32_MAX)
+    fail(rule, first, -1, what, {}, {}, notes);
 }
 
 void Walk::checkOutputs() {
@@ -545,7 +513,7 @@ void Walk::checkOutputs() {
       continue;
     int64_t good = 0, firstBad = -1;
     int64_t at = 0;
-    hbm[t][0].forEach([&](int64_t lo, int64_t hi, Cell &c) {
+    state.hbm[t][0]->forEach([&](int64_t lo, int64_t hi, const Cell &c) {
       if (lo > at && firstBad < 0)
         firstBad = at;
       at = std::max(at, hi);

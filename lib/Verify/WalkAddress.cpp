@@ -6,6 +6,22 @@
 
 namespace glia::flow {
 
+namespace {
+
+constexpr size_t kMostRuns = 4096; // of an operand in the map of bytes
+constexpr int64_t kFar = int64_t{1} << 58;
+
+int64_t clampFar(Wide v) { return static_cast<int64_t>(std::clamp<Wide>(v, INT64_MIN, INT64_MAX)); }
+
+bool meet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b) {
+  for (size_t i = 0, k = 0; i < a.size() && k < b.size(); a[i].hi < b[k].hi ? ++i : ++k)
+    if (a[i].lo < b[k].hi && b[k].lo < a[i].hi)
+      return true;
+  return false;
+}
+
+} // namespace
+
 Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   const Access &a = d.values[slot].access;
   Place p;
@@ -29,6 +45,7 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
     objectHi = program.tensors[a.object.index].bytes();
   }
   p.start = RegisterValue::constant(base);
+  Wide lo = base, hi = base, farLo = base, farHi = base;
   p.partition = RegisterValue::constant(partition);
   for (int i = 0; i < p.pattern->numDynamic; ++i) {
     const DynamicTerm &t = p.pattern->dynamic[i];
@@ -39,18 +56,28 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
                   program.objectName(a.object).c_str(), t.reg));
     RegisterValue &to = t.partition ? p.partition : p.start;
     to = add(to, scaled(r, t.scale));
+    if (!t.partition) {
+      const Wide x = Wide{r.lo} * t.scale, y = Wide{r.hi} * t.scale;
+      farLo = std::min(farLo, lo += std::min(x, y));
+      farHi = std::max(farHi, hi += std::max(x, y));
+    }
   }
+  if (farLo < -kFar || farHi > kFar) // sums that are cut off mean nothing
+    p.start = RegisterValue::range(-kFar, kFar);
 
   const ByteRun ext = extent(*p.pattern);
+  auto inObject = [&](Wide v) { return static_cast<int64_t>(std::clamp<Wide>(v, objectLo, objectHi)); };
+  const ByteRun hull{inObject(Wide{p.start.lo} + ext.lo), inObject(Wide{p.start.hi} + ext.hi)};
   p.fixed = p.start.isConstant() && p.partition.isConstant();
   if (p.pattern->numDynamic) {
-    const bool bytesInside = p.start.lo + ext.lo >= objectLo && p.start.hi + ext.hi <= objectHi;
+    const bool bytesInside = Wide{p.start.lo} + ext.lo >= objectLo && Wide{p.start.hi} + ext.hi <= objectHi;
     const bool partitionsInside =
-        !p.partitions || (p.partition.lo >= objectFirst && p.partition.hi + p.partitions <= objectLast);
+        !p.partitions || (p.partition.lo >= objectFirst && Wide{p.partition.hi} + p.partitions <= objectLast);
     const std::string range =
         bytesInside && partitionsInside
             ? std::string()
-            : format("bytes %lld to %lld", (long long)(p.start.lo + ext.lo), (long long)(p.start.hi + ext.hi));
+            : format("bytes %lld to %lld", (long long)clampFar(Wide{p.start.lo} + ext.lo),
+                     (long long)clampFar(Wide{p.start.hi} + ext.hi));
     if (bytesInside && partitionsInside) {
       verdict(d, slot, Proof::Proved, "inside the object for every value of the register");
     } else if (d.def->unit == Unit::Dma) {
@@ -84,13 +111,13 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   }
   if (a.object.kind == ObjectKind::Tensor && program.tensors[a.object.index].kind != TensorKind::Output &&
       program.tensors[a.object.index].kind != TensorKind::Scratch) {
-    p.runs.assign(1, {p.start.lo + ext.lo, p.start.hi + ext.hi}); // nobody writes it: the hull will do
+    p.runs.assign(1, hull); // nobody writes it: the hull will do
   } else if (p.fixed) {
-    p.fixed = footprint(*p.pattern, p.start.lo, p.runs);
+    p.fixed = footprint(*p.pattern, p.start.lo, p.runs, kMostRuns);
     p.firstPartition = static_cast<int>(p.partition.lo);
     p.lastPartition = p.firstPartition + p.partitions;
   } else {
-    p.runs.assign(1, {std::max(objectLo, p.start.lo + ext.lo), std::min(objectHi, p.start.hi + ext.hi)});
+    p.runs.assign(1, hull);
     p.firstPartition = static_cast<int>(std::max<int64_t>(objectFirst, p.partition.lo));
     p.lastPartition = static_cast<int>(std::min<int64_t>(objectLast, p.partition.hi + p.partitions));
   }
@@ -121,6 +148,8 @@ void Walk::resolveAll(const EngineWalk &e, Visit &v) {
 }
 
 void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string_view why) {
+  if (muted)
+    return;
   const uint64_t key = uint64_t{who(d)} << 32 | static_cast<uint32_t>(slot);
   auto [it, fresh] = verdicts.emplace(key, result.dynamicAccesses.size());
   if (fresh)
@@ -146,28 +175,26 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     if (!index || !data)
       continue;
     uint32_t content = 0;
-    const bool unknown = !generic(e) && read(*index, by, &content);
+    const bool unknown = read(*index, by, &content);
     if (unknown)
       fail("UNDEFINED-ADDRESS", by.who, index->slot,
            format("undefined values of `%s` are used as indices", program.objectName(index->object).c_str()));
     undefined |= unknown;
-    if (!generic(e))
-      logAccess(e, *index, by, false);
     const Content *known = content ? &contents[content] : nullptr;
     const int strideSlot = d.def->slot("index_stride"), oobSlot = d.def->slot("oob");
     const int64_t size = sizeOf(data->pattern->dtype);
     const bool skip = oobSlot >= 0 && d.def->slots[oobSlot].names->names[d.values[oobSlot].integer] == "skip";
     const IndexedRows rows =
         indexedRows(*data->pattern, index->pattern->elements(), strideSlot >= 0 ? d.values[strideSlot].integer : 0);
-    const int64_t stride = rows.stride * size;
-    const ByteRun row{rows.low * size, rows.high * size};
+    const Wide stride = Wide{rows.stride} * size;
+    const Wide rowLo = Wide{rows.low} * size, rowHi = Wide{rows.high} * size;
     const int64_t bytes = program.tensors[data->object.index].bytes();
-    int64_t lo = 0, hi = bytes;
-    if (known && data->start.isConstant()) {
-      lo = data->start.lo + std::min(known->lo * stride, known->hi * stride) + row.lo;
-      hi = data->start.lo + std::max(known->lo * stride, known->hi * stride) + row.hi;
+    Wide lo = 0, hi = bytes;
+    if (known) {
+      lo = data->start.lo + std::min(known->lo * stride, known->hi * stride) + rowLo;
+      hi = data->start.hi + std::max(known->lo * stride, known->hi * stride) + rowHi;
     }
-    const bool inside = known && data->start.isConstant() && lo >= 0 && hi <= bytes;
+    const bool inside = known && lo >= 0 && hi <= bytes;
     if (inside)
       verdict(d, data->slot, Proof::Proved,
               format("indices are in %lld to %lld", (long long)known->lo, (long long)known->hi));
@@ -181,8 +208,9 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
       fail("DYNAMIC-UNPROVED", by.who, data->slot,
            format("the rows of `%s` that the indices of `%s` select are not proved to be inside it",
                   program.objectName(data->object).c_str(), program.objectName(index->object).c_str()));
-    const bool apart = known && known->distinct && std::abs(stride) >= row.hi - row.lo;
-    if (isWritten(d.def->slots[data->slot].kind) && !apart && !generic(e))
+    const Wide width = rowHi - rowLo;
+    const bool distinct = known && known->distinct && (stride >= width || -stride >= width);
+    if (isWritten(d.def->slots[data->slot].kind) && !distinct)
       fail("SCATTER-UNIQUE", by.who, index->slot,
            format("the indices of `%s` are not proved to be distinct, so rows of `%s` may be written twice in any order",
                   program.objectName(index->object).c_str(), program.objectName(data->object).c_str()));
@@ -190,14 +218,23 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
       for (Place &p : places)
         p.partly = true;
     data->fixed = false;
-    data->runs.assign(1, {std::max<int64_t>(lo, 0), std::min(hi, bytes)});
+    data->chosen = true;
+    data->runs.assign(1, {static_cast<int64_t>(std::clamp<Wide>(lo, 0, bytes)), static_cast<int64_t>(std::clamp<Wide>(hi, 0, bytes))});
     if (data->runs[0].lo >= data->runs[0].hi)
       data->runs.clear();
+    // Parts of one transfer read and write at any time: what the indices may choose keeps off its other operands.
+    for (const Place &o : places) {
+      const bool oneWritten = isWritten(d.def->slots[data->slot].kind) || isWritten(d.def->slots[o.slot].kind);
+      if (o.slot != data->slot && oneWritten && o.space == Space::Hbm && o.object == data->object && meet(o.runs, data->runs))
+        fail("OPERAND-OVERLAP", who(d), data->slot,
+             format("the rows of `%s` that indices choose may be those of another operand of the transfer (%s)",
+                    program.objectName(data->object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));
+    }
   }
 }
 
 // Gathers inside a memory trap on an index outside the data: what is known of the indices decides the verdict.
-void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<Place> &places) {
+void Walk::checkGather(const Decoded &d, const std::vector<Place> &places) {
   const int indexSlot = std::max(d.def->slot("index"), d.def->slot("indices"));
   if (indexSlot < 0)
     return;
@@ -208,13 +245,12 @@ void Walk::checkGather(const EngineWalk &e, const Decoded &d, const std::vector<
       continue;
     uint32_t content = 0;
     bool first = true;
-    if (!generic(e))
-      forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-        map.visit(lo, hi, mask, [&](Cell &c) {
-          content = first || content == c.content ? c.content : 0;
-          first = false;
-        });
+    forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+      map.visit(lo, hi, mask, [&](Cell &c) {
+        content = first || content == c.content ? c.content : 0;
+        first = false;
       });
+    });
     if (contents[content].type != p.pattern->dtype)
       content = 0;
     const int64_t elements = program.patterns[d.values[dataSlot].access.pattern].elementsPerPartition();
@@ -249,10 +285,7 @@ void Walk::checkOverlap(const Decoded &d, const std::vector<Place> &places) {
                         std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
       if (same && !otherWritten)
         continue;
-      bool overlap = same;
-      for (size_t i = 0, k = 0; i < w.runs.size() && k < o.runs.size() && !overlap; w.runs[i].hi < o.runs[k].hi ? ++i : ++k)
-        overlap = w.runs[i].lo < o.runs[k].hi && o.runs[k].lo < w.runs[i].hi;
-      if (overlap)
+      if (same || meet(w.runs, o.runs))
         fail("OPERAND-OVERLAP", who(d), w.slot,
              format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
                     program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),

@@ -1,0 +1,189 @@
+// Bytes that were certainly written, where the map of bytes cannot say it: the address moves with a loop, or the runs are too many.
+// They are kept as strided pieces, which grow together until they are simple enough for the map.
+#include "Fill.h"
+#include "Walk.h"
+
+#include <algorithm>
+
+namespace glia::flow {
+
+namespace {
+
+constexpr int64_t kMostRuns = 4096;
+constexpr size_t kMostPieces = 512;
+
+Interval spanOf(const Filled &f) { // first and last byte, relative to the start
+  int64_t hi = f.width - 1;
+  for (const Stride &s : f.dims)
+    hi += s.step * (s.count - 1);
+  return {0, hi};
+}
+
+int64_t runCount(const Filled &f) {
+  int64_t n = 1;
+  for (const Stride &s : f.dims)
+    n = s.count > kMostRuns / std::max<int64_t>(n, 1) ? kMostRuns + 1 : n * s.count;
+  return n;
+}
+
+template <class F> void forEachRun(const Filled &f, size_t dim, int64_t at, F &&use) {
+  if (dim == f.dims.size())
+    return use(at, at + f.width);
+  for (int64_t i = 0; i < f.dims[dim].count; ++i)
+    forEachRun(f, dim + 1, at + i * f.dims[dim].step, use);
+}
+
+bool alike(const Filled &a, const Filled &b) { // but for where they begin and how wide they are
+  return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
+         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims && a.defined == b.defined &&
+         a.matmul == b.matmul;
+}
+
+} // namespace
+
+void tidy(Filled &f) {
+  for (Stride &s : f.dims)
+    if (s.step < 0) {
+      f.start.constant += s.step * (s.count - 1);
+      s.step = -s.step;
+    }
+  std::erase_if(f.dims, [](const Stride &s) { return s.count <= 1 || s.step == 0; });
+  std::sort(f.dims.begin(), f.dims.end(), [](const Stride &a, const Stride &b) { return a.step > b.step; });
+  while (!f.dims.empty() && f.dims.back().step <= f.width) {
+    f.width += f.dims.back().step * (f.dims.back().count - 1);
+    f.dims.pop_back();
+  }
+  for (size_t i = 1; i < f.dims.size();) // a dimension that goes on where the next slower one steps is part of it
+    if (f.dims[i - 1].step == f.dims[i].step * f.dims[i].count) {
+      f.dims[i].count *= f.dims[i - 1].count;
+      f.dims.erase(f.dims.begin() + static_cast<int64_t>(i) - 1);
+    } else {
+      ++i;
+    }
+}
+
+static std::optional<Filled> pieceOf(const Place &p, uint32_t memory) {
+  if (!p.start.form || p.chosen || (p.partitions && !p.partition.isConstant()))
+    return std::nullopt;
+  Filled f;
+  f.memory = memory;
+  f.object = p.object;
+  f.firstPartition = p.firstPartition;
+  f.lastPartition = p.lastPartition;
+  f.start = *p.start.form;
+  f.width = sizeOf(p.pattern->dtype);
+  for (int i = 0; i < p.pattern->rank; ++i)
+    f.dims.push_back({int64_t{p.pattern->dims[i].stride} * sizeOf(p.pattern->dtype), p.pattern->dims[i].count});
+  tidy(f);
+  return f;
+}
+
+void Walk::fill(const Place &p, bool defined, bool matmul, uint32_t content) {
+  if (!defined)
+    return;
+  if (std::optional<Filled> f = pieceOf(p, memoryOf(p))) {
+    f->defined = defined;
+    f->matmul = matmul;
+    f->content = content;
+    keepFilled(std::move(*f));
+  }
+}
+
+void Walk::keepFilled(Filled f) {
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t i = 0; i < state.filled.size() && !grown; ++i) {
+      const Filled &g = state.filled[i];
+      const int64_t lo = g.start.constant, mine = f.start.constant;
+      if (!alike(f, g) || mine > lo + g.width || lo > mine + f.width)
+        continue;
+      f.width = std::max(mine + f.width, lo + g.width) - std::min(mine, lo);
+      f.start.constant = std::min(mine, lo);
+      f.content = f.content == g.content ? f.content : 0;
+      state.filled.erase(state.filled.begin() + static_cast<int64_t>(i));
+      tidy(f);
+      grown = true;
+    }
+  }
+  if (f.start.isConstant() && runCount(f) <= kMostRuns)
+    return settle(f);
+  if (state.filled.size() >= kMostPieces)
+    state.filled.erase(state.filled.begin());
+  state.filled.push_back(std::move(f));
+}
+
+// Into the map of bytes. Whatever was written since by others took the piece away.
+void Walk::settle(const Filled &f) {
+  Place p;
+  p.object = f.object;
+  p.space = program.space(f.object);
+  p.core = p.space == Space::Hbm ? static_cast<int>(f.memory - 8) % 2 : static_cast<int>(f.memory) / 2;
+  p.firstPartition = f.firstPartition;
+  p.lastPartition = f.lastPartition;
+  forEachRun(f, 0, f.start.constant, [&p](int64_t lo, int64_t hi) { p.runs.push_back({lo, hi}); });
+  const int32_t owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(f.object.index);
+  forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+    map.visit(lo, hi, mask, [&](Cell &c) {
+      c.defined = f.defined;
+      c.matmul = f.matmul;
+      c.owner = owner;
+      c.content = f.content;
+    });
+  });
+}
+
+// A write: pieces that it may meet lose what it may have changed.
+void Walk::disturb(const Place &p, bool defined, bool matmul) {
+  if (state.filled.empty() || p.runs.empty())
+    return;
+  const uint32_t memory = memoryOf(p);
+  std::erase_if(state.filled, [&](Filled &f) {
+    if (f.memory != memory || (p.space != Space::Hbm && (f.lastPartition <= p.firstPartition || p.lastPartition <= f.firstPartition)))
+      return false;
+    Wide lo = f.start.constant, hi = lo + spanOf(f).hi;
+    for (const Form::Term &t : f.start.terms) {
+      const Interval r = rangeOf(t.symbol);
+      lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+      hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+    }
+    if (hi < p.runs.front().lo || lo >= p.runs.back().hi)
+      return false;
+    if (f.object != p.object || !defined)
+      return true;
+    f.matmul &= matmul;
+    f.content = 0;
+    return false;
+  });
+}
+
+// The piece that holds all bytes of the place, or null.
+const Filled *Walk::filledBy(const Place &p) const {
+  if (state.filled.empty())
+    return nullptr;
+  const std::optional<Filled> wanted = pieceOf(p, memoryOf(p));
+  if (!wanted)
+    return nullptr;
+  for (const Filled &f : state.filled) {
+    if (f.memory != wanted->memory || f.object != wanted->object || f.start.terms != wanted->start.terms ||
+        f.firstPartition > wanted->firstPartition || f.lastPartition < wanted->lastPartition)
+      continue;
+    const int64_t offset = wanted->start.constant - f.start.constant;
+    if (f.dims == wanted->dims && offset >= 0 && offset + wanted->width <= f.width)
+      return &f;
+    if (runCount(f) > kMostRuns || runCount(*wanted) > kMostRuns)
+      continue;
+    std::vector<ByteRun> have;
+    forEachRun(f, 0, 0, [&have](int64_t lo, int64_t hi) { have.push_back({lo, hi}); });
+    std::sort(have.begin(), have.end(), [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; });
+    bool inside = true;
+    forEachRun(*wanted, 0, offset, [&](int64_t lo, int64_t hi) {
+      auto it = std::upper_bound(have.begin(), have.end(), lo, [](int64_t at, const ByteRun &r) { return at < r.lo; });
+      inside = inside && it != have.begin() && std::prev(it)->hi >= hi;
+    });
+    if (inside)
+      return &f;
+  }
+  return nullptr;
+}
+
+} // namespace glia::flow

@@ -1,0 +1,299 @@
+#include "LoopState.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace glia::flow {
+
+namespace {
+
+// Clocks are shared by many; each is changed once.
+class Clocks {
+public:
+  explicit Clocks(const std::function<uint32_t(uint32_t, uint32_t)> &f) : f(f) {}
+  std::shared_ptr<const Clock> operator()(const std::shared_ptr<const Clock> &c) {
+    if (!c)
+      return c;
+    auto [it, fresh] = done.try_emplace(c.get());
+    if (fresh) {
+      auto changed = std::make_shared<Clock>(*c);
+      for (uint32_t i = 0; i < changed->size(); ++i)
+        (*changed)[i] = f(i, (*changed)[i]);
+      it->second = {c, *changed == *c ? c : changed};
+    }
+    return it->second.second;
+  }
+  void operator()(Snapshot &s) {
+    s.base = (*this)(s.base);
+    for (int i = 0; i < 2; ++i)
+      if (s.comp[i] != UINT32_MAX)
+        s.seq[i] = f(s.comp[i], s.seq[i]);
+  }
+
+private:
+  const std::function<uint32_t(uint32_t, uint32_t)> &f;
+  std::unordered_map<const Clock *, std::pair<std::shared_ptr<const Clock>, std::shared_ptr<const Clock>>> done;
+};
+
+void renumberClocks(State &s, const std::function<uint32_t(uint32_t, uint32_t)> &known) {
+  Clocks clocks(known);
+  for (EngineWalk &e : s.engines)
+    e.knows.replace(clocks(e.knows.share()));
+  for (SemaphoreState &m : s.semaphores) {
+    for (SemaphoreState::Update &u : m.history)
+      clocks(u.snapshot);
+    m.all.replace(clocks(m.all.share()));
+  }
+  for (auto &[key, meet] : s.barriers)
+    for (Snapshot &x : meet.arrived)
+      clocks(x);
+  for (auto &[pipe, sides] : s.exchanges)
+    for (auto &side : sides)
+      for (PendingExchange &x : side)
+        clocks(x.snapshot);
+}
+
+template <class F> void forEachMap(State &s, F &&f) {
+  for (auto &core : s.chip)
+    for (auto &space : core)
+      for (Cow<ByteMap> &map : space)
+        f(map);
+  for (auto &tensor : s.hbm)
+    for (Cow<ByteMap> &map : tensor)
+      f(map);
+}
+
+} // namespace
+
+void renumber(State &s, const Renumber &r) {
+  renumberClocks(s, r.known);
+  for (EngineWalk &e : s.engines) {
+    e.lastSbuf = r.event(e.comp, e.lastSbuf);
+    e.lastPsum = r.event(e.comp, e.lastPsum);
+  }
+  for (SemaphoreState &m : s.semaphores)
+    for (Guard &g : m.guards)
+      g.seq = r.event(g.comp, g.seq);
+  for (uint32_t c = 0; c < s.lastEvent.size(); ++c)
+    s.lastEvent[c] = r.event(c, s.lastEvent[c]);
+  auto change = [&r](Touch &t) {
+    const uint32_t place = t.place ? r.place(t) : 0;
+    t.seq = r.event(t.comp, t.seq);
+    t.place = place;
+  };
+  auto changes = [&](const Touch &t) {
+    Touch now = t;
+    change(now);
+    return now != t;
+  };
+  forEachMap(s, [&](Cow<ByteMap> &map) {
+    bool any = false;
+    map->forEach([&](int64_t, int64_t, const Cell &c) {
+      any = any || (c.written && changes(c.write)) || std::any_of(c.reads.begin(), c.reads.end(), changes) ||
+            std::any_of(c.otherWrites.begin(), c.otherWrites.end(), changes);
+    });
+    if (!any)
+      return;
+    map.own().forEach([&](int64_t, int64_t, Cell &c) {
+      if (c.written)
+        change(c.write);
+      for (std::vector<Touch> *list : {&c.reads, &c.otherWrites}) {
+        std::vector<Touch> now;
+        for (Touch &t : *list) {
+          change(t);
+          keepLatest(now, t);
+        }
+        *list = std::move(now);
+      }
+    });
+  });
+}
+
+void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components) {
+  std::vector<bool> in(s.lastEvent.size());
+  for (uint32_t c : components)
+    in[c] = true;
+  renumberClocks(s, [&](uint32_t c, uint32_t seq) { return in[c] && seq >= s.lastEvent[c] ? std::max(seq, now[c]) : seq; });
+}
+
+// ---- join -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool contains(const std::vector<Touch> &list, const Touch &t) {
+  return std::any_of(list.begin(), list.end(), [&t](const Touch &x) {
+    return x.comp == t.comp && x.seq >= t.seq && (x.place == t.place || !x.place);
+  });
+}
+
+bool joinCell(Cell &a, const Cell &b, const Joiner &j) {
+  bool less = false;
+  auto lower = [&less](bool &flag, bool other) {
+    less |= flag && !other;
+    flag = flag && other;
+  };
+  if (b.owner != a.owner && a.defined) {
+    a.defined = false;
+    less = true;
+  }
+  lower(a.defined, b.defined);
+  lower(a.matmul, b.matmul && a.owner == b.owner);
+  if (a.owner != b.owner && a.owner != -2) {
+    less = true;
+    a.owner = -2; // nobody's
+  }
+  if (const uint32_t content = j.content(a.content, b.content); content != a.content) {
+    a.content = content;
+    less = true;
+  }
+  if (b.written) {
+    if (!a.written) {
+      a.written = true;
+      a.write = b.write;
+      less = true;
+    } else if (!(a.write.comp == b.write.comp && a.write.seq >= b.write.seq) && !contains(a.otherWrites, b.write)) {
+      keepLatest(a.otherWrites, b.write);
+      less = true;
+    }
+  }
+  for (const Touch &t : b.reads)
+    if (!contains(a.reads, t)) {
+      keepLatest(a.reads, t);
+      less = true;
+    }
+  for (const Touch &t : b.otherWrites)
+    if (!contains(a.otherWrites, t) && !(a.written && a.write.comp == t.comp && a.write.seq >= t.seq)) {
+      keepLatest(a.otherWrites, t);
+      less = true;
+    }
+  return less;
+}
+
+bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const Joiner &j) {
+  if (a.shares(b))
+    return false;
+  bool less = false;
+  const Cell untouched;
+  ByteMap merged = *a;
+  b->forEach([&](int64_t lo, int64_t hi, const Cell &c) {
+    merged.visit(lo, hi, c.mask, [&](Cell &mine) { less |= joinCell(mine, c, j); });
+  });
+  // Bytes that only `a` has heard of.
+  std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone;
+  merged.forEach([&](int64_t lo, int64_t hi, const Cell &c) {
+    if (!b->all(lo, hi, c.mask, [](const Cell &) { return true; }))
+      alone.emplace_back(lo, hi, c.mask);
+  });
+  for (const auto &[lo, hi, mask] : alone)
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      const uint32_t one = rest & -rest;
+      if (!b->all(lo, hi, one, [](const Cell &) { return true; }))
+        merged.visit(lo, hi, one, [&](Cell &mine) { less |= joinCell(mine, untouched, j); });
+    }
+  if (less)
+    a.own() = std::move(merged);
+  return less;
+}
+
+bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components) {
+  bool less = a.all.meet(*b.all.share());
+  if (b.unproved < a.unproved)
+    a.unproved = b.unproved, less = true;
+  for (const Guard &g : b.guards) {
+    auto it = std::find_if(a.guards.begin(), a.guards.end(), [&g](const Guard &x) { return x.comp == g.comp; });
+    if (it == a.guards.end()) {
+      a.guards.push_back(g);
+      less = true;
+    } else if (it->seq < g.seq) {
+      *it = g;
+      less = true;
+    }
+  }
+  if (!a.single)
+    return less;
+  // Tokens: what the n-th of them stands for.
+  const int64_t offset = a.consumed - b.consumed;
+  std::vector<int64_t> totals;
+  for (const SemaphoreState::Update &u : a.history)
+    totals.push_back(u.total);
+  for (const SemaphoreState::Update &u : b.history)
+    totals.push_back(u.total + offset);
+  std::sort(totals.begin(), totals.end());
+  totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+  auto at = [](const std::deque<SemaphoreState::Update> &h, int64_t total) -> const Snapshot * {
+    auto it = std::partition_point(h.begin(), h.end(), [total](const SemaphoreState::Update &u) { return u.total < total; });
+    return it == h.end() ? nullptr : &it->snapshot;
+  };
+  std::deque<SemaphoreState::Update> joined;
+  bool changed = false;
+  for (int64_t total : totals) {
+    const Snapshot *x = at(a.history, total), *y = at(b.history, total - offset);
+    Knowledge k;
+    k.reset(components);
+    if (x)
+      k.join(*x);
+    changed |= k.meet(*(y ? *y : Snapshot{}).whole(components));
+    joined.push_back({total, Snapshot{k.share(), {UINT32_MAX, UINT32_MAX}, {0, 0}}});
+  }
+  if (changed)
+    a.history = std::move(joined);
+  return less || changed;
+}
+
+bool joinEngine(EngineWalk &a, const EngineWalk &b) {
+  bool less = a.knows.meet(*b.knows.share());
+  if (b.lastSbuf > a.lastSbuf)
+    a.lastSbuf = b.lastSbuf, a.lastSbufWho = b.lastSbufWho, less = true;
+  if (b.lastPsum > a.lastPsum)
+    a.lastPsum = b.lastPsum, a.lastPsumWho = b.lastPsumWho, less = true;
+  if ((a.accumulator & b.accumulator) != a.accumulator)
+    a.accumulator &= b.accumulator, less = true;
+  if (a.residentSet != b.residentSet && a.residentSet != -2)
+    a.residentSet = -2, less = true;
+  for (const auto &[name, n] : b.loopEntries)
+    a.loopEntries[name] = std::max(a.loopEntries[name], n);
+  for (const auto &[name, n] : b.barriers)
+    a.barriers[name] = std::max(a.barriers[name], n);
+  return less;
+}
+
+bool sameFilled(const Filled &a, const Filled &b) {
+  return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
+         a.lastPartition == b.lastPartition && a.start == b.start && a.dims == b.dims && a.width == b.width;
+}
+
+} // namespace
+
+bool join(State &into, const State &other, const Joiner &j) {
+  bool less = false;
+  const size_t components = into.lastEvent.size();
+  for (size_t e = 0; e < into.engines.size(); ++e)
+    less |= joinEngine(into.engines[e], other.engines[e]);
+  for (size_t s = 0; s < into.semaphores.size(); ++s)
+    less |= joinSemaphore(into.semaphores[s], other.semaphores[s], components);
+  for (uint32_t c = 0; c < components; ++c)
+    if (other.lastEvent[c] > into.lastEvent[c])
+      into.lastEvent[c] = other.lastEvent[c], less = true;
+  for (size_t c = 0; c < into.chip.size(); ++c)
+    for (int space = 0; space < 2; ++space)
+      for (int q = 0; q < 4; ++q)
+        less |= joinMap(into.chip[c][space][q], other.chip[c][space][q], j);
+  for (size_t t = 0; t < into.hbm.size(); ++t)
+    for (size_t c = 0; c < into.hbm[t].size(); ++c)
+      less |= joinMap(into.hbm[t][c], other.hbm[t][c], j);
+  const size_t before = into.filled.size();
+  std::erase_if(into.filled, [&](Filled &f) {
+    auto it = std::find_if(other.filled.begin(), other.filled.end(), [&f](const Filled &g) { return sameFilled(f, g); });
+    if (it == other.filled.end())
+      return true;
+    if ((f.matmul && !it->matmul) || (f.content && f.content != it->content)) {
+      f.matmul &= it->matmul;
+      f.content = 0;
+      less = true;
+    }
+    return false;
+  });
+  return less || into.filled.size() != before;
+}
+
+} // namespace glia::flow

@@ -1,0 +1,143 @@
+// The abstract state of the walk: everything that is known at one moment of one order of execution. It is a value: loops that are proved
+// by an invariant copy, move and join states (LoopState.h).
+#pragma once
+#include "Clock.h"
+#include "RegisterValue.h"
+#include "SemaphoreState.h"
+#include "Shadow.h"
+#include "glia/ISA/Exec.h"
+#include "glia/Program/Decode.h"
+#include "glia/Verify/Footprint.h"
+
+#include <array>
+#include <bitset>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace glia::flow {
+
+// Shared between copies until one of them changes it.
+template <class T> class Cow {
+public:
+  const T &operator*() const { return *value; }
+  const T *operator->() const { return value.get(); }
+  T &own() {
+    if (value.use_count() > 1)
+      value = std::make_shared<T>(*value);
+    return *value;
+  }
+  bool shares(const Cow &other) const { return value == other.value; }
+
+private:
+  std::shared_ptr<T> value = std::make_shared<T>();
+};
+
+// An operand with its address worked out as far as it is known.
+struct Place {
+  int slot = 0;
+  const Pattern *pattern = nullptr;
+  ObjectRef object;
+  Space space = Space::Sbuf;
+  int core = 0;
+  RegisterValue start;                       // absolute byte in the partition or tensor
+  RegisterValue partition;                   // absolute first partition
+  int partitions = 0;                        // HBM: 0
+  bool fixed = true;                         // `runs` is exactly what is touched
+  bool partly = false;                       // rows may be skipped: not all of it need be written
+  bool chosen = false;                       // indices choose the rows
+  std::vector<ByteRun> runs;                 // what may be touched
+  int firstPartition = 0, lastPartition = 0; // [first, last): what may be touched
+};
+
+// The bytes of a touch that are not all of its cell: a pattern, at an address that may move with the rounds of loops.
+struct Spot {
+  Form start;
+  Interval slack; // added to it: what else moves it
+  const Pattern *pattern = nullptr;
+  bool constant() const { return start.isConstant() && slack.lo == slack.hi; }
+};
+
+struct Stride {
+  int64_t step = 0, count = 1; // bytes
+  friend bool operator==(const Stride &, const Stride &) = default;
+};
+
+// Bytes that were certainly written, where the map of bytes cannot say it: at an address that moves, or in very many runs.
+struct Filled {
+  uint32_t memory = 0; // see Walk::memoryOf
+  ObjectRef object;
+  int firstPartition = 0, lastPartition = 0;
+  Form start;
+  std::vector<Stride> dims; // slowest first
+  int64_t width = 0;        // bytes of one run
+  bool defined = false, matmul = false;
+  uint32_t content = 0;
+};
+
+struct LoopRun { // one execution, by all engines of its group, of a loop whose iterations are walked or proved
+  std::string group;
+  int members = 1;
+  bool open = false;             // a while
+  bool walked = false;           // one iteration after the other
+  RegisterValue count, compared; // how many iterations; the value the engines are compared by
+  uint32_t firstWho = 0;         // who entered first, for messages
+  std::vector<uint32_t> arrived; // engines that wait at its beginning
+};
+
+struct LoopFrame {
+  uint32_t begin = 0, end = 0; // instruction indices of loop and end_loop
+  int iv = -1, cond = -1;      // registers: a loop counts in one, a while tests one
+  int64_t iteration = 0, count = 0;
+  bool proved = false; // rounds are led by the proof (LoopProof.cpp)
+};
+
+struct EngineWalk {
+  int core = 0;
+  Engine engine = Engine::Sync;
+  uint32_t comp = 0;
+  uint32_t pc = 0, seq = 0;
+  size_t nextWait = 0;
+  bool arrived = false; // at a barrier or a loop, waiting for the others
+  Knowledge knows;
+  std::array<RegisterValue, 64> regs{};
+  std::vector<LoopFrame> loops;
+  std::map<std::string, uint32_t> loopEntries, barriers;
+  uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
+  std::array<RegisterValue, 64> regsAtBranch{};
+  int residentSet = -1;
+  std::bitset<kLanes> accumulator;     // lanes whose register is defined
+  uint32_t lastSbuf = 0, lastPsum = 0; // number of the last instruction that touched it (M1, M2)
+  uint32_t lastSbufWho = 0, lastPsumWho = 0;
+};
+
+struct BarrierMeet {
+  std::vector<Snapshot> arrived; // what each knew
+  int left = 0;
+};
+
+struct PendingExchange {
+  Decoded d;
+  std::vector<Place> places;
+  Snapshot snapshot;
+  bool maybe = false;
+};
+
+struct State {
+  std::vector<EngineWalk> engines; // core * kNumEngines + engine
+  std::vector<SemaphoreState> semaphores;
+  std::vector<uint32_t> queueSeq;
+  std::vector<uint32_t> lastEvent; // by component: the number of the last thing it did that others need to know of
+  std::map<int, uint32_t> pipeSeq;
+  std::vector<std::array<std::array<Cow<ByteMap>, 4>, 2>> chip; // [core][SBUF, PSUM][quadrant]
+  std::vector<std::vector<Cow<ByteMap>>> hbm;                   // [tensor][core, or 0 if shared]
+  std::vector<Filled> filled;
+  std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> runs; // of groups: entered by some, not by all
+  std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
+  std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
+};
+
+} // namespace glia::flow
