@@ -1,6 +1,6 @@
-// What an engine knows to be complete: per component (engine, queue, pipe) the number of the last thing that is. A component does its
-// things in the order of their numbers, so one number stands for all before it. Engines share a clock with the snapshots they hand out
-// until it changes.
+// What an engine knows to be complete: per component the number of the last thing that is. A component is an engine, a queue or a pipe,
+// or what one of them does in a loop that is proved by an invariant; it does its things in the order of their numbers, so one number
+// stands for all before it. Engines share a clock with the snapshots they hand out until it changes.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -14,29 +14,6 @@ namespace {
 
 constexpr size_t kDeepest = 32; // nested loops
 
-uint32_t numberOf(const State &s, uint32_t comp, const std::map<int, uint32_t> &pipes) {
-  if (comp < s.engines.size())
-    return s.engines[comp].seq;
-  const size_t queue = comp - s.engines.size();
-  if (queue < s.queueSeq.size())
-    return s.queueSeq[queue];
-  for (const auto &[pipe, c] : pipes)
-    if (c == comp)
-      return s.pipeSeq.contains(pipe) ? s.pipeSeq.at(pipe) : 0;
-  return 0;
-}
-
-void setNumber(State &s, uint32_t comp, uint32_t seq, const std::map<int, uint32_t> &pipes) {
-  if (comp < s.engines.size())
-    s.engines[comp].seq = seq;
-  else if (comp - s.engines.size() < s.queueSeq.size())
-    s.queueSeq[comp - s.engines.size()] = seq;
-  else
-    for (const auto &[pipe, c] : pipes)
-      if (c == comp)
-        s.pipeSeq[pipe] = seq;
-}
-
 // What a register holds, without what only this round can say of it.
 RegisterValue outside(RegisterValue v) {
   v.source = 0;
@@ -54,18 +31,28 @@ void Walk::planLoop(LoopProof &p) {
   for (uint32_t member : p.run.arrived) {
     const EngineWalk &e = state.engines[member];
     const LoopFrame &f = e.loops.back();
-    comps.insert(member);
+    p.streams.push_back(loopStreams.at(whoIs(e.core, e.engine, f.begin)));
+    std::vector<uint32_t> around{p.streams.back()};
+    comps.insert(around.back());
     p.written.push_back(registersWritten(e.core, e.engine, f.begin + 1, f.end));
     const Stream &s = program.stream(e.core, e.engine);
     for (uint32_t i = f.begin + 1; i <= f.end; ++i) {
       const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
       for (int k = 0; k < s.instrs[i].numWaits + s.instrs[i].numUpdates; ++k)
         p.semaphores.insert(s.syncs[s.instrs[i].sync + k].semaphore);
+      if (beginsLoop(def)) {
+        const auto inner = loopStreams.find(whoIs(e.core, e.engine, i));
+        around.push_back(inner == loopStreams.end() ? around.back() : inner->second);
+        comps.insert(around.back());
+      } else if (endsLoop(def)) {
+        around.pop_back();
+      }
       if (def.unit != Unit::Dma && def.unit != Unit::Exchange)
         continue;
       decode(program, e.core, e.engine, i, scratch);
       if (def.unit == Unit::Dma) {
-        comps.insert(static_cast<uint32_t>(program.cores * kNumEngines + scratch.values[def.slot("queue")].integer));
+        for (uint32_t stream : around) // a loop that turns out to be walked leaves its engine in the stream around it
+          comps.insert(queueStream(scratch.values[def.slot("queue")].integer, stream));
       } else {
         p.pipes.insert(scratch.values[def.slot("pipe")].integer);
         comps.insert(pipeComp[scratch.values[def.slot("pipe")].integer]);
@@ -96,7 +83,7 @@ void Walk::makeHead(LoopProof &p) {
   const int64_t ages = std::min<int64_t>(2 + (ahead + p.a.period - 1) / p.a.period, 18);
   p.a.gaps.assign(components, {});
   for (uint32_t c : p.components)
-    p.a.gaps[c] = {numberOf(p.entry, c, pipeComp), p.lengths[c], ages};
+    p.a.gaps[c] = {p.entry.numbers[c], p.lengths[c], ages};
   p.head = p.entry;
   auto raised = [&](uint32_t c, uint32_t seq) {
     const Gap &g = p.a.gaps[c];
@@ -120,8 +107,11 @@ void Walk::makeHead(LoopProof &p) {
     if (take == p.takes.end() || take->second.empty())
       continue;
     const int64_t perRound = take->second.back().second;
-    m.consumer = p.consumerOf.at(s);
-    const Gap &g = p.a.gaps[m.consumer];
+    const uint32_t consumer = p.consumerOf.at(s);
+    if (m.consumer != UINT32_MAX && m.consumer != consumer && (!m.consumptions.empty() || m.countedFrom))
+      m.close(m.consumer, m.consumptions.empty() ? m.countedFrom : m.consumptions.back().first);
+    m.consumer = consumer;
+    const Gap &g = p.a.gaps[consumer];
     m.consumptions.clear();
     m.countedFrom = g.base + g.length;
     m.before = m.consumed - (ages - 1) * perRound;
@@ -131,7 +121,7 @@ void Walk::makeHead(LoopProof &p) {
         m.consumptions.emplace_back(g.base + static_cast<uint32_t>(ages - age) * g.length + offset, m.consumed - age * perRound + sum);
   }
   for (uint32_t c : p.components)
-    setNumber(p.head, c, p.a.gaps[c].head(), pipeComp);
+    p.head.numbers[c] = p.a.gaps[c].head();
 }
 
 // Who consumes what is left in a semaphore knows, when it does, at least what it knows now. So the token may say that too.
@@ -155,10 +145,7 @@ void Walk::shareWithConsumers(const LoopProof &p, State &s) {
 // The end of a round as the beginning of the next one: everything is one round older.
 State Walk::aged(const LoopProof &p, State s) {
   const std::vector<Gap> &gaps = p.a.gaps;
-  std::vector<uint32_t> now(components);
-  for (uint32_t c : p.components)
-    now[c] = numberOf(s, c, pipeComp);
-  raiseQuiet(s, now, p.components);
+  raiseQuiet(s, s.numbers, p.components);
   shareWithConsumers(p, s);
   Renumber r;
   r.known = [&gaps](uint32_t c, uint32_t seq) {
@@ -178,7 +165,7 @@ State Walk::aged(const LoopProof &p, State s) {
     x.consumptions = h.consumptions, x.before = h.before, x.countedFrom = h.countedFrom, x.ever = h.ever;
   }
   for (uint32_t c : p.components)
-    setNumber(s, c, now[c] - gaps[c].length, pipeComp);
+    s.numbers[c] -= gaps[c].length;
   std::erase_if(s.filled, [&p](const Filled &f) { return f.start.factorOf(p.a.level) != 0; });
   return s;
 }
@@ -314,7 +301,7 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
   const EngineWalk &first = state.engines[p.a.members[0]];
   for (uint32_t member : p.a.members) {
     EngineWalk &e = state.engines[member];
-    ++e.seq;
+    ++state.numbers[e.stream];
     const int cond = e.loops.back().cond;
     if (cond < 0)
       continue;
@@ -352,7 +339,7 @@ bool Walk::measureRound(LoopProof &p) {
   bool same = true;
   std::map<uint32_t, std::vector<std::pair<uint32_t, int64_t>>> takes;
   for (uint32_t c : p.components) {
-    const uint32_t length = numberOf(state, c, pipeComp) - p.a.gaps[c].head();
+    const uint32_t length = state.numbers[c] - p.a.gaps[c].head();
     same &= p.lengths[c] == length;
     p.lengths[c] = length;
   }
@@ -392,10 +379,9 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
       if (!side.empty())
         return failForGood("SENDRECV-PAIR", who(side.front().d),
                            format("it is issued before a loop, and pipe %d is used in the loop before the other core has come", pipe));
-  std::vector<uint32_t> now(components);
-  for (uint32_t c : p.components)
-    now[c] = numberOf(state, c, pipeComp);
-  raiseQuiet(state, now, p.components);
+  for (size_t i = 0; i < run.arrived.size(); ++i)
+    changeStream(state.engines[run.arrived[i]], p.streams[i]);
+  raiseQuiet(state, state.numbers, p.components);
   p.entry = state;
   for (size_t i = 0; i < run.arrived.size(); ++i) {
     const EngineWalk &e = state.engines[run.arrived[i]];
@@ -473,7 +459,7 @@ void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
   const int64_t lo = std::max<int64_t>(p.run.count.lo, 0), hi = p.run.count.hi, period = p.a.period;
   std::vector<uint32_t> top(components);
   for (uint32_t c : p.components)
-    top[c] = numberOf(p.exits.back(), c, pipeComp);
+    top[c] = p.exits.back().numbers[c];
   const std::vector<Filled> filled = p.exits.back().filled;
 
   // After which iterations of a round it can end.
@@ -489,7 +475,7 @@ void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
   if (lo == 0) { // or it does not run at all, and then it has done nothing that anybody has to know of
     State none = p.entry;
     Renumber r;
-    r.known = [&](uint32_t c, uint32_t seq) { return p.a.gaps[c].length && seq >= p.a.gaps[c].base ? top[c] : seq; };
+    r.known = [&](uint32_t c, uint32_t seq) { return top[c] && seq >= p.entry.numbers[c] ? top[c] : seq; };
     r.event = [](uint32_t, uint32_t seq) { return seq; };
     r.place = [](const Touch &t) { return t.place; };
     renumber(none, r);
@@ -515,7 +501,7 @@ void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
     join(state, ends[k], joiner);
   }
   for (uint32_t c : p.components)
-    setNumber(state, c, top[c], pipeComp);
+    state.numbers[c] = top[c];
 
   // The number of its last round means nothing any more.
   Renumber fold;

@@ -67,13 +67,16 @@ template <class F> void forEachMap(State &s, F &&f) {
 
 void renumber(State &s, const Renumber &r) {
   renumberClocks(s, r.known);
-  for (EngineWalk &e : s.engines) {
-    e.lastSbuf = r.event(e.comp, e.lastSbuf);
-    e.lastPsum = r.event(e.comp, e.lastPsum);
-  }
-  for (SemaphoreState &m : s.semaphores)
+  for (EngineWalk &e : s.engines)
+    for (std::vector<Touch> *list : {&e.lastSbuf, &e.lastPsum})
+      for (Touch &t : *list)
+        t.seq = r.event(t.comp, t.seq);
+  for (SemaphoreState &m : s.semaphores) {
     for (Guard &g : m.guards)
       g.seq = r.event(g.comp, g.seq);
+    for (auto &[comp, seq] : m.closed)
+      seq = r.event(comp, seq);
+  }
   for (uint32_t c = 0; c < s.lastEvent.size(); ++c)
     s.lastEvent[c] = r.event(c, s.lastEvent[c]);
   auto change = [&r](Touch &t) {
@@ -209,6 +212,13 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
       less = true;
     }
   }
+  for (const auto &[comp, seq] : b.closed) {
+    auto it = std::find_if(a.closed.begin(), a.closed.end(), [c = comp](const auto &x) { return x.first == c; });
+    if (it == a.closed.end() || it->second < seq) {
+      a.close(comp, seq);
+      less = true;
+    }
+  }
   if (!a.single)
     return less;
   // Tokens: what the n-th of them stands for.
@@ -242,10 +252,12 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
 
 bool joinEngine(EngineWalk &a, const EngineWalk &b) {
   bool less = a.knows.meet(*b.knows.share());
-  if (b.lastSbuf > a.lastSbuf)
-    a.lastSbuf = b.lastSbuf, a.lastSbufWho = b.lastSbufWho, less = true;
-  if (b.lastPsum > a.lastPsum)
-    a.lastPsum = b.lastPsum, a.lastPsumWho = b.lastPsumWho, less = true;
+  for (auto list : {&EngineWalk::lastSbuf, &EngineWalk::lastPsum})
+    for (const Touch &t : b.*list)
+      if (!contains(a.*list, t)) {
+        keepLatest(a.*list, t);
+        less = true;
+      }
   if ((a.accumulator & b.accumulator) != a.accumulator)
     a.accumulator &= b.accumulator, less = true;
   if (a.residentSet != b.residentSet && a.residentSet != -2)

@@ -69,6 +69,7 @@ struct LoopProof {
   LoopRun &run;
   Activation a;
   std::vector<uint32_t> components; // that do something in the loop
+  std::vector<uint32_t> streams;    // of the members, in the loop
   std::set<uint32_t> semaphores;    // that it uses
   std::set<int> pipes;
   State entry, head;

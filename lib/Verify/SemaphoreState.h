@@ -34,8 +34,14 @@ public:
   bool ambiguous(int64_t wanted) const { return !single && wanted > 0 && wanted > unproved && value() != wanted; }
 
   void pass(int64_t wanted, bool consume, uint32_t comp, uint32_t seq, uint32_t who, Knowledge &k) {
-    if (consume)
+    if (consume && consumer != comp) { // another component of the engine that consumes
+      if (!consumptions.empty() || countedFrom)
+        close(consumer, consumptions.empty() ? countedFrom : consumptions.back().first);
+      consumptions.clear();
+      before = consumed;
+      countedFrom = 0;
       consumer = comp;
+    }
     if (wanted > 0 && single) {
       const int64_t needed = wanted + consumed;
       auto it = std::partition_point(history.begin(), history.end(), [needed](const Update &u) { return u.total < needed; });
@@ -82,7 +88,8 @@ public:
     if (consumer == UINT32_MAX)
       return produced;
     const uint32_t known = s.known(consumer);
-    if (known < countedFrom)
+    const bool all = std::all_of(closed.begin(), closed.end(), [&s](const auto &c) { return s.knows(c.first, c.second); });
+    if (known < countedFrom || !all)
       return value() + ever;
     size_t near = 1; // what an adder does not know yet is usually among the last few
     while (near < consumptions.size() && consumptions[consumptions.size() - near].first > known)
@@ -105,10 +112,20 @@ public:
   Knowledge all;              // S5: what all additions so far stand for
   std::vector<Guard> guards;
   uint32_t consumer = UINT32_MAX;                         // component of the one engine that consumes (S3)
+  std::vector<std::pair<uint32_t, uint32_t>> closed;      // its other components that did, and their last
   std::vector<std::pair<uint32_t, int64_t>> consumptions; // its instruction, total consumed by then
   int64_t before = 0;       // consumed before the first of them
   uint32_t countedFrom = 0; // who does not know the consumer up to here may know of none
   int64_t ever = 0;         // at least what was consumed since the program began
+
+  void close(uint32_t comp, uint32_t seq) {
+    for (auto &c : closed)
+      if (c.first == comp) {
+        c.second = std::max(c.second, seq);
+        return;
+      }
+    closed.emplace_back(comp, seq);
+  }
 
   // All totals, less `amount`.
   void lower(int64_t amount) {

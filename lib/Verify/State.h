@@ -92,14 +92,16 @@ struct LoopFrame {
   uint32_t begin = 0, end = 0; // instruction indices of loop and end_loop
   int iv = -1, cond = -1;      // registers: a loop counts in one, a while tests one
   int64_t iteration = 0, count = 0;
-  bool proved = false; // rounds are led by the proof (LoopProof.cpp)
+  bool proved = false;      // rounds are led by the proof (LoopProof.cpp)
+  uint32_t outerStream = 0; // of the engine, around the loop
 };
 
 struct EngineWalk {
   int core = 0;
   Engine engine = Engine::Sync;
-  uint32_t comp = 0;
-  uint32_t pc = 0, seq = 0;
+  uint32_t number = 0; // among the engines
+  uint32_t stream = 0; // the component that its instructions belong to now
+  uint32_t pc = 0;
   size_t nextWait = 0;
   bool arrived = false; // at a barrier or a loop, waiting for the others
   Knowledge knows;
@@ -109,9 +111,8 @@ struct EngineWalk {
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;
-  std::bitset<kLanes> accumulator;     // lanes whose register is defined
-  uint32_t lastSbuf = 0, lastPsum = 0; // number of the last instruction that touched it (M1, M2)
-  uint32_t lastSbufWho = 0, lastPsumWho = 0;
+  std::bitset<kLanes> accumulator;        // lanes whose register is defined
+  std::vector<Touch> lastSbuf, lastPsum; // the last instructions that touched it (M1, M2)
 };
 
 struct BarrierMeet {
@@ -129,9 +130,8 @@ struct PendingExchange {
 struct State {
   std::vector<EngineWalk> engines; // core * kNumEngines + engine
   std::vector<SemaphoreState> semaphores;
-  std::vector<uint32_t> queueSeq;
-  std::vector<uint32_t> lastEvent; // by component: the number of the last thing it did that others need to know of
-  std::map<int, uint32_t> pipeSeq;
+  std::vector<uint32_t> numbers;   // by component: of the last thing it did
+  std::vector<uint32_t> lastEvent; // by component: of the last thing it did that others need to know of
   std::vector<std::array<std::array<Cow<ByteMap>, 4>, 2>> chip; // [core][SBUF, PSUM][quadrant]
   std::vector<std::vector<Cow<ByteMap>>> hbm;                   // [tensor][core, or 0 if shared]
   std::vector<Filled> filled;

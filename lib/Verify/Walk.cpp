@@ -74,10 +74,9 @@ void Walk::scan() {
       reporter.failProgram("SYNC-CONSUMER", "semaphore `" + program.semaphores[s].name +
                                                 "` is consumed by one engine and waited on by another");
 
-  components = cores * kNumEngines + program.queues.size();
-  for (auto &[pipe, comp] : pipeComp)
-    comp = static_cast<uint32_t>(components++);
-  state.queueSeq.assign(program.queues.size(), 0);
+  chooseWalkedLoops();
+  numberComponents();
+  state.numbers.assign(components, 0);
   state.lastEvent.assign(components, 0);
   state.semaphores.resize(program.semaphores.size());
   for (size_t s = 0; s < state.semaphores.size(); ++s)
@@ -89,7 +88,7 @@ void Walk::scan() {
       EngineWalk &w = state.engines[c * kNumEngines + e];
       w.core = c;
       w.engine = static_cast<Engine>(e);
-      w.comp = static_cast<uint32_t>(c * kNumEngines + e);
+      w.number = w.stream = static_cast<uint32_t>(c * kNumEngines + e);
       w.knows.reset(components);
     }
   state.chip.resize(cores);
@@ -141,6 +140,61 @@ void Walk::chooseWalkedLoops() {
       largestWalkedCount = n;
 }
 
+// Engines and queues, each with a component of its own for what it does in a loop that may be proved by an invariant: who knows of
+// what was done there need not know of what was done before. Where there are many such loops they share.
+void Walk::numberComponents() {
+  constexpr size_t kMostPerEngine = 8;
+  const uint32_t engines = program.cores * kNumEngines;
+  components = engines + program.queues.size();
+  for (auto &[pipe, comp] : pipeComp)
+    comp = static_cast<uint32_t>(components++);
+  for (uint32_t e = 0; e < engines; ++e)
+    ownerOf.push_back(e);
+  ownerOf.resize(components, UINT32_MAX);
+  queueStreams.resize(program.queues.size());
+  for (uint32_t number = 0; number < engines; ++number) {
+    const int core = static_cast<int>(number) / kNumEngines;
+    const Engine engine = static_cast<Engine>(number % kNumEngines);
+    const Stream &s = program.stream(core, engine);
+    std::vector<uint32_t> around{number}, own; // streams of the loops around, and all of this engine
+    size_t loops = 0;
+    for (uint32_t i = 0; i < s.instrs.size(); ++i) {
+      const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
+      if (beginsLoop(def)) {
+        decode(program, core, engine, i, scratch);
+        const int count = def.slot("count");
+        const bool walked = count >= 0 && scratch.values[count].kind == Value::Int && scratch.values[count].integer <= largestWalkedCount;
+        if (walked) {
+          around.push_back(around.back());
+          continue;
+        }
+        if (own.size() < kMostPerEngine) {
+          own.push_back(static_cast<uint32_t>(components++));
+          ownerOf.push_back(number);
+        }
+        around.push_back(own[loops++ % own.size()]);
+        loopStreams[whoIs(core, engine, i)] = around.back();
+      } else if (endsLoop(def) && around.size() > 1) {
+        around.pop_back();
+      } else if (def.unit == Unit::Dma && around.back() != number) {
+        decode(program, core, engine, i, scratch);
+        auto &streams = queueStreams[static_cast<size_t>(scratch.values[def.slot("queue")].integer)];
+        if (streams.emplace(around.back(), static_cast<uint32_t>(components)).second) {
+          ++components;
+          ownerOf.push_back(UINT32_MAX);
+        }
+      }
+    }
+  }
+}
+
+// The component of a transfer: its queue, in the loop that its engine is in.
+uint32_t Walk::queueStream(int queue, uint32_t stream) const {
+  const auto &streams = queueStreams[static_cast<size_t>(queue)];
+  const auto it = streams.find(stream);
+  return it == streams.end() ? program.cores * kNumEngines + static_cast<uint32_t>(queue) : it->second;
+}
+
 // ---- the walk -----------------------------------------------------------------------------------------------
 
 // Lets the engines step until none can. Returns whether one did.
@@ -169,7 +223,6 @@ void Walk::run() {
   scan();
   if (reporter.broken())
     return;
-  chooseWalkedLoops();
   std::vector<uint32_t> everyone(state.engines.size());
   std::iota(everyone.begin(), everyone.end(), 0u);
   stepAll(everyone);
@@ -195,8 +248,8 @@ void Walk::run() {
 Snapshot Walk::snapshot(const EngineWalk &e) const {
   Snapshot s;
   s.base = e.knows.share();
-  s.comp[0] = e.comp;
-  s.seq[0] = e.seq;
+  s.comp[0] = e.stream;
+  s.seq[0] = state.numbers[e.stream];
   return s;
 }
 
@@ -214,8 +267,8 @@ bool Walk::passWaits(EngineWalk &e, const Decoded &d) {
                   program.semaphores[op.semaphore].name.c_str(), op.value, (long long)s.value()),
            format("%lld", (long long)s.value()), std::to_string(op.value));
     if (op.value > 0 && (consume || !s.single)) // others may have to know that it has passed
-      state.lastEvent[e.comp] = e.seq + 1;
-    s.pass(op.value, consume, e.comp, e.seq + 1, who(d), e.knows);
+      state.lastEvent[e.stream] = state.numbers[e.stream] + 1;
+    s.pass(op.value, consume, e.stream, state.numbers[e.stream] + 1, who(d), e.knows);
   }
   e.nextWait = 0;
   return true;
@@ -241,7 +294,7 @@ bool Walk::step(EngineWalk &e) {
   const Stream &s = program.stream(e.core, e.engine);
   if (e.pc >= s.instrs.size())
     return false;
-  Visit &v = e.loops.empty() ? single : recent[e.comp][e.pc % recent[e.comp].size()];
+  Visit &v = e.loops.empty() ? single : recent[e.number][e.pc % recent[e.number].size()];
   const Decoded &d = v.d;
   if (e.loops.empty() || !d.def || d.index != e.pc) {
     decode(program, e.core, e.engine, e.pc, v.d);
@@ -258,20 +311,20 @@ bool Walk::step(EngineWalk &e) {
     return false;
   switch (d.def->unit) {
   case Unit::Compute:
-    ++e.seq;
+    ++state.numbers[e.stream];
     stepCompute(e, v);
     break;
   case Unit::Register:
-    ++e.seq;
+    ++state.numbers[e.stream];
     stepRegister(e, v);
     break;
   case Unit::Dma:
-    ++e.seq;
+    ++state.numbers[e.stream];
     stepDma(e, v);
     ++e.pc;
     return true;
   case Unit::Exchange:
-    ++e.seq;
+    ++state.numbers[e.stream];
     stepExchange(e, v);
     ++e.pc;
     return true;
@@ -287,22 +340,34 @@ bool Walk::step(EngineWalk &e) {
   return true;
 }
 
+Walk::Issuer Walk::issuer(const EngineWalk &e, const Decoded &d) const {
+  return {e.stream, state.numbers[e.stream], who(d), e.number, &e.knows};
+}
+
 void Walk::stepCompute(EngineWalk &e, Visit &v) {
   const Decoded &d = v.d;
   checkTables(e, d);
   resolveAll(e, v);
-  touchAll(e, d, v.places, Issuer{e.comp, e.seq, who(d), e.comp, &e.knows});
+  touchAll(e, d, v.places, issuer(e, d));
 }
 
 void Walk::stepDma(EngineWalk &e, Visit &v) {
   const Decoded &d = v.d;
   const int q = d.values[d.def->slot("queue")].integer;
   resolveAll(e, v);
-  const uint32_t comp = static_cast<uint32_t>(program.cores * kNumEngines + q);
-  const uint32_t n = ++state.queueSeq[q];
-  touchAll(e, d, v.places, Issuer{comp, n, who(d), e.comp, &e.knows});
+  const uint32_t comp = queueStream(q, e.stream);
+  const uint32_t n = ++state.numbers[comp];
+  touchAll(e, d, v.places, Issuer{comp, n, who(d), e.number, &e.knows});
   state.lastEvent[comp] = n;
   Snapshot s = snapshot(e);
+  if (const auto &streams = queueStreams[static_cast<size_t>(q)]; !streams.empty()) { // what the queue did before is complete then too
+    Knowledge k = e.knows;
+    const uint32_t outside = queueStream(q, e.number);
+    k.join(outside, state.numbers[outside]);
+    for (const auto &[in, other] : streams)
+      k.join(other, state.numbers[other]);
+    s.base = k.share();
+  }
   s.comp[1] = comp;
   s.seq[1] = n;
   fireUpdates(d, s);
@@ -323,8 +388,8 @@ void Walk::meetExchanges(int pipe) {
     PendingExchange x[2] = {std::move(sides[0].front()), std::move(sides[1].front())};
     sides[0].pop_front();
     sides[1].pop_front();
-    const uint32_t n = ++state.pipeSeq[pipe];
     const uint32_t comp = pipeComp[pipe];
+    const uint32_t n = ++state.numbers[comp];
     state.lastEvent[comp] = n;
     Knowledge both;
     both.reset(components);
@@ -365,7 +430,7 @@ void Walk::meetExchanges(int pipe) {
 bool Walk::stepBarrier(EngineWalk &e, const Decoded &d) {
   const std::string &barrier = program.strings[d.values[d.def->slot("name")].integer];
   if (!e.arrived) {
-    ++e.seq;
+    ++state.numbers[e.stream];
     e.arrived = true;
     state.barriers[{barrier, e.barriers[barrier]++}].arrived.push_back(snapshot(e));
   }
@@ -407,7 +472,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
   const Decoded &d = visit.d;
   const std::vector<Place> &places = visit.places;
   resolveAll(e, visit);
-  const Issuer issuer{e.comp, e.seq, who(d), e.comp, &e.knows};
+  const Issuer by = issuer(e, d);
   auto operand = [&](std::string_view slotName) {
     const Value &v = d.values[d.def->slot(slotName)];
     return v.kind == Value::Register ? e.regs[v.integer] : RegisterValue::constant(v.integer);
@@ -420,7 +485,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
       v = info(t).isSigned ? RegisterValue::range(-(1 << (8 * sizeOf(t) - 1)), (1 << (8 * sizeOf(t) - 1)) - 1)
                            : RegisterValue::range(0, (1 << (8 * sizeOf(t))) - 1);
     uint32_t content = 0;
-    v.undefined = read(p, issuer, &content);
+    v.undefined = read(p, by, &content);
     const std::optional<Content> known = p.space == Space::Hbm ? inputContent(p)
                                          : content             ? std::optional(contents[content])
                                                                : std::nullopt;
@@ -434,7 +499,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
     for (const Place &p : places)
-      write(p, issuer, !undefined, e.maybeUntil != 0, false, 0);
+      write(p, by, !undefined, e.maybeUntil != 0, false, 0);
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
@@ -454,7 +519,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
 
 bool Walk::stepControl(EngineWalk &e, const Decoded &d) {
   if (d.def->name == "branch") {
-    ++e.seq;
+    ++state.numbers[e.stream];
     branch(e, d);
     return true;
   }
@@ -471,8 +536,8 @@ void Walk::reportBlocked(const std::vector<uint32_t> &which) {
   std::string_view rule;
   std::string what;
   auto found = [&](std::string_view r, uint32_t at, std::string sentence) {
-    const bool barrier = r == "BARRIER-PAIR" && rule != r; // names the cause better than who waits for it
-    if (first == UINT32_MAX || barrier)
+    auto rank = [](std::string_view x) { return x == "BARRIER-PAIR" ? 3 : x == "SYNC-DEADLOCK" ? 2 : x == "LOOP-GROUP" ? 1 : 0; };
+    if (rank(r) > rank(rule)) // names the cause better than who waits for it
       first = at, rule = r, what = std::move(sentence);
   };
   for (uint32_t number : which) {

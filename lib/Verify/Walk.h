@@ -43,6 +43,9 @@ private:
   State state;
   std::vector<SemaphoreUse> uses;
   std::map<int, uint32_t> pipeComp;
+  std::vector<uint32_t> ownerOf;                          // by component: the engine whose instructions it holds; UINT32_MAX: none
+  std::map<uint32_t, uint32_t> loopStreams;               // by the instruction that begins a loop: its engine's component there
+  std::vector<std::map<uint32_t, uint32_t>> queueStreams; // by queue: its components, by that of its engine
   size_t components = 0;
   std::vector<Content> contents{Content{}}; // index 0: nothing known
   std::vector<Spot> spots{Spot{}};          // index 0: all of a cell
@@ -77,6 +80,8 @@ private:
   // Walk.cpp
   void scan();
   void chooseWalkedLoops();
+  void numberComponents();
+  uint32_t queueStream(int queue, uint32_t stream) const;
   bool step(EngineWalk &e);
   bool stepAll(const std::vector<uint32_t> &which);
   bool passWaits(EngineWalk &e, const Decoded &d);
@@ -108,6 +113,7 @@ private:
     uint32_t self; // the engine whose earlier instructions are complete; UINT32_MAX: only what `knows` says
     const Knowledge *knows;
   };
+  Issuer issuer(const EngineWalk &e, const Decoded &d) const;
   Place resolve(const EngineWalk &e, const Decoded &d, int slot);
   void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
@@ -154,6 +160,7 @@ private:
   bool endLoop(EngineWalk &e);
   void startIteration(EngineWalk &e, LoopFrame &f);
   void leaveLoop(EngineWalk &e);
+  void changeStream(EngineWalk &e, uint32_t stream);
   void branch(EngineWalk &e, const Decoded &d);
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;

@@ -29,7 +29,7 @@ uint32_t Walk::memoryOf(const Place &p) const {
 // ---- reads and writes ---------------------------------------------------------------------------------------
 
 bool Walk::ordered(const Touch &t, const Issuer &by) const {
-  return t.comp == by.self || (t.comp == by.comp && t.seq == by.seq) || by.knows->knows(t.comp, t.seq);
+  return (by.self != UINT32_MAX && ownerOf[t.comp] == by.self) || (t.comp == by.comp && t.seq == by.seq) || by.knows->knows(t.comp, t.seq);
 }
 
 // The access and an earlier one, one of which writes: ordered, or apart, or an error.
@@ -202,30 +202,31 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
 // ---- one instruction ----------------------------------------------------------------------------------------
 
 void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
-  auto check = [&](Engine other, uint32_t EngineWalk::*last, uint32_t EngineWalk::*lastWho, const char *memory) {
-    const EngineWalk &o = state.engines[e.core * kNumEngines + static_cast<int>(other)];
-    if (o.*last && !e.knows.knows(o.comp, o.*last))
-      fail("ENGINE-SERIAL", who(d), -1,
-           format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once",
-                  memory, std::string(name(other)).c_str()),
-           {}, {}, {"the other: " + reporter.describe(ref(o.*lastWho))});
+  auto check = [&](Engine other, std::vector<Touch> EngineWalk::*last, const char *memory) {
+    for (const Touch &t : state.engines[e.core * kNumEngines + static_cast<int>(other)].*last)
+      if (!e.knows.knows(t.comp, t.seq))
+        fail("ENGINE-SERIAL", who(d), -1,
+             format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once",
+                    memory, std::string(name(other)).c_str()),
+             {}, {}, {"the other: " + reporter.describe(ref(t.who))});
   };
   if (sbuf && serialSbuf) {
     if (e.engine == Engine::Vector)
-      check(Engine::GpSimd, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
+      check(Engine::GpSimd, &EngineWalk::lastSbuf, "SBUF");
     if (e.engine == Engine::GpSimd)
-      check(Engine::Vector, &EngineWalk::lastSbuf, &EngineWalk::lastSbufWho, "SBUF");
+      check(Engine::Vector, &EngineWalk::lastSbuf, "SBUF");
   }
   if (psum && serialPsum) {
     if (e.engine == Engine::Vector)
-      check(Engine::Scalar, &EngineWalk::lastPsum, &EngineWalk::lastPsumWho, "PSUM");
+      check(Engine::Scalar, &EngineWalk::lastPsum, "PSUM");
     if (e.engine == Engine::Scalar)
-      check(Engine::Vector, &EngineWalk::lastPsum, &EngineWalk::lastPsumWho, "PSUM");
+      check(Engine::Vector, &EngineWalk::lastPsum, "PSUM");
   }
+  const Touch me{e.stream, state.numbers[e.stream], who(d), 0};
   if (sbuf)
-    e.lastSbuf = e.seq, e.lastSbufWho = who(d);
+    keepLatest(e.lastSbuf, me);
   if (psum)
-    e.lastPsum = e.seq, e.lastPsumWho = who(d);
+    keepLatest(e.lastPsum, me);
 }
 
 // The element and its version: loads with the same source give the same value. Every write of the bytes is ordered with every read of

@@ -54,7 +54,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   f.end = static_cast<uint32_t>(d.values[d.def->slot("end")].integer);
   (open ? f.cond : f.iv) = d.values[d.def->slot(open ? "cond" : "iv")].integer;
   const std::string &group = program.strings[d.values[d.def->slot("group")].integer];
-  ++e.seq;
+  ++state.numbers[e.stream];
   if (now.undefined)
     fail("UNDEFINED-CONTROL", who(d), -1, open ? "the condition of the loop is an undefined value" : "the trip count is an undefined value");
   if (e.maybeUntil)
@@ -86,13 +86,14 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
              " does not come from the same source as that of the other engines of group `" + group + "`",
          {}, {}, {"the other: " + reporter.describe(ref(run->firstWho))});
   }
-  run->arrived.push_back(e.comp);
+  run->arrived.push_back(e.number);
   if (static_cast<int>(run->arrived.size()) == run->members && !group.empty())
     state.runs.erase({group, e.loopEntries[group] - 1});
 
   if (run->walked)
     loopsWalked.insert(who(d));
   f.proved = !run->walked;
+  f.outerStream = e.stream;
   f.count = run->walked ? std::max<int64_t>(count.lo, 0) : 0;
   e.loops.push_back(f);
   if (run->walked) {
@@ -110,6 +111,13 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   return true;
 }
 
+void Walk::changeStream(EngineWalk &e, uint32_t stream) {
+  if (e.stream == stream)
+    return;
+  e.knows.join(e.stream, state.numbers[e.stream]);
+  e.stream = stream;
+}
+
 void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
   if (f.iv >= 0)
     e.regs[f.iv] = RegisterValue::constant(f.iteration);
@@ -118,7 +126,7 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
 
 // Of a loop that is walked.
 bool Walk::endLoop(EngineWalk &e) {
-  ++e.seq;
+  ++state.numbers[e.stream];
   LoopFrame &f = e.loops.back();
   if (++f.iteration < f.count)
     startIteration(e, f);
@@ -128,6 +136,7 @@ bool Walk::endLoop(EngineWalk &e) {
 }
 
 void Walk::leaveLoop(EngineWalk &e) {
+  changeStream(e, e.loops.back().outerStream);
   e.pc = e.loops.back().end + 1;
   e.loops.pop_back();
 }
