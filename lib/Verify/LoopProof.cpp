@@ -265,14 +265,14 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
       e.regs[f.cond] = tested;
     }
     e.pc = f.begin + 1;
-    e.arrived = false;
+    e.arrived = e.ended = false;
   }
   stepAll(p.a.members);
   if (stopped || reporter.full())
     return false;
   for (uint32_t member : p.a.members) {
     const EngineWalk &e = state.engines[member];
-    if (e.loops.size() != p.depthOf.at(member) || e.pc != e.loops.back().end) {
+    if (!e.ended || e.loops.size() != p.depthOf.at(member)) {
       muted = 0;
       stopped = true;
       reportBlocked(p.a.members);
@@ -300,8 +300,7 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
   }
   const EngineWalk &first = state.engines[p.a.members[0]];
   for (uint32_t member : p.a.members) {
-    EngineWalk &e = state.engines[member];
-    ++state.numbers[e.stream];
+    const EngineWalk &e = state.engines[member];
     const int cond = e.loops.back().cond;
     if (cond < 0)
       continue;
@@ -533,7 +532,7 @@ void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
     changed.push_back(f.iv >= 0 ? f.iv : f.cond);
     for (int reg : changed)
       e.regs[reg] = regs[i][reg];
-    e.arrived = false;
+    e.arrived = e.ended = false;
     leaveLoop(e);
   }
 }

@@ -104,6 +104,7 @@ struct EngineWalk {
   uint32_t pc = 0;
   size_t nextWait = 0;
   bool arrived = false; // at a barrier or a loop, waiting for the others
+  bool ended = false;   // an iteration of a loop that is proved
   Knowledge knows;
   std::array<RegisterValue, 64> regs{};
   std::vector<LoopFrame> loops;

@@ -143,7 +143,7 @@ void Walk::chooseWalkedLoops() {
 // Engines and queues, each with a component of its own for what it does in a loop that may be proved by an invariant: who knows of
 // what was done there need not know of what was done before. Where there are many such loops they share.
 void Walk::numberComponents() {
-  constexpr size_t kMostPerEngine = 8;
+  constexpr size_t kMostPerEngine = 32;
   const uint32_t engines = program.cores * kNumEngines;
   components = engines + program.queues.size();
   for (auto &[pipe, comp] : pipeComp)
@@ -300,8 +300,8 @@ bool Walk::step(EngineWalk &e) {
     decode(program, e.core, e.engine, e.pc, v.d);
     v.resolved = false;
   }
-  if (!e.loops.empty() && e.loops.back().proved && e.pc == e.loops.back().end)
-    return false; // until the round of the others has ended too
+  if (e.ended)
+    return false; // until the iteration of the others has ended too
   if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
     for (int r = 0; r < 64; ++r)
       e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
@@ -547,8 +547,8 @@ void Walk::reportBlocked(const std::vector<uint32_t> &which) {
     Decoded d;
     decode(program, e.core, e.engine, e.pc, d);
     const std::string at = reporter.describe(ref(who(d)));
-    if (!e.loops.empty() && e.loops.back().proved && e.pc == e.loops.back().end)
-      continue; // at the end of its round
+    if (e.ended)
+      continue; // at the end of its iteration
     if (e.arrived && d.def->unit == Unit::Barrier) {
       const std::string &barrier = program.strings[d.values[d.def->slot("name")].integer];
       notes.push_back(at + " waits at barrier `" + barrier + "`");

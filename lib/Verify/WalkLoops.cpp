@@ -124,11 +124,12 @@ void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
   e.pc = f.begin + 1;
 }
 
-// Of a loop that is walked.
 bool Walk::endLoop(EngineWalk &e) {
   ++state.numbers[e.stream];
   LoopFrame &f = e.loops.back();
-  if (++f.iteration < f.count)
+  if (f.proved)
+    e.ended = true;
+  else if (++f.iteration < f.count)
     startIteration(e, f);
   else
     leaveLoop(e);
