@@ -360,6 +360,10 @@ bool Walk::measureRound(LoopProof &p) {
 
 // ---- the search and the proof ------------------------------------------------------------------------------------
 
+Joiner Walk::joiner() const {
+  return {[this](uint32_t x, uint32_t y) { return x == y || contents[x] == contents[y] ? x : 0; }};
+}
+
 void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   LoopRun run = *shared;
   LoopProof p{.run = run};
@@ -396,23 +400,23 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   p.takes = memory.takes;
   p.consumerOf = memory.consumerOf;
   active.push_back(p.a);
-  const Joiner joiner{[this](uint32_t x, uint32_t y) { return x == y || contents[x] == contents[y] ? x : 0; }};
 
   if (p.a.lastRound == 0) { // there is no next round
     makeHead(p);
     if (!walkRound(p, true))
       return;
-    leaveProved(p, joiner);
+    leaveProved(p);
     active.pop_back();
     return;
   }
+  const bool searching = muted > 0; // for a loop around this one: nothing rests on what is found
   ++muted;
   const bool failedBefore = failed;
   bool found = false;
   makeHead(p);
   int fits = 0; // rounds of the right length
   for (int pass = 0; pass < 40 && !found; ++pass) {
-    if (!walkRound(p, false))
+    if (!walkRound(p, searching))
       return;
     if (!measureRound(p)) { // begin again with the right numbers
       for (uint32_t c : p.components)
@@ -426,7 +430,7 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
     for (size_t i = 0; i < p.a.members.size(); ++i)
       for (auto &[reg, value] : p.headRegs[i])
         less |= weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], fits);
-    less |= join(p.head, aged(p, state), joiner);
+    less |= join(p.head, aged(p, state), joiner());
     ++fits;
     found = !less;
   }
@@ -438,23 +442,29 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   if (!found)
     return failForGood("LOOP-FORM", run.firstWho, "no state was found that holds at the beginning of every iteration of this loop");
 
+  if (searching) {
+    leaveProved(p);
+    active.pop_back();
+    return;
+  }
+
   // The proof: one round from the head, which ends with the head.
   if (!walkRound(p, true))
     return;
-  bool holds = measureRound(p) && !join(p.head, aged(p, state), joiner);
+  bool holds = measureRound(p) && !join(p.head, aged(p, state), joiner());
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (auto &[reg, value] : p.headRegs[i])
       holds &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);
   if (!holds)
     return failForGood("LOOP-FORM", run.firstWho, "what is said of this loop does not hold in its next iteration");
-  leaveProved(p, joiner);
+  leaveProved(p);
   active.pop_back();
   loopsProved.insert(run.firstWho);
 }
 
 // ---- behind the loop ---------------------------------------------------------------------------------------------
 
-void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
+void Walk::leaveProved(LoopProof &p) {
   const int64_t lo = std::max<int64_t>(p.run.count.lo, 0), hi = p.run.count.hi, period = p.a.period;
   std::vector<uint32_t> top(components);
   for (uint32_t c : p.components)
@@ -497,7 +507,7 @@ void Walk::leaveProved(LoopProof &p, const Joiner &joiner) {
   for (size_t k = 1; k < ends.size(); ++k) {
     for (uint32_t s : p.semaphores) // their totals differ by whole rounds
       ends[k].semaphores[s].lower(ends[k].semaphores[s].consumed - state.semaphores[s].consumed);
-    join(state, ends[k], joiner);
+    join(state, ends[k], joiner());
   }
   for (uint32_t c : p.components)
     state.numbers[c] = top[c];

@@ -162,6 +162,7 @@ private:
   void leaveLoop(EngineWalk &e);
   void changeStream(EngineWalk &e, uint32_t stream);
   void branch(EngineWalk &e, const Decoded &d);
+  uint32_t whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, int &branches, uint32_t &forbidden);
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 
@@ -170,6 +171,7 @@ private:
   void planLoop(LoopProof &p);
   void makeHead(LoopProof &p);
   void shareWithConsumers(const LoopProof &p, State &s);
+  Joiner joiner() const;
   State aged(const LoopProof &p, State s);
   uint32_t forgetValues(uint32_t place);
   uint32_t foldSpot(uint32_t place, const std::function<bool(uint32_t)> &which);
@@ -178,7 +180,7 @@ private:
   bool walkIteration(LoopProof &p, int64_t phase);
   bool walkRound(LoopProof &p, bool keepExits);
   bool measureRound(LoopProof &p);
-  void leaveProved(LoopProof &p, const Joiner &joiner);
+  void leaveProved(LoopProof &p);
   bool spoilt(const Activation &a, const Filled &f) const;
   int64_t periodOf(const LoopRun &run); // LoopPeriod.cpp
 };

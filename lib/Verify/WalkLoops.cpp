@@ -162,41 +162,115 @@ static int decide(std::string_view cond, const RegisterValue &a, const RegisterV
   return cond == "eq" ? same : cond == "ne" && same >= 0 ? 1 - same : -1;
 }
 
-void Walk::branch(EngineWalk &e, const Decoded &d) {
-  const uint32_t target = static_cast<uint32_t>(d.values[d.def->slot("target")].integer);
-  const int condSlot = d.def->slot("cond");
-  const std::string_view cond = d.def->slots[condSlot].names->names[d.values[condSlot].integer];
-  const RegisterValue a = e.regs[d.values[d.def->slot("a")].integer];
-  const Value &bv = d.values[d.def->slot("b")];
-  const RegisterValue b = bv.kind == Value::Register ? e.regs[bv.integer] : RegisterValue::constant(bv.integer);
-  const Stream &s = program.stream(e.core, e.engine);
-  if (!d.updates.empty())
-    fireUpdates(d, snapshot(e));
-  if (target <= d.index) {
-    fail("CONTROL-FORM", who(d), -1, "it jumps backwards; a loop is written with loop and end_loop");
-    e.pc = d.index + 1;
+// What the way taken says of the register that was compared with a number.
+static void refine(RegisterValue &a, std::string_view cond, const RegisterValue &b, bool taken) {
+  if (!b.isConstant() || a.undefined)
     return;
+  const int64_t v = b.lo;
+  const bool less = cond == "lt" || cond == "le", more = cond == "gt" || cond == "ge";
+  int64_t lo = a.lo, hi = a.hi;
+  if (less || more) {
+    const bool below = less == taken;                                   // a < v or a <= v
+    const bool withEqual = (cond == "le" || cond == "ge") == taken;     // v itself
+    (below ? hi : lo) = below ? std::min(hi, withEqual ? v : v - 1) : std::max(lo, withEqual ? v : v + 1);
+  } else if ((cond == "eq") == taken) {
+    lo = std::max(lo, v), hi = std::min(hi, v);
+  } else {
+    lo += lo == v, hi -= hi == v;
   }
-  for (uint32_t i = d.index + 1; i < target && i < s.instrs.size(); ++i) {
-    const Unit u = program.opcodes[s.instrs[i].opcode]->unit;
-    if (s.instrs[i].numWaits || s.instrs[i].numUpdates || (u != Unit::Compute && u != Unit::Register)) {
-      fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {},
-           {}, {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, i))});
-      break;
+  if (lo <= hi)
+    a.lo = lo, a.hi = hi;
+}
+
+// The first instruction that all ways from a branch come to, with the branches that follow at once; UINT32_MAX: something in between
+// may not be skipped. `branches`: how many there are.
+uint32_t Walk::whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, int &branches, uint32_t &forbidden) {
+  const Stream &s = program.stream(core, engine);
+  Decoded d;
+  branches = 1;
+  for (uint32_t i = index + 1; i < target && i < s.instrs.size(); ++i) {
+    const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
+    const bool plain = def.unit == Unit::Compute || def.unit == Unit::Register || def.name == "branch";
+    if (!plain || s.instrs[i].numWaits || s.instrs[i].numUpdates) {
+      forbidden = i;
+      return UINT32_MAX;
+    }
+    if (def.name == "branch") {
+      ++branches;
+      decode(program, core, engine, i, d);
+      target = std::max(target, static_cast<uint32_t>(d.values[def.slot("target")].integer));
     }
   }
-  if (cond != "always" && (a.undefined || b.undefined))
-    fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
-  if (e.maybeUntil)
-    fail("CONTROL-FORM", who(d), -1, "it is inside what another branch may skip");
-  const int taken = cond == "always" ? 1 : decide(cond, a, b);
-  if (taken >= 0) {
-    e.pc = taken ? target : d.index + 1;
+  constexpr int kMostBranches = 6;
+  if (target >= s.instrs.size() || program.opcodes[s.instrs[target].opcode]->name != "branch" || s.instrs[target].numWaits ||
+      s.instrs[target].numUpdates || branches >= kMostBranches)
+    return target;
+  decode(program, core, engine, target, d);
+  int more = 0;
+  uint32_t ignored = 0;
+  const uint32_t next = whereWaysMeet(core, engine, target, static_cast<uint32_t>(d.values[d.def->slot("target")].integer), more, ignored);
+  if (next == UINT32_MAX || branches + more > kMostBranches)
+    return target;
+  branches += more;
+  return next;
+}
+
+void Walk::branch(EngineWalk &e, const Decoded &d) {
+  const uint32_t index = d.index, target = static_cast<uint32_t>(d.values[d.def->slot("target")].integer);
+  const int condSlot = d.def->slot("cond"), compared = d.values[d.def->slot("a")].integer;
+  const std::string_view cond = d.def->slots[condSlot].names->names[d.values[condSlot].integer];
+  const RegisterValue a = e.regs[compared];
+  const Value &bv = d.values[d.def->slot("b")];
+  const RegisterValue b = bv.kind == Value::Register ? e.regs[bv.integer] : RegisterValue::constant(bv.integer);
+  if (!d.updates.empty())
+    fireUpdates(d, snapshot(e));
+  if (target <= index) {
+    fail("CONTROL-FORM", who(d), -1, "it jumps backwards; a loop is written with loop and end_loop");
+    e.pc = index + 1;
     return;
   }
-  e.regsAtBranch = e.regs;
-  e.maybeUntil = std::max(e.maybeUntil, target);
-  e.pc = d.index + 1;
+  int branches = 0;
+  uint32_t forbidden = 0;
+  const uint32_t meet = whereWaysMeet(e.core, e.engine, index, target, branches, forbidden);
+  if (meet == UINT32_MAX)
+    fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {}, {},
+         {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, forbidden))});
+  if (cond != "always" && (a.undefined || b.undefined))
+    fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
+  const int taken = cond == "always" ? 1 : decide(cond, a, b);
+  if (taken >= 0 || meet == UINT32_MAX) {
+    e.pc = taken == 1 ? target : index + 1;
+    return;
+  }
+  if (branches == 1) { // what it skips is walked as what may have happened
+    e.regsAtBranch = e.regs;
+    e.maybeUntil = target;
+    e.pc = index + 1;
+    return;
+  }
+  // Each way by itself, up to where they meet.
+  const uint32_t number = e.number;
+  const State before = state;
+  std::vector<State> ways;
+  for (bool way : {true, false}) {
+    state = before;
+    EngineWalk &mine = state.engines[number];
+    refine(mine.regs[compared], cond, b, way);
+    mine.pc = way ? target : index + 1;
+    while (state.engines[number].pc < meet && !stopped && !reporter.full())
+      if (++steps; !step(state.engines[number]))
+        break;
+    ways.push_back(std::move(state));
+  }
+  state = std::move(ways[0]);
+  EngineWalk &mine = state.engines[number];
+  const EngineWalk &other = ways[1].engines[number];
+  for (int r = 0; r < 64; ++r)
+    mine.regs[r] = join(mine.regs[r], other.regs[r]);
+  for (size_t c = 0; c < components; ++c)
+    state.numbers[c] = std::max(state.numbers[c], ways[1].numbers[c]);
+  join(state, ways[1], joiner());
+  state.engines[number].pc = std::max(mine.pc, other.pc);
 }
 
 } // namespace glia::flow
