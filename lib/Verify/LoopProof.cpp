@@ -12,7 +12,7 @@ namespace glia::flow {
 
 namespace {
 
-constexpr size_t kDeepest = 32; // nested loops
+constexpr size_t kDeepest = 12; // nested loops
 
 // What a register holds, without what only this round can say of it.
 RegisterValue outside(RegisterValue v) {
