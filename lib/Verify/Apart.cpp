@@ -98,28 +98,34 @@ bool Walk::apartBy(const Place &p, const Spot &s, size_t level, Interval ages) c
 }
 
 bool Walk::apart(const Place &p, const Touch &t, const Issuer &by, bool &otherRound) const {
-  size_t level = 0;
-  Interval ages{0, 0};
-  for (; level < active.size(); ++level) {
+  // It stands for those at the same place in earlier rounds too: see keepLatest.
+  const Spot *s = t.place && !p.chosen ? &spots[t.place] : nullptr;
+  const uint32_t known = by.knows->known(t.comp);
+  for (size_t level = 0; level < active.size(); ++level) {
     const Gap &g = active[level].gaps[t.comp];
-    if (!g.length || t.seq <= g.base) {
-      level = active.size(); // from before this loop: nothing of it is in its address
-      break;
-    }
+    if (!g.length || t.seq <= g.base)
+      break; // from before this loop: nothing of it is in its address
     const int64_t age = g.ageOf(t.seq);
-    if (age == 0)
+    otherRound |= age > 0;
+    if (!s)
       continue;
-    // This one, and those at the same place in the rounds before it that are not known to be complete.
-    otherRound = true;
-    ages = {age, std::min(g.oldestAfter(t.seq, by.knows->known(t.comp)), active[level].lastRound)};
-    break;
+    const bool inner = age == 0 && std::any_of(s->start.terms.begin(), s->start.terms.end(), [level](const Form::Term &x) {
+                         return x.symbol > level && x.symbol < kFirstValue;
+                       }); // then those of earlier rounds are on record by themselves
+    const Interval ages{std::max<int64_t>(age, 1), std::min(g.oldestAfter(t.seq, known), active[level].lastRound)};
+    if (!inner && !apartAt(p, *s, level, ages)) {
+      otherRound = true;
+      return false;
+    }
+    if (age > 0)
+      return true;
   }
-  if (!t.place || p.chosen)
-    return false;
-  if (ages.lo > ages.hi)
-    return true; // there are not so many rounds
+  return s && apartBy(p, *s, active.size(), {0, 0});
+}
+
+// At each of the ages.
+bool Walk::apartAt(const Place &p, const Spot &s, size_t level, Interval ages) const {
   constexpr int64_t kOneByOne = 16;
-  const Spot &s = spots[t.place];
   int64_t age = ages.lo;
   for (; age <= ages.hi && age < ages.lo + kOneByOne; ++age)
     if (!apartBy(p, s, level, {age, age}))

@@ -113,9 +113,16 @@ void Walk::makeHead(LoopProof &p) {
     m.consumer = consumer;
     const Gap &g = p.a.gaps[consumer];
     m.consumptions.clear();
+    const Wide ever = m.ever + Wide{p.most.at(s)} * (p.a.lastRound + 1);
+    m.ever = ever > INT64_MAX / 4 ? INT64_MAX / 4 : static_cast<int64_t>(ever);
+    const bool inner = std::find(p.streams.begin(), p.streams.end(), consumer) == p.streams.end();
+    if (inner) { // how much an inner loop consumes is not known: all of the round before, or nothing
+      m.countedFrom = g.base + static_cast<uint32_t>(ages - 1) * g.length + take->second.back().first;
+      m.before = m.consumed;
+      continue;
+    }
     m.countedFrom = g.base + g.length;
     m.before = m.consumed - (ages - 1) * perRound;
-    m.ever += perRound * std::min<int64_t>(p.a.lastRound + 1, INT32_MAX);
     for (int64_t age = ages - 1; age >= 1; --age)
       for (const auto &[offset, sum] : take->second)
         m.consumptions.emplace_back(g.base + static_cast<uint32_t>(ages - age) * g.length + offset, m.consumed - age * perRound + sum);
@@ -156,7 +163,8 @@ State Walk::aged(const LoopProof &p, State s) {
     const Gap &g = gaps[c];
     return !g.length || seq <= g.base + g.length ? seq : seq - g.length;
   };
-  r.place = [&](const Touch &t) { return gaps[t.comp].length && t.seq > gaps[t.comp].base ? forgetValues(t.place) : t.place; };
+  // Of what earlier rounds touched, only how it moves with the loops is known.
+  r.place = [&](const Touch &t) { return foldSpot(t.place, [&p](uint32_t symbol) { return symbol >= p.firstValue; }); };
   renumber(s, r);
   for (uint32_t m : p.semaphores) {
     SemaphoreState &x = s.semaphores[m];
@@ -166,13 +174,8 @@ State Walk::aged(const LoopProof &p, State s) {
   }
   for (uint32_t c : p.components)
     s.numbers[c] -= gaps[c].length;
-  std::erase_if(s.filled, [&p](const Filled &f) { return f.start.factorOf(p.a.level) != 0; });
+  std::erase_if(s.filled, [&p](const Filled &f) { return p.ofLoop(f.start); });
   return s;
-}
-
-// Of what earlier rounds touched, only how it moves with the loops is known.
-uint32_t Walk::forgetValues(uint32_t place) {
-  return foldSpot(place, [](uint32_t symbol) { return symbol >= kFirstValue; });
 }
 
 uint32_t Walk::foldSpot(uint32_t place, const std::function<bool(uint32_t)> &which) {
@@ -237,8 +240,41 @@ void Walk::failForGood(std::string_view rule, uint32_t whose, std::string what, 
   fail(rule, whose, -1, std::move(what), std::move(value), std::move(limit));
 }
 
+// Who waits for others outside of the loop still does, and nobody else: the next iteration finds what this one found.
+bool Walk::leftAsFound(LoopProof &p) {
+  for (int pipe : p.pipes)
+    for (const auto &side : state.exchanges[pipe])
+      if (!side.empty()) {
+        failForGood("SENDRECV-PAIR", who(side.front().d),
+                    format("the other core has no matching sendrecv on pipe %d in the same iteration of group `%s`", pipe,
+                           p.run.group.c_str()));
+        return false;
+      }
+  auto alike = [](const auto &a, const auto &b) {
+    auto come = [](const auto &x) -> const auto & {
+      if constexpr (requires { x.arrived; })
+        return x.arrived;
+      else
+        return x->arrived;
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto &x, const auto &y) {
+      return x.first == y.first && come(x.second).size() == come(y.second).size();
+    });
+  };
+  if (!alike(state.barriers, p.entry.barriers)) {
+    failForGood("BARRIER-PAIR", p.run.firstWho, "an engine outside of the loop meets a barrier that is in it");
+    return false;
+  }
+  if (!alike(state.runs, p.entry.runs)) {
+    failForGood("LOOP-GROUP", p.run.firstWho, "an engine outside of the loop is in the group of a loop that is in it");
+    return false;
+  }
+  return true;
+}
+
 bool Walk::walkIteration(LoopProof &p, int64_t phase) {
   const int64_t last = p.run.count.hi - 1;
+  ++iterations;
   RegisterValue tested;
   for (size_t i = 0; i < p.a.members.size(); ++i) {
     EngineWalk &e = state.engines[p.a.members[i]];
@@ -279,14 +315,8 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
       return false;
     }
   }
-  for (int pipe : p.pipes)
-    for (const auto &side : state.exchanges[pipe])
-      if (!side.empty()) {
-        failForGood("SENDRECV-PAIR", who(side.front().d),
-                    format("the other core has no matching sendrecv on pipe %d in the same iteration of group `%s`", pipe,
-                           p.run.group.c_str()));
-        return false;
-      }
+  if (!leftAsFound(p))
+    return false;
   for (uint32_t s : p.semaphores) {
     const int64_t net = state.semaphores[s].value() - p.entry.semaphores[s].value();
     if (net != 0) {
@@ -323,7 +353,7 @@ bool Walk::walkRound(LoopProof &p, bool keepExits) {
     for (const auto &[reg, value] : p.headRegs[i])
       state.engines[p.a.members[i]].regs[reg] = value;
   p.exits.clear();
-  for (int64_t phase = 0; phase < p.a.period; ++phase) {
+  for (int64_t phase = 0; phase < p.a.period && phase < p.run.count.hi; ++phase) {
     if (!walkIteration(p, phase))
       return false;
     if (keepExits)
@@ -348,6 +378,9 @@ bool Walk::measureRound(LoopProof &p) {
     if (m.consumed == before)
       continue;
     p.consumerOf[s] = m.consumer;
+    const int64_t most = m.ever - p.head.semaphores[s].ever;
+    same &= p.most[s] == most;
+    p.most[s] = most;
     const uint32_t start = p.a.gaps[m.consumer].head();
     for (const auto &[seq, total] : m.consumptions)
       if (seq > start)
@@ -360,8 +393,8 @@ bool Walk::measureRound(LoopProof &p) {
 
 // ---- the search and the proof ------------------------------------------------------------------------------------
 
-Joiner Walk::joiner() const {
-  return {[this](uint32_t x, uint32_t y) { return x == y || contents[x] == contents[y] ? x : 0; }};
+Joiner Walk::joiner() {
+  return {[this](uint32_t x, uint32_t y) { return joinContents(x, y); }};
 }
 
 void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
@@ -376,6 +409,11 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   }
   if (active.size() >= kDeepest)
     return failForGood("LOOP-FORM", run.firstWho, format("more than %zu loops that are not walked are nested", kDeepest));
+  if (!active.empty())
+    for (uint32_t member : run.arrived)
+      if (std::find(active.back().members.begin(), active.back().members.end(), member) == active.back().members.end())
+        return failForGood("LOOP-GROUP", run.firstWho,
+                           "an engine of group `" + run.group + "` is not in the loop that is around the loop of another");
   planLoop(p);
   for (int pipe : p.pipes)
     for (const auto &side : state.exchanges[pipe])
@@ -386,6 +424,7 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
     changeStream(state.engines[run.arrived[i]], p.streams[i]);
   raiseQuiet(state, state.numbers, p.components);
   p.entry = state;
+  p.a.begun = state.numbers;
   for (size_t i = 0; i < run.arrived.size(); ++i) {
     const EngineWalk &e = state.engines[run.arrived[i]];
     p.depthOf[run.arrived[i]] = e.loops.size();
@@ -399,6 +438,8 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   p.lengths = memory.lengths.empty() ? std::vector<uint32_t>(components, 0) : memory.lengths;
   p.takes = memory.takes;
   p.consumerOf = memory.consumerOf;
+  p.most = memory.most;
+  p.firstValue = kFirstValue + static_cast<uint32_t>(valueRanges.size());
   active.push_back(p.a);
 
   if (p.a.lastRound == 0) { // there is no next round
@@ -439,6 +480,7 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   memory.lengths = p.lengths;
   memory.takes = p.takes;
   memory.consumerOf = p.consumerOf;
+  memory.most = p.most;
   if (!found)
     return failForGood("LOOP-FORM", run.firstWho, "no state was found that holds at the beginning of every iteration of this loop");
 
@@ -516,16 +558,17 @@ void Walk::leaveProved(LoopProof &p) {
   Renumber fold;
   fold.known = fold.event = [](uint32_t, uint32_t seq) { return seq; };
   fold.place = [&](const Touch &t) {
-    return spots[t.place].start.factorOf(p.a.level) ? foldSpot(t.place, [&p](uint32_t s) { return s == p.a.level; }) : t.place;
+    return p.ofLoop(spots[t.place].start) ? foldSpot(t.place, [&p](uint32_t s) { return p.ofLoop(s); }) : t.place;
   };
   renumber(state, fold);
-  std::erase_if(state.filled, [&p](const Filled &f) { return f.start.factorOf(p.a.level) != 0; });
+  std::erase_if(state.filled, [&p](const Filled &f) { return p.ofLoop(f.start); });
 
   // What every round wrote at an address of its own is written in all the rounds that are certain.
   const int64_t rounds = lo / period;
   for (Filled f : filled) {
     const int64_t step = f.start.factorOf(p.a.level);
-    if (!step || rounds < 1)
+    const bool loaded = std::any_of(f.start.terms.begin(), f.start.terms.end(), [&p](const Form::Term &t) { return t.symbol >= p.firstValue; });
+    if (!step || rounds < 1 || loaded)
       continue;
     std::erase_if(f.start.terms, [&p](const Form::Term &t) { return t.symbol == p.a.level; });
     f.dims.push_back({step, rounds});
@@ -547,8 +590,8 @@ void Walk::leaveProved(LoopProof &p) {
   }
 }
 
-// Whether something in the loop may have taken from the piece what it says.
-bool Walk::spoilt(const Activation &a, const Filled &f) const {
+// Whether something in the loop may have taken from the piece that it is defined; whether a matmul may still add to it is noted.
+bool Walk::spoilt(const Activation &a, Filled &f) const {
   Wide lo = f.start.constant, hi = lo + f.width;
   for (const Stride &s : f.dims)
     hi += Wide{s.step} * (s.count - 1);
@@ -557,10 +600,14 @@ bool Walk::spoilt(const Activation &a, const Filled &f) const {
     lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
     hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
   }
-  return std::any_of(a.writes.begin(), a.writes.end(), [&](const auto &entry) {
-    const Activation::Note &n = entry.second;
-    return n.memory == f.memory && n.lo < hi && n.hi > lo && (!n.defined || n.object != f.object);
-  });
+  for (const auto &[instruction, n] : a.writes) {
+    if (n.memory != f.memory || n.lo >= hi || n.hi <= lo)
+      continue;
+    if (!n.defined || n.object != f.object)
+      return true;
+    f.matmul &= n.matmul;
+  }
+  return false;
 }
 
 } // namespace glia::flow

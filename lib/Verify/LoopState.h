@@ -33,6 +33,7 @@ struct Gap {            // of one component
 struct Activation {
   std::vector<uint32_t> members; // engines
   std::vector<Gap> gaps;         // by component
+  std::vector<uint32_t> begun;   // by component: its number when the loop began
   std::vector<int64_t> consumed; // by semaphore, per round
   int64_t period = 1;            // iterations per round
   int64_t lastRound = 0;         // their numbers are 0 to this
@@ -42,14 +43,16 @@ struct Activation {
     uint32_t memory = 0;
     ObjectRef object;
     int64_t lo = INT64_MAX, hi = INT64_MIN;
-    bool defined = true;
+    bool defined = true, matmul = true;
   };
   std::map<std::pair<uint32_t, int>, Note> writes;
-  void noteWrite(uint32_t who, int slot, uint32_t memory, ObjectRef object, const std::vector<ByteRun> &runs, bool defined) {
+  void noteWrite(uint32_t who, int slot, uint32_t memory, ObjectRef object, const std::vector<ByteRun> &runs, bool defined,
+                 bool matmul) {
     Note &n = writes[{who, slot}];
     n.memory = memory;
     n.object = object;
     n.defined &= defined;
+    n.matmul &= matmul;
     if (!runs.empty())
       n.lo = std::min(n.lo, runs.front().lo), n.hi = std::max(n.hi, runs.back().hi);
   }
@@ -61,6 +64,7 @@ struct LoopMemory { // of a loop that was met before: where to begin the search
   std::vector<uint32_t> lengths;
   Takes takes;
   std::map<uint32_t, uint32_t> consumerOf;
+  std::map<uint32_t, int64_t> most;
   int64_t period = 0;
 };
 
@@ -79,7 +83,14 @@ struct LoopProof {
   std::vector<uint32_t> lengths;                      // numbers per round, by component
   Takes takes;
   std::map<uint32_t, uint32_t> consumerOf; // component, by semaphore
+  std::map<uint32_t, int64_t> most;        // by semaphore: what a round may consume, with all iterations of its inner loops
   std::vector<State> exits;                // after each iteration of the round
+  uint32_t firstValue = 0;                 // values from this one on are the loop's
+
+  bool ofLoop(uint32_t symbol) const { return symbol == a.level || symbol >= firstValue; }
+  bool ofLoop(const Form &f) const {
+    return std::any_of(f.terms.begin(), f.terms.end(), [this](const Form::Term &t) { return ofLoop(t.symbol); });
+  }
 };
 
 // Changes every number of the state: `known` those that clocks say, `event` those of things that were done.

@@ -302,11 +302,7 @@ bool Walk::step(EngineWalk &e) {
   }
   if (e.ended)
     return false; // until the iteration of the others has ended too
-  if (e.maybeUntil && e.pc >= e.maybeUntil) { // both ways of a branch meet here
-    for (int r = 0; r < 64; ++r)
-      e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
-    e.maybeUntil = 0;
-  }
+  endMaybe(e);
   if (!e.arrived && !passWaits(e, d))
     return false;
   switch (d.def->unit) {
@@ -412,6 +408,10 @@ void Walk::meetExchanges(int pipe) {
     bool defined[2] = {true, true};
     for (int side = 0; side < 2; ++side)
       for (const Place &p : x[side].places)
+        if (p.slot == dst)
+          checkWrite(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both});
+    for (int side = 0; side < 2; ++side)
+      for (const Place &p : x[side].places)
         if (p.slot == src)
           defined[side] = !read(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both}, nullptr);
     for (int side = 0; side < 2; ++side) {
@@ -498,8 +498,10 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
     e.regs[d.values[d.def->slot("dst")].integer] = named(v);
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
-    for (const Place &p : places)
+    for (const Place &p : places) {
+      checkWrite(p, by);
       write(p, by, !undefined, e.maybeUntil != 0, false, 0);
+    }
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {

@@ -73,6 +73,7 @@ private:
   };
   std::unordered_map<std::vector<int64_t>, uint64_t, KeyHash> sources; // where values of registers come from
   uint64_t lastSource = 0;                                             // they are numbered from 1
+  int64_t iterations = 0; // of loops that are being proved, walked so far: the numbers of their rounds mean something in one only
   std::vector<std::array<Visit, 32>> recent; // by engine, in a loop: instructions by the last bits of their numbers
   Visit single;                              // the instruction at hand, outside of loops
   Decoded scratch;
@@ -118,8 +119,10 @@ private:
   void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);
+  void checkWrite(const Place &p, const Issuer &who);
   void write(const Place &p, const Issuer &who, bool defined, bool maybe, bool matmul, uint32_t content);
   void checkGather(const Decoded &d, const std::vector<Place> &places);
+  void checkBank(const Decoded &d, const Place &p);
   void checkOverlap(const Decoded &d, const std::vector<Place> &places);
   void serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum);
   void resolveAll(const EngineWalk &e, Visit &v);
@@ -134,10 +137,12 @@ private:
   bool readHull(const Place &p, const Issuer &who, int32_t owner, uint32_t *content);
   bool addsToMatmul(const Place &p);
   std::optional<Content> inputContent(const Place &p) const;
+  uint32_t joinContents(uint32_t x, uint32_t y);
   uint32_t keepContent(const std::optional<Content> &c);
   uint64_t sourceOf(const EngineWalk &e, const Place &p);
   enum SourceKind : int64_t { Loaded, Constant, Computed, Formed };
   uint64_t intern(std::vector<int64_t> key);
+  static bool ofRound(const Form &f);
   uint64_t identity(const RegisterValue &v);
   RegisterValue named(RegisterValue v);
 
@@ -146,6 +151,7 @@ private:
   uint32_t internSpot(const Spot &s);
   Interval rangeOf(uint32_t symbol) const;
   bool apart(const Place &p, const Touch &t, const Issuer &by, bool &otherRound) const;
+  bool apartAt(const Place &p, const Spot &s, size_t level, Interval ages) const;
   bool apartBy(const Place &p, const Spot &s, size_t level, Interval ages) const;
 
   // Fill.cpp: what was certainly written where the map of bytes cannot say it
@@ -162,6 +168,7 @@ private:
   void leaveLoop(EngineWalk &e);
   void changeStream(EngineWalk &e, uint32_t stream);
   void branch(EngineWalk &e, const Decoded &d);
+  void endMaybe(EngineWalk &e);
   uint32_t whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, int &branches, uint32_t &forbidden);
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
@@ -171,17 +178,17 @@ private:
   void planLoop(LoopProof &p);
   void makeHead(LoopProof &p);
   void shareWithConsumers(const LoopProof &p, State &s);
-  Joiner joiner() const;
+  Joiner joiner();
   State aged(const LoopProof &p, State s);
-  uint32_t forgetValues(uint32_t place);
   uint32_t foldSpot(uint32_t place, const std::function<bool(uint32_t)> &which);
   bool weaken(const LoopProof &p, RegisterValue &held, const RegisterValue &entry, const RegisterValue &end, int pass);
   void failForGood(std::string_view rule, uint32_t whose, std::string what, std::string value = {}, std::string limit = {});
   bool walkIteration(LoopProof &p, int64_t phase);
+  bool leftAsFound(LoopProof &p);
   bool walkRound(LoopProof &p, bool keepExits);
   bool measureRound(LoopProof &p);
   void leaveProved(LoopProof &p);
-  bool spoilt(const Activation &a, const Filled &f) const;
+  bool spoilt(const Activation &a, Filled &f) const;
   int64_t periodOf(const LoopRun &run); // LoopPeriod.cpp
 };
 

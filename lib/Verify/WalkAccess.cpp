@@ -77,6 +77,19 @@ std::optional<Content> Walk::inputContent(const Place &p) const {
   return std::nullopt;
 }
 
+// What both say. Two tensors that hold distinct values each need not do so together.
+uint32_t Walk::joinContents(uint32_t x, uint32_t y) {
+  if (x == y)
+    return x;
+  Content both = contents[x];
+  if (!x || !y || both.lo != contents[y].lo || both.hi != contents[y].hi || both.type != contents[y].type)
+    return 0;
+  if (!both.distinct)
+    return x;
+  both.distinct = false;
+  return keepContent(both);
+}
+
 uint32_t Walk::keepContent(const std::optional<Content> &c) {
   if (!c)
     return 0;
@@ -149,6 +162,21 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   return undefined;
 }
 
+// Asked before the instruction's own reads are on record, which could stand for earlier ones of its queue.
+void Walk::checkWrite(const Place &p, const Issuer &by) {
+  forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+    map.visit(lo, hi, mask, [&](Cell &c) {
+      if (c.written)
+        meets(p, by, c.write, "writes", "writing");
+      for (const Touch &t : c.otherWrites)
+        meets(p, by, t, "writes", "writing");
+      for (const Touch &t : c.reads)
+        meets(p, by, t, "writes", "reading");
+    });
+  });
+}
+
+// What checkWrite has looked at.
 void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, bool matmul, uint32_t content) {
   const bool output = p.space == Space::Hbm && program.tensors[p.object.index].kind == TensorKind::Output;
   if (output && !defined)
@@ -156,7 +184,7 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
          format("undefined bytes reach output `%s`", program.objectName(p.object).c_str()));
   state.lastEvent[by.comp] = std::max(state.lastEvent[by.comp], by.seq);
   for (Activation &a : active)
-    a.noteWrite(by.who, p.slot, memoryOf(p), p.object, p.runs, defined);
+    a.noteWrite(by.who, p.slot, memoryOf(p), p.object, p.runs, defined, matmul || anyWriter);
   Cell value;
   value.owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(p.object.index);
   value.written = true;
@@ -169,18 +197,12 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
   const bool certain = p.fixed && !p.partly && !p.chosen && !maybe;
   disturb(p, defined, matmul);
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
+    if (certain)
+      return map.assign(lo, hi, mask, value); // checkWrite has cut the cells
     map.visit(lo, hi, mask, [&](Cell &c) {
-      if (c.written)
-        meets(p, by, c.write, "writes", "writing");
-      for (const Touch &t : c.otherWrites)
-        meets(p, by, t, "writes", "writing");
-      for (const Touch &t : c.reads)
-        meets(p, by, t, "writes", "reading");
-      if (certain)
-        return;
       const bool keep = c.defined && c.owner == value.owner;
       c.defined = defined && keep;
-      c.matmul = matmul && c.matmul;
+      c.matmul = matmul && c.matmul && c.owner == value.owner;
       c.content = 0;
       c.owner = value.owner;
       if (!me.place && p.fixed && !p.partly) { // all of the cell, if at all: who is ordered after this is ordered after what was before
@@ -192,8 +214,6 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
         keepLatest(c.otherWrites, me);
       }
     });
-    if (certain)
-      map.assign(lo, hi, mask, value);
   });
   if (!certain && !p.fixed && !p.partly && !p.chosen && !maybe)
     fill(p, defined, matmul, content);
@@ -246,7 +266,11 @@ uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
                               p.start.form->constant};
   for (const Form::Term &t : p.start.form->terms)
     key.insert(key.end(), {t.symbol, t.factor});
-  auto version = [&key](const Touch &t) { key.insert(key.end(), {t.comp, t.seq, t.place}); };
+  bool now = ofRound(*p.start.form); // it means something in this iteration only
+  auto version = [&](const Touch &t) {
+    key.insert(key.end(), {t.comp, t.seq, t.place});
+    now |= !active.empty() && t.seq > active[0].begun[t.comp];
+  };
   if (!constant)
     forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
       map.visit(lo, hi, mask, [&](Cell &c) {
@@ -257,8 +281,12 @@ uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
           version(t);
       });
     });
+  if (now)
+    key.insert(key.end(), {-1, iterations});
   return intern(std::move(key));
 }
+
+bool Walk::ofRound(const Form &f) { return !f.terms.empty() && f.terms.front().symbol < kFirstValue; }
 
 uint64_t Walk::intern(std::vector<int64_t> key) {
   const auto [it, fresh] = sources.try_emplace(std::move(key), lastSource + 1);
@@ -275,6 +303,8 @@ uint64_t Walk::identity(const RegisterValue &v) {
   std::vector<int64_t> key = {Formed, v.form->constant};
   for (const Form::Term &t : v.form->terms)
     key.insert(key.end(), {t.symbol, t.factor});
+  if (ofRound(*v.form))
+    key.insert(key.end(), {-1, iterations});
   return intern(std::move(key));
 }
 
@@ -324,6 +354,11 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
     checkIndexed(e, d, places, by, undefined);
   else
     checkGather(d, places);
+  for (const Place &p : places)
+    if (isWritten(d.def->slots[p.slot].kind)) {
+      checkBank(d, p);
+      checkWrite(p, by);
+    }
 
   const bool accumulates = !d.def->accumulateFlag.empty() && d.values[d.def->slot(d.def->accumulateFlag)].integer;
   std::vector<std::optional<Content>> sourceContents;

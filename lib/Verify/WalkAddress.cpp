@@ -3,6 +3,7 @@
 #include "glia/ISA/Transfer.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace glia::flow {
 
@@ -128,6 +129,26 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   }
   std::erase_if(p.runs, [](const ByteRun &r) { return r.lo >= r.hi; });
   return p;
+}
+
+// What registers move stays in one bank of PSUM (rule PSUM-ONE-BANK; the static rules see to the rest).
+void Walk::checkBank(const Decoded &d, const Place &p) {
+  const int64_t bank = program.target->psumBankBytes;
+  const auto &rules = d.def->rules;
+  if (p.space != Space::Psum || !p.pattern->numDynamic || !isWritten(d.def->slots[p.slot].kind) ||
+      std::find(rules.begin(), rules.end(), "PSUM-ONE-BANK") == rules.end() ||
+      program.target->integer("limit.moving_free_fp32") * 4 > bank)
+    return;
+  const ByteRun ext = extent(*p.pattern);
+  const int64_t lo = p.start.lo + ext.lo, hi = p.start.hi + ext.hi - 1;
+  if (lo >= 0 && lo / bank == hi / bank)
+    return;
+  // Or: it moves by steps that keep it in its place of a piece of the bank.
+  const int64_t step = std::gcd(p.start.modulus, bank), first = ((p.start.residue + ext.lo) % step + step) % step;
+  if (!p.start.isConstant() && first + (ext.hi - ext.lo) <= step)
+    return;
+  fail("PSUM-ONE-BANK", who(d), p.slot,
+       format("registers can move `%s` over the edge of a bank of %lld bytes", program.objectName(p.object).c_str(), (long long)bank));
 }
 
 void Walk::resolveAll(const EngineWalk &e, Visit &v) {

@@ -162,6 +162,15 @@ static int decide(std::string_view cond, const RegisterValue &a, const RegisterV
   return cond == "eq" ? same : cond == "ne" && same >= 0 ? 1 - same : -1;
 }
 
+// Both ways of a branch meet here.
+void Walk::endMaybe(EngineWalk &e) {
+  if (!e.maybeUntil || e.pc < e.maybeUntil)
+    return;
+  for (int r = 0; r < 64; ++r)
+    e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
+  e.maybeUntil = 0;
+}
+
 // What the way taken says of the register that was compared with a number.
 static void refine(RegisterValue &a, std::string_view cond, const RegisterValue &b, bool taken) {
   if (!b.isConstant() || a.undefined)
@@ -260,6 +269,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     while (state.engines[number].pc < meet && !stopped && !reporter.full())
       if (++steps; !step(state.engines[number]))
         break;
+    endMaybe(state.engines[number]);
     ways.push_back(std::move(state));
   }
   state = std::move(ways[0]);
