@@ -1,6 +1,7 @@
 #include "DecomposeChlo.h"
 #include "RealExpression.h"
 #include "RowsPlan.h"
+#include "SmallAngles.h"
 #include "glia/Emit/Family.h"
 
 #include <cmath>
@@ -47,7 +48,12 @@ Real acosh(const Real &x) {
 }
 Real atanh(const Real &x) { return (log1p(x) - log1p(-x)) * 0.5; }
 
-Real tan(const Real &x) { return apply("sine", x) / apply("cosine", x); }
+Real tan(const Real &x) {
+  const Real s = apply("sine", x), c = apply("cosine", x);
+  for (const Real &r : {s, c})
+    requireExact(r.v.getDefiningOp());
+  return s / c;
+}
 
 // One step of Newton from exp(log / 3).
 Real cbrt(const Real &x) {

@@ -4,7 +4,6 @@
 #include "FloatLanes.h"
 #include "GraphBuilder.h"
 #include "IntegerLanes.h"
-#include "SineLanes.h"
 #include "SmallAngles.h"
 #include "glia/ISA/AluRules.h"
 
@@ -381,7 +380,7 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   } else if (name == "exponential_minus_one") {
     exponentialMinusOne(dst, at(a, n));
   } else if (name == "sine" || name == "cosine") {
-    sine(*this, dst, at(a, n), name == "cosine", isSmallAngle(op));
+    sine(*this, dst, at(a, n), name == "cosine", anglesOf(op));
   } else if (name == "floor" || name == "ceil") {
     round(dst, a, name == "floor" ? "down" : "up");
   } else if (name == "round_nearest_even" || name == "round_nearest_afz") {

@@ -1,5 +1,4 @@
 #include "SineLanes.h"
-#include "glia/Numerics/Alu.h"
 
 #include <numbers>
 
@@ -7,15 +6,33 @@ namespace glia::emit {
 
 namespace {
 
-// An angle less the nearest multiple of pi, with the sign that an odd multiple turns around: its sine is that of the whole angle. The
-// cosine is the sine a quarter turn ahead.
+// A small angle less the nearest multiple of 2 pi, in three parts, of which the first two have 8 bits: their products with the turns are
+// exact. What is left is rounded, which counts next to pi.
+Tile lessTurns(RowsLanes &l, const Tile &x, bool quarterAhead) {
+  constexpr float kRound = 0x1.8p23f, kParts[] = {0x1.92p+2f, 0x1.fap-10f, 0x1.54442ep-18f};
+  KernelBuilder &k = l.k;
+  const Tile turns = l.make(DType::F32, x.elements()), part = l.make(DType::F32, x.elements()),
+             r = l.make(DType::F32, x.elements());
+  k.scalar(turns, x, "multiply", static_cast<float>(std::numbers::inv_pi / 2), false, "add", quarterAhead ? 0.25f : 0.0f);
+  k.scalar(turns, turns, "add", kRound, false, "subtract", kRound);
+  if (quarterAhead)
+    k.scalar(turns, turns, "subtract", 0.25f);
+  for (const float &p : kParts) {
+    k.scalar(part, turns, "multiply", p);
+    k.tensor(r, &p == kParts ? x : r, part, "subtract");
+  }
+  return r;
+}
+
+// An angle less the nearest multiple of pi, with the sign that an odd multiple turns around: its sine is that of the whole angle, to
+// the last bits also where it is small. The cosine is the sine a quarter turn ahead.
 class HalfTurns {
 public:
   HalfTurns(RowsLanes &l, const Tile &x, bool quarterAhead) : l(l), k(l.k), x(x), ahead(quarterAhead), n(x.elements()) {}
 
-  // pi in four parts. The first three have 8 bits, so that their products with the half turns of a small angle are exact.
-  Tile small() {
-    constexpr float kRound = 0x1.8p23f, kParts[] = {0x1.92p+1f, 0x1.fap-11f, 0x1.54p-19f, 0x1.10b462p-29f};
+  // pi in three parts. The first two have 16 bits, so that their products with the half turns of a near angle are exact.
+  Tile near() {
+    constexpr float kRound = 0x1.8p23f, kParts[] = {0x1.921ep+1f, 0x1.b544p-15f, 0x1.0b4612p-33f};
     const Tile turns = make(), count = make(), r = make();
     if (ahead) {
       k.scalar(count, x, "multiply", kPerHalfTurn, false, "add", 0.5f);
@@ -25,9 +42,9 @@ public:
       k.scalar(turns, x, "multiply", kPerHalfTurn, false, "add", kRound);
       k.scalar(count, turns, "subtract", kRound);
     }
-    fused(r, count, -kParts[0], x);
-    for (float p : {kParts[1], kParts[2], kParts[3]})
-      fused(r, count, -p, r);
+    addProduct(r, count, -kParts[0], x);
+    for (float p : {kParts[1], kParts[2]})
+      addProduct(r, count, -p, r);
     const Tile sign = make(DType::I32); // the lowest bit of the rounded number: odd or even
     k.scalar(sign, turns.as(DType::I32), "shift_left", 31.0f);
     k.tensor(r.as(DType::I32), r.as(DType::I32), sign, "bitwise_xor");
@@ -37,7 +54,7 @@ public:
   // Payne and Hanek: x is m 2^e with a whole m of 24 bits, and of 1 / (2 pi) only the bits count that are not whole turns after a shift
   // by e. The first 32 of them times m, modulo 2^32, is a fraction of a turn in 32 bits; the next 64 give what is to be added, in pieces
   // whose products are exact in fp32, and what is left of it below the last bit.
-  Tile large(const Tile &size) {
+  Tile far(const Tile &size) {
     window(size);
     const Tile &first = aligned[0], &next = aligned[1], &last = aligned[2];
     const Tile m = make(DType::I32), upper = make(), lower = make();
@@ -47,7 +64,7 @@ public:
     k.scalar(middle, next, "shift_right", 8.0f);
     halves(middle, nextUpper, nextLower);
     k.scalar(next, next, "bitwise_and", 255.0f);
-    fused(tail, last, 0x1p-32f, next);
+    addProduct(tail, last, 0x1p-32f, next);
 
     const Tile turn = make(DType::I32), whole = make(DType::I32), cross = make(), part = make(), rest = make();
     k.tensor(turn, m, bits(first), "multiply");
@@ -58,11 +75,11 @@ public:
     k.tensor(cross, cross, part, "add");
     k.scalar(whole, cross, "multiply", 0x1p-12f);
     k.tensor(turn, turn, whole, "add");
-    fused(rest, cross, 0x1p-12f, whole, AluOp::Subtract);
+    addProduct(rest, whole, -4096.0f, cross);
     k.tensor(part, lower, nextLower, "multiply");
-    fused(rest, part, 0x1p-24f, rest);
+    addProduct(rest, part, 0x1p-12f, rest);
     k.tensor(part, m, tail, "multiply");
-    fused(rest, part, 0x1p-32f, rest);
+    addProduct(rest, part, 0x1p-20f, rest);
     if (ahead)
       k.tensor(turn, turn, l.constant(DType::I32, 0x1p30, n), "add");
     return halfTurn(turn, rest);
@@ -78,38 +95,39 @@ private:
   Tile aligned[3]; // bits of 1 / (2 pi): the first is worth half a turn of 2^e
 
   Tile make(DType t = DType::F32) { return l.make(t, n); }
-  // dst = (data * factor) op other, in fp32.
-  void fused(const Tile &dst, const Tile &data, float factor, const Tile &other, AluOp op = AluOp::Add) {
-    using nisa::SlotValue;
-    const auto code = [](AluOp o) { return SlotValue::of(static_cast<int32_t>(o)); };
-    k.emit("scalar_tensor_tensor",
-           {k.operand(dst), k.operand(data), code(AluOp::Multiply), SlotValue::of(factor), code(op), k.operand(other)});
+  // dst = data * factor + other. Two instructions, which may run on two engines.
+  void addProduct(const Tile &dst, const Tile &data, float factor, const Tile &other) {
+    const Tile product = make();
+    k.scalar(product, data, "multiply", factor);
+    k.tensor(dst, product, other, "add");
   }
   static Tile bits(const Tile &t) { return t.as(DType::I32); }
 
-  // 22 zeros, then 1 / (2 pi): the window begins at the biased exponent less 128, which is 15 or more.
+  // 22 zeros, then 1 / (2 pi): the window begins at the biased exponent less 128, which is 6 or more.
   void window(const Tile &size) {
     static constexpr uint32_t kBits[] = {0x000000A2, 0xF9836E4E, 0x441529FC, 0x2757D1F5, 0x34DDC0DB, 0x6295993C, 0x439041FE};
     const Tile unsignedBits = x.as(DType::U32);
-    const Tile far = make(DType::U32), odd = make(DType::U32), shift = make(DType::U32), back = make(DType::U32);
-    k.scalar(far.as(DType::I32), size, "greater_equal", 0x1p65f, false, "multiply", -1.0f); // by two words
-    k.scalar(odd, unsignedBits, "shift_right", 28.0f, false, "bitwise_and", 1.0f);          // by one word
+    const Tile further = make(DType::U32), odd = make(DType::U32), shift = make(DType::U32), back = make(DType::U32);
+    k.scalar(further.as(DType::I32), size, "greater_equal", 0x1p65f, false, "multiply", -1.0f); // by two words
+    k.scalar(odd, unsignedBits, "shift_right", 28.0f, false, "bitwise_and", 1.0f);              // by one word
     Tile words[5];
     for (int i = 0; i < 5; ++i) {
       words[i] = make(DType::U32);
-      k.scalar(words[i], far, "bitwise_and", word(kBits[i] ^ kBits[i + 2]), false, "bitwise_xor", word(kBits[i]));
+      k.scalar(words[i], further, "bitwise_and", word(kBits[i] ^ kBits[i + 2]), false, "bitwise_xor", word(kBits[i]));
     }
     for (int i = 0; i < 4; ++i)
       k.select(words[i], odd, words[i + 1]);
     k.scalar(shift, unsignedBits, "shift_right", 23.0f, false, "bitwise_and", 31.0f);
     k.scalar(back, shift, "bitwise_xor", 31.0f);
+    // No bit is in both, so that GpSimd can add them where it works beside the Vector engine.
+    const std::string_view joins = k.target().has("vector_gpsimd_concurrent") ? "add" : "bitwise_or";
     for (int i = 0; i < 3; ++i) {
       const Tile more = make(DType::U32);
       aligned[i] = words[i];
       k.scalar(more, words[i + 1], "shift_right", 1.0f);
       k.tensor(more, more, back, "shift_right");
       k.tensor(words[i], words[i], shift, "shift_left");
-      k.tensor(words[i], words[i], more, "bitwise_or");
+      k.tensor(words[i], words[i], more, joins);
     }
   }
   ScalarOperand word(uint32_t w) { return {l.constant(DType::U32, w, 1)}; }
@@ -119,10 +137,10 @@ private:
     const Tile rounded = make(DType::I32);
     k.scalar(rounded, whole, "multiply", 0x1p-12f);
     k.move(upper, rounded);
-    fused(lower, upper, -4096.0f, whole);
+    addProduct(lower, upper, -4096.0f, whole);
   }
 
-  // turn + rest, of 2^32 a turn. Without its upper bit the turn is a fraction of half a turn; odd where the two upper bits differ.
+  // turn + rest / 4096, of 2^32 a turn. Without its upper bit the turn is a fraction of half a turn; odd where the two upper bits differ.
   Tile halfTurn(const Tile &turn, const Tile &rest) {
     const Tile half = make(DType::I32), r = make();
     k.scalar(half, turn, "shift_left", 1.0f);
@@ -130,9 +148,9 @@ private:
     if (!ahead)
       k.tensor(turn, turn, bits(x), "bitwise_xor"); // the turn is that of |x|
     k.scalar(turn, turn, "bitwise_and", -0x1p31f);
-    fused(r, rest, 2.0f, half);
+    addProduct(r, rest, 0x1p-11f, half);
     k.scalar(r, r, "multiply", static_cast<float>(std::numbers::pi * 0x1p-32));
-    fused(r, x, 0.0f, r); // NaN for infinity
+    addProduct(r, x, 0.0f, r); // NaN for infinity
     k.tensor(bits(r), bits(r), turn, "bitwise_xor");
     return r;
   }
@@ -140,20 +158,22 @@ private:
 
 } // namespace
 
-void sine(RowsLanes &l, const Tile &dst, const Tile &in, bool quarterAhead, bool small) {
+void sine(RowsLanes &l, const Tile &dst, const Tile &in, bool quarterAhead, Angles angles) {
   KernelBuilder &k = l.k;
   Tile x = in;
   if (in.dtype != DType::F32) {
     x = l.make(DType::F32, dst.elements());
     k.move(x, in);
   }
+  if (angles == Angles::Small)
+    return k.activation(dst, lessTurns(l, x, quarterAhead), "sin");
   HalfTurns reduction(l, x, quarterAhead);
-  const Tile r = reduction.small();
-  if (!small) {
-    const Tile size = l.make(DType::F32, dst.elements()), isLarge = l.make(DType::U8, dst.elements());
+  const Tile r = reduction.near();
+  if (angles == Angles::Any) {
+    const Tile size = l.make(DType::F32, dst.elements()), isFar = l.make(DType::U8, dst.elements());
     k.scalar(size, x, "abs", 0.0f);
-    k.scalar(isLarge, size, "greater", kSmallAngle);
-    k.select(r, isLarge, reduction.large(size));
+    k.scalar(isFar, size, "greater", kNearAngle);
+    k.select(r, isFar, reduction.far(size));
   }
   k.activation(dst, r, "sin");
 }

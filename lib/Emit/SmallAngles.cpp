@@ -1,6 +1,5 @@
 #include "SmallAngles.h"
 #include "GraphBuilder.h"
-#include "SineLanes.h"
 #include "ValueRanges.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace glia::emit {
 
 namespace {
 
-constexpr llvm::StringLiteral kMark = "glia.small_angle";
+constexpr llvm::StringLiteral kSmall = "glia.small_angle", kExact = "glia.exact";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Where the elements of a value are that are numbers and not infinite.
@@ -46,6 +45,16 @@ Span rounded(const Span &s, mlir::Type t) {
   return {low, high, s.finite && -most < low && high < most};
 }
 
+Span inside(const Span &a, const Span &b) { return {std::max(a.low, b.low), std::min(a.high, b.high), a.finite}; }
+
+Span ofType(mlir::Type t) {
+  auto f = llvm::cast<mlir::FloatType>(t);
+  if (f.getWidth() > 16 || f.isBF16())
+    return {};
+  const double most = llvm::APFloat::getLargest(f.getFloatSemantics()).convertToDouble();
+  return {-most, most};
+}
+
 class Spans {
 public:
   void visit(mlir::Operation *op) {
@@ -53,17 +62,15 @@ public:
     for (mlir::Value v : op->getResults())
       if (const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
           t && llvm::isa<mlir::FloatType>(t.getElementType()))
-        known[v] = made(op);
+        known[v] = inside(made(op), ofType(t.getElementType()));
   }
 
   Span of(mlir::Value v) const {
     if (const auto it = known.find(v); it != known.end())
       return it->second;
     const mlir::Type t = elementOf(v);
-    if (auto f = llvm::dyn_cast<mlir::FloatType>(t)) {
-      const double most = llvm::APFloat::getLargest(f.getFloatSemantics()).convertToDouble();
-      return f.getWidth() <= 16 && !f.isBF16() ? Span{-most, most} : Span{};
-    }
+    if (llvm::isa<mlir::FloatType>(t))
+      return ofType(t);
     const std::optional<Range> r = llvm::isa<mlir::IntegerType>(t) ? integers.of(v) : std::nullopt;
     return r ? Span{static_cast<double>(r->low), static_cast<double>(r->high), true} : Span{};
   }
@@ -102,7 +109,7 @@ private:
     }
     if (op->getNumOperands() == 0 || op->getNumResults() != 1 || op->getNumRegions() != 0 ||
         !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<mlir::RankedTensorType>))
-      return Spans::of(op->getResult(0));
+      return {};
     if (llvm::is_contained(kUnit, name))
       return rounded({-1, 1, true}, type);
     const Span a = of(op->getOperand(0));
@@ -112,6 +119,10 @@ private:
       return {-a.high, -a.low, a.finite};
     if (name == "abs")
       return {0, std::max(std::fabs(a.low), std::fabs(a.high)), a.finite};
+    if (name == "exponential")
+      return rounded({std::exp(a.low), std::exp(a.high), a.finite}, type);
+    if (name == "sqrt")
+      return rounded({0, std::sqrt(std::max(a.high, 0.0)), a.finite}, type);
     if (isRounding(name))
       return {a.low - 1, a.high + 1, a.finite};
     if (name == "concatenate") {
@@ -121,7 +132,7 @@ private:
       return all;
     }
     if (op->getNumOperands() < 2)
-      return Spans::of(op->getResult(0));
+      return {};
     const Span b = of(op->getOperand(1));
     if (name == "add")
       return rounded({a.low + b.low, a.high + b.high, a.finite && b.finite}, type);
@@ -131,6 +142,11 @@ private:
       return rounded({a.low - b.high, a.high - b.low, a.finite && b.finite}, type);
     if (name == "multiply")
       return rounded(product(a, b), type);
+    if (name == "power" && a.finite && b.finite && a.low > 0) {
+      const double all[] = {std::pow(a.low, b.low), std::pow(a.low, b.high), std::pow(a.high, b.low),
+                            std::pow(a.high, b.high)};
+      return rounded({std::min({all[0], all[1], all[2], all[3]}), std::max({all[0], all[1], all[2], all[3]}), true}, type);
+    }
     if (name == "divide" && b.finite && (b.low > 0 || b.high < 0))
       return rounded(product(a, {1 / b.high, 1 / b.low, true}), type);
     if (name == "maximum" || name == "minimum") {
@@ -151,13 +167,16 @@ private:
       const double most = std::max(std::fabs(b.low), std::fabs(b.high));
       return {-most, most, true};
     }
-    return Spans::of(op->getResult(0));
+    return {};
   }
 };
 
 } // namespace
 
-bool isSmallAngle(mlir::Operation *op) { return op->hasAttr(kMark); }
+void requireExact(mlir::Operation *op) { op->setAttr(kExact, mlir::UnitAttr::get(op->getContext())); }
+Angles anglesOf(mlir::Operation *op) {
+  return !op->hasAttr(kSmall) ? Angles::Any : op->hasAttr(kExact) ? Angles::Near : Angles::Small;
+}
 
 void markSmallAngles(mlir::func::FuncOp main) {
   Spans spans;
@@ -166,8 +185,8 @@ void markSmallAngles(mlir::func::FuncOp main) {
       return;
     if (opName(op) == "sine" || opName(op) == "cosine") {
       const Span s = spans.of(op->getOperand(0));
-      if (-kSmallAngle <= s.low && s.high <= kSmallAngle)
-        op->setAttr(kMark, mlir::UnitAttr::get(op->getContext()));
+      if (const double most = op->hasAttr(kExact) ? kNearAngle : kSmallAngle; -most <= s.low && s.high <= most)
+        op->setAttr(kSmall, mlir::UnitAttr::get(op->getContext()));
     }
     spans.visit(op);
   });
