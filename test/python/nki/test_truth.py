@@ -61,7 +61,7 @@ def equal_number(t, *_):
 
 
 def equal_number_from_the_left(t, *_):
-    if 0.0 == t:  # noqa: SIM300
+    if 0.0 == t:
         pass
 
 
