@@ -185,6 +185,7 @@ void markSmallAngles(mlir::func::FuncOp main) {
       return;
     if (opName(op) == "sine" || opName(op) == "cosine") {
       const Span s = spans.of(op->getOperand(0));
+      op->removeAttr(kSmall); // a text may bring one along
       if (const double most = op->hasAttr(kExact) ? kNearAngle : kSmallAngle; -most <= s.low && s.high <= most)
         op->setAttr(kSmall, mlir::UnitAttr::get(op->getContext()));
     }
