@@ -62,7 +62,7 @@ public:
     for (mlir::Value v : op->getResults())
       if (const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
           t && llvm::isa<mlir::FloatType>(t.getElementType()))
-        known[v] = inside(made(op), ofType(t.getElementType()));
+        known[v] = inside(made(op, t.getElementType()), ofType(t.getElementType()));
   }
 
   Span of(mlir::Value v) const {
@@ -94,12 +94,10 @@ private:
     return s.low <= s.high ? s : Span{0, 0, s.finite};
   }
 
-  Span made(mlir::Operation *op) const {
+  Span made(mlir::Operation *op, mlir::Type type) const {
     const llvm::StringRef name = opName(op);
-    const mlir::Type type = elementOf(op->getResult(0));
-    static constexpr llvm::StringLiteral kSame[] = {"broadcast_in_dim", "reshape",         "transpose",     "slice",
-                                                    "reverse",          "broadcast",       "dynamic_slice", "gather",
-                                                    "convert",          "reduce_precision"};
+    static constexpr llvm::StringLiteral kSame[] = {"broadcast_in_dim", "reshape",       "transpose", "slice",  "reverse",
+                                                    "broadcast",        "dynamic_slice", "gather",    "convert"};
     static constexpr llvm::StringLiteral kUnit[] = {"tanh", "sine", "cosine", "sign", "logistic", "erf"};
     if (name == "constant")
       return ofConstant(op);
@@ -120,7 +118,7 @@ private:
     if (name == "abs")
       return {0, std::max(std::fabs(a.low), std::fabs(a.high)), a.finite};
     if (name == "exponential")
-      return rounded({std::exp(a.low), std::exp(a.high), a.finite}, type);
+      return rounded({a.finite ? std::exp(a.low) : 0, std::exp(a.high), a.finite}, type);
     if (name == "sqrt")
       return rounded({0, std::sqrt(std::max(a.high, 0.0)), a.finite}, type);
     if (isRounding(name))
