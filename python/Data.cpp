@@ -1,7 +1,7 @@
 // Targets, instructions and rules as plain Python data.
 #include "Bindings.h"
 #include "glia/ISA/Instruction.h"
-#include "glia/Target/Target.h"
+#include "glia/Target/Title.h"
 #include "glia/Verify/RuleBook.h"
 
 namespace nb = nanobind;
@@ -16,6 +16,7 @@ static const char *originName(Origin o) {
 static nb::dict targetData(const Target &t) {
   nb::dict out, values;
   out["name"] = t.name;
+  out["title"] = titleOf(t);
   out["summary"] = t.summary;
   for (const auto &[key, v] : t.values) {
     nb::dict entry;

@@ -3,6 +3,7 @@
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
 #include "glia/CodeGen/ScheduleBound.h"
+#include "glia/Sim/Steps.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -37,8 +38,7 @@ static nb::list check(nisa::Kernel &k) {
 static nb::dict execute(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps) {
   const TensorData in = toTensorData(inputs);
   ExecuteOptions options;
-  if (maxSteps)
-    options.maxSteps = maxSteps;
+  options.maxSteps = stepLimit(maxSteps);
   options.stop = interrupted;
   return outputsOf(withoutLock([&] { return executeKernel(k, in, options); }));
 }

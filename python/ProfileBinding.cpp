@@ -2,6 +2,7 @@
 #include "Bindings.h"
 #include "glia/Program/Program.h"
 #include "glia/Runtime/Profile.h"
+#include "glia/Sim/Steps.h"
 #include "glia/Sim/Timing.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -25,7 +26,7 @@ std::shared_ptr<Prediction> predict(std::shared_ptr<Program> p, bool haveInputs,
   TimingOptions options;
   options.inputs = haveInputs ? &inputs : nullptr;
   options.timeline = timeline;
-  options.maxSteps = maxSteps;
+  options.maxSteps = stepLimit(maxSteps);
   options.stop = interrupted;
   out->result = withoutLock([&] { return simulateTime(*out->program, options); });
   return out;

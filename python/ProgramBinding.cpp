@@ -4,7 +4,9 @@
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
 #include "glia/Runtime/FootprintCheck.h"
+#include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/Title.h"
 #include "glia/Verify/Verify.h"
 
 #include <chrono>
@@ -132,7 +134,7 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
   RunOptions options;
   options.strict = strict;
   options.seed = seed;
-  options.maxSteps = maxSteps;
+  options.maxSteps = stepLimit(maxSteps);
   options.threads = threads;
   options.stop = interrupted;
   const RunResult r = withoutLock([&] { return runChecked(p, in, options); });
@@ -151,7 +153,7 @@ static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_
     out[nb::cast<std::string>(name)] = lent.lend(data, true);
   RunOptions options;
   options.outputs = &out;
-  options.maxSteps = maxSteps;
+  options.maxSteps = stepLimit(maxSteps);
   options.threads = threads;
   options.stop = interrupted;
   const RunResult r = withoutLock([&] { return runInPlace(p, in, options); });
@@ -161,6 +163,7 @@ static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_
 void bindPrograms(nb::module_ &m) {
   nb::class_<Program>(m, "Program")
       .def_prop_ro("target", [](const Program &p) { return p.target->name; })
+      .def_prop_ro("target_title", [](const Program &p) { return titleOf(*p.target); })
       .def_prop_ro("cores", [](const Program &p) { return p.cores; })
       .def_prop_ro("instructions", &Program::instructionCount)
       .def_prop_ro("tensors",
@@ -191,6 +194,7 @@ void bindPrograms(nb::module_ &m) {
     return raisable("Error", diagnosticList(Error(std::move(code), std::move(message), std::move(advice)).diagnostics()));
   });
   m.def("load", [](const std::string &path) { return std::make_shared<Program>(load(path)); });
+  m.attr("default_max_steps") = kDefaultMaxSteps;
   m.def("assemble", [](std::string_view text, std::string_view target, std::string_view file) {
     return std::make_shared<Program>(assemble(text, file, target.empty() ? nullptr : loadTarget(target)));
   });

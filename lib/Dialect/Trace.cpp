@@ -30,6 +30,7 @@ Trace::Trace(std::string_view name, std::string_view target, int count)
   builder.setInsertionPointToEnd(cores[0]);
   mix(name);
   mix(target);
+  mix(t->text); // a file may change between two kernels
   mix(static_cast<uint64_t>(count));
 }
 

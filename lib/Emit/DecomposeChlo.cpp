@@ -1,6 +1,7 @@
 #include "DecomposeChlo.h"
 #include "RealExpression.h"
 #include "RowsPlan.h"
+#include "SmallAngles.h"
 #include "glia/Emit/Family.h"
 
 #include <cmath>
@@ -47,16 +48,11 @@ Real acosh(const Real &x) {
 }
 Real atanh(const Real &x) { return (log1p(x) - log1p(-x)) * 0.5; }
 
-// x less the nearest multiple of pi / 2, in three parts; then sin / cos, or -cos / sin for odd multiples.
 Real tan(const Real &x) {
-  constexpr double kParts[] = {1.5703125, 4.83751296997070312e-4, 7.5497899548918e-8};
-  const Real turns = apply("round_nearest_even", x * (2 / kPi));
-  Real r = x;
-  for (double p : kParts)
-    r = r - turns * p;
-  const Real s = apply("sine", r), c = apply("cosine", r);
-  const Truth odd = (turns - 2 * floor(turns * 0.5)) != 0.0;
-  return choose(odd, -c, s) / choose(odd, s, c);
+  const Real s = apply("sine", x), c = apply("cosine", x);
+  for (const Real &r : {s, c})
+    requireExact(r.v.getDefiningOp());
+  return s / c;
 }
 
 // One step of Newton from exp(log / 3).

@@ -2,7 +2,9 @@
 // so it is rounded there.
 #include "RowsLanes.h"
 #include "FloatLanes.h"
+#include "GraphBuilder.h"
 #include "IntegerLanes.h"
+#include "SmallAngles.h"
 #include "glia/ISA/AluRules.h"
 
 #include <bit>
@@ -75,8 +77,6 @@ const Known *find(llvm::StringRef name) {
       return &o;
   return nullptr;
 }
-
-mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType(); }
 
 unsigned kindOf(mlir::Value v) {
   if (elementOf(v).isInteger(1))
@@ -328,24 +328,6 @@ void RowsLanes::logPlusOne(const Tile &dst, const Tile &in) {
   k.move(dst, y);
 }
 
-// The table of sin goes from -pi to pi. Whole turns are taken off in three parts of 2 pi; products with the first two are exact up to
-// some thousand turns.
-void RowsLanes::sine(const Tile &dst, const Tile &in, bool quarterAhead) {
-  constexpr float kRound = 0x1.8p23f, kParts[] = {6.28125f, 0.00193500518798828125f, 3.0199159819567e-7f};
-  const int64_t n = dst.elements();
-  const Tile x = make(DType::F32, n), turns = make(DType::F32, n), part = make(DType::F32, n);
-  k.move(x, in);
-  k.scalar(turns, x, "multiply", 0.15915494309f, false, "add", quarterAhead ? 0.25f : 0.0f);
-  k.scalar(turns, turns, "add", kRound, false, "subtract", kRound);
-  for (float p : kParts) {
-    k.scalar(part, turns, "multiply", p);
-    k.tensor(x, x, part, "subtract");
-  }
-  if (quarterAhead)
-    k.scalar(x, x, "add", 1.57079632679f);
-  k.activation(dst, x, "sin");
-}
-
 Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   const llvm::StringRef name = opName(op);
   const Known &known = *find(name);
@@ -398,7 +380,7 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   } else if (name == "exponential_minus_one") {
     exponentialMinusOne(dst, at(a, n));
   } else if (name == "sine" || name == "cosine") {
-    sine(dst, at(a, n), name == "cosine");
+    sine(*this, dst, at(a, n), name == "cosine", anglesOf(op));
   } else if (name == "floor" || name == "ceil") {
     round(dst, a, name == "floor" ? "down" : "up");
   } else if (name == "round_nearest_even" || name == "round_nearest_afz") {

@@ -43,7 +43,6 @@ private:
   void round(const Tile &dst, const Lane &in, std::string_view how);
   void exponentialMinusOne(const Tile &dst, const Tile &x);
   void logPlusOne(const Tile &dst, const Tile &x);
-  void sine(const Tile &dst, const Tile &x, bool quarterAhead);
   void sigmoidByExp(const Tile &dst, const Tile &x, float scale);
   void tanhByExp(const Tile &dst, const Tile &x);
   void logistic(const Tile &dst, const Tile &x);

@@ -11,6 +11,7 @@
 #include "GraphBuilder.h"
 #include "NarrowTypes.h"
 #include "SimplifyIdentities.h"
+#include "SmallAngles.h"
 #include "RemoveEmpty.h"
 #include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
@@ -115,6 +116,7 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
   if (mlir::failed(passes.run(module)))
     throw std::runtime_error("simplification left an invalid graph");
   eraseUnused(main);
+  markSmallAngles(main);
   return main;
 }
 

@@ -1,6 +1,7 @@
 #include "Compose.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/Text.h"
+#include "glia/Target/Title.h"
 #include "glia/Target/WhoHas.h"
 
 #include <algorithm>
@@ -79,12 +80,12 @@ private:
       const std::string why = lacking(p, t);
       Diagnostic d;
       d.code = "LINK-TARGET";
-      d.message = format("kernel `%s` is compiled for %s, and the program is for %s", kernel.c_str(), p.target->name.c_str(),
-                         t.name.c_str());
+      d.message = format("kernel `%s` is compiled for %s, and the program is for %s", kernel.c_str(),
+                         titleOf(*p.target).c_str(), titleOf(t).c_str());
       if (!why.empty())
         d.message += ": " + why;
-      d.value = p.target->name;
-      d.limit = t.name;
+      d.value = titleOf(*p.target);
+      d.limit = titleOf(t);
       d.advice = "Compile every kernel of a program for the program's target.";
       throw Error(std::move(d));
     }

@@ -2,6 +2,7 @@
 
 #include "glia/ISA/Instruction.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/Title.h"
 
 #include <nlohmann/json.hpp>
 
@@ -36,7 +37,7 @@ static std::string size(double bytes) {
 std::string profileText(const Program &p, const TimingResult &r) {
   const double total = r.total > 0 ? r.total : 1;
   std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(),
-                         p.target->name.c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
+                         titleOf(*p.target).c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
   s += "\nengine or queue                       busy     share  instructions       bytes\n";
   for (const LaneUse &l : r.lanes)
     if (l.instructions)
@@ -69,6 +70,8 @@ std::string profileText(const Program &p, const TimingResult &r) {
 std::string profileJson(const Program &p, const TimingResult &r) {
   nlohmann::ordered_json j;
   j["target"] = p.target->name;
+  if (const std::string title = titleOf(*p.target); title != p.target->name)
+    j["target_title"] = title;
   j["total_ns"] = r.total;
   j["launch_ns"] = r.launch;
   j["instructions"] = r.instructions;

@@ -4,6 +4,7 @@
 #include "glia/ISA/Instruction.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/Title.h"
 
 #include <nlohmann/json.hpp>
 
@@ -95,7 +96,7 @@ std::string profileHtml(const Program &p, const TimingResult &r) {
     if (const size_t at = page.find(mark); at != std::string::npos)
       page.replace(at, mark.size(), text);
   };
-  fill("@TITLE@", escape(p.target->name + ": " + std::to_string(events) + " bars"));
+  fill("@TITLE@", escape(titleOf(*p.target) + ": " + std::to_string(events) + " bars"));
   fill("@SUMMARY@", escape(profileText(p, r)));
   fill("@DATA@", embed(data));
   return page;

@@ -2,6 +2,7 @@
 #include "TimingQueues.h"
 #include "TimingSemaphores.h"
 
+#include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <cstdlib>
@@ -237,7 +238,9 @@ void Machine::issue(uint32_t s) {
     if (stepsLeft % kStepsPerQuestion == 0 && options.stop && options.stop())
       throw Interrupted();
     if (stepsLeft-- == 0)
-      throw Error("SIM-STEPS", format("stopped after %llu instructions", (unsigned long long)options.maxSteps));
+      throw Error("SIM-STEPS",
+                  format("the run has taken %llu steps, which is its limit", (unsigned long long)options.maxSteps),
+                  std::string(kStepsAdvice));
     if (start + latency >= kNever / 2)
       throw Error("TIME-LONG", "the program runs for more than 1000 s", "Check trip counts and backward branches.");
     ++e.executed;

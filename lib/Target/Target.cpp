@@ -1,4 +1,5 @@
 #include "glia/Target/Target.h"
+#include "TargetFiles.h"
 #include "Support/Toml.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
@@ -50,6 +51,15 @@ Origin parseOrigin(std::string_view s, std::string_view file, uint32_t line) {
   bad("origin is `" + std::string(s) + "` and must be documented, derived or assumed", file, line);
 }
 
+// Values are kept as doubles.
+double exactly(int64_t v, const std::string &key, std::string_view file, uint32_t line) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  if (v < -kMost || v > kMost)
+    bad(format("`%s` is %lld, and whole numbers go up to 2^53 (%lld)", key.c_str(), (long long)v, (long long)kMost), file,
+        line);
+  return static_cast<double>(v);
+}
+
 // [section] key = { value = 128, origin = "documented", source = "...", unit = "..." }
 void readSection(Target &t, std::string_view section, const toml::table &table, std::string_view file) {
   for (auto &&[key, node] : table) {
@@ -62,8 +72,10 @@ void readSection(Target &t, std::string_view section, const toml::table &table, 
     const toml::node *number = entry->get("value");
     if (number && number->is_boolean())
       v.number = number->as_boolean()->get() ? 1 : 0;
-    else if (number && number->is_number())
-      v.number = number->value<double>().value();
+    else if (number && number->is_integer())
+      v.number = exactly(number->as_integer()->get(), full, file, number->source().begin.line);
+    else if (number && number->is_floating_point())
+      v.number = number->as_floating_point()->get();
     else
       bad("`" + full + "` needs a number or true/false as its value", file, line);
     if (!std::isfinite(v.number))
@@ -195,7 +207,9 @@ std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
   }
   std::stringstream text;
   text << in.rdbuf();
-  return parseTarget(text.str(), nameOrPath);
+  std::shared_ptr<const Target> t = parseTarget(text.str(), nameOrPath);
+  rememberFile(*t, nameOrPath);
+  return t;
 }
 
 } // namespace glia

@@ -69,6 +69,7 @@ def _ours(module) -> bool:
 def install(target: str | None = None) -> None:
     """From now on `import nki` gives glia's. `target` is that of kernels which do not say one."""
     from .nki import environment
+    from .nki.trace import find_target
 
     for name in ("nki", "neuronxcc"):
         module = sys.modules.get(name)
@@ -77,9 +78,7 @@ def install(target: str | None = None) -> None:
             raise _glia.make_error(
                 "NKI-HOOK", f"`{name}` is imported already, from {where}", "Call glia.install() first."
             )
-    if target is not None:
-        _glia.target(target)  # it exists
-    environment.choose_target(target)
+    environment.choose_target(None if target is None else find_target(target).reference)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
 

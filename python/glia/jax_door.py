@@ -44,9 +44,9 @@ def _jax():
 class GraphExecutable(Executable):
     """A compiled JAX function."""
 
-    def __init__(self, program: Program, text: str, counts: dict, function: Jitted, traced):
+    def __init__(self, program: Program, text: str, counts: dict, function: Jitted, traced, reference: str):
         super().__init__(program)
-        self._text, self._function = text, function
+        self._text, self._function, self._reference = text, function, reference
         self._in_tree, self._arguments = traced.in_tree, _jax().tree.leaves(traced.in_avals)
         self._results, self._out_tree = _jax().tree.flatten(traced.out_info)
         self._tensors = {t.name: t for t in program.tensors}
@@ -64,7 +64,7 @@ class GraphExecutable(Executable):
         """Each group of operations against the reference, on these arguments."""
         leaves = self._leaves(args, kwargs)
         arrays = [self._array(i, x) for i, x in enumerate(leaves)]
-        return check(self._text, *arrays, target=self.target, lnc=self._function.lnc)
+        return check(self._text, *arrays, target=self._reference, lnc=self._function.lnc)
 
     def run(self, *args, **kwargs):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
@@ -143,7 +143,7 @@ class Jitted:
         self.function, self.target, self.lnc = function, target, lnc
         self._static = _both(function, static_argnums, static_argnames)
         self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
-        self._jitted: dict[str, object] = {}  # by target
+        self._jitted: dict[_t.Target, object] = {}
         self._made: OrderedDict[tuple, tuple] = OrderedDict()
 
     def __call__(self, *args, **kwargs):
@@ -161,7 +161,7 @@ class Jitted:
                 f"`{name}` is a function of glia.jit, called in one that JAX traces",
                 "glia.jit is the outermost: glia.jit(jax.grad(f)), not jax.grad(glia.jit(f)).",
             )
-        if self.target not in (None, target):
+        if self.target is not None and _t.target_reference(self.target) != target:
             raise _t.failure("GRAPH-TARGET", f"`{name}` is for {self.target}, the program is for {target}")
         return self.function(*args, **kwargs)
 
@@ -187,24 +187,24 @@ class Jitted:
             text = _text(traced, target)
             name = getattr(self.function, "__name__", "function")
             try:
-                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump, self.lnc)
+                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target.reference, dump, self.lnc)
                 handle.require_verified()
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
-            found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced))
+            found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced, target.reference))
             self._made[key] = found  # with the trace, so that its identity stays its own
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return found[1]
 
-    def _trace(self, target: str, args, kwargs):
+    def _trace(self, target: _t.Target, args, kwargs):
         if _t.current() is not None or getattr(_t._state, "graph", None) is not None:
             raise _t.failure("GRAPH-NESTED", "a function of glia.jit is compiled while something else is")
         with _compiling_for(target):
             return self._for(target).trace(*args, **kwargs)
 
-    def _for(self, target: str):
+    def _for(self, target: _t.Target):
         """One for each target: JAX keeps what it lowered by function, and NKI kernels in it are lowered for one target."""
         if target not in self._jitted:
             function = self.function
@@ -223,25 +223,25 @@ class Jitted:
         return self._jitted[target]
 
 
-def _text(traced, target: str) -> str:
+def _text(traced, target: _t.Target) -> str:
     with _compiling_for(target):
         # A platform of its own: JAX then lowers to plain operations where it has something special for the host.
         return traced.lower(lowering_platforms=("neuron",)).as_text(debug_info=True)
 
 
 @contextlib.contextmanager
-def _compiling_for(target: str):
+def _compiling_for(target: _t.Target):
     """NKI kernels that the function calls are traced for this target."""
     before = getattr(_t._state, "jit_target", None)
-    _t._state.jit_target = target
+    _t._state.jit_target = target.reference
     try:
         yield
     finally:
         _t._state.jit_target = before
 
 
-def _target(name: str | None) -> str:
-    return _t.find_target(name or environment.target_name()).name
+def _target(name) -> _t.Target:
+    return _t.find_target(name or environment.target_name())
 
 
 def _both(function, numbers, names) -> tuple[tuple[int, ...], tuple[str, ...]]:

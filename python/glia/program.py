@@ -14,11 +14,23 @@ from .dtypes import numpy_dtype
 
 
 def step_limit() -> int:
-    """After how many instructions a run is stopped: the environment variable GLIA_MAX_STEPS, or twenty million."""
+    """After how many instructions a run is stopped: the environment variable GLIA_MAX_STEPS, or 100 million. 0: never."""
     text = os.environ.get("GLIA_MAX_STEPS", "")
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text) < 2**63):
-        raise _glia.make_error("RUN-STEPS", "GLIA_MAX_STEPS is not a number of instructions", "Give 1 or more.")
-    return int(text or 20_000_000)
+    if text and not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise _glia.make_error(
+            "RUN-STEPS", "GLIA_MAX_STEPS is not a number of instructions", "Give 1 or more, or 0 for no limit."
+        )
+    return int(text) if text else _glia.default_max_steps
+
+
+def _steps(given: int | None) -> int:
+    if given is None:
+        return step_limit()
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 2**63:
+        raise _glia.make_error(
+            "RUN-STEPS", f"max_steps is {given!r}, no number of instructions", "Give 1 or more, or 0 for no limit."
+        )
+    return given
 
 
 @dataclass(frozen=True)
@@ -38,13 +50,14 @@ class Verified:
     diagnostics: list
     dynamic_accesses: list  # dictionaries: where, operand, proof ("proved", "skips", "may trap"), why
     instructions: int
+    target: str = ""  # its name; of one that is not built in also its file
 
     @property
     def ok(self) -> bool:
         return not self.diagnostics
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.diagnostics)) or f"ok, {self.instructions} instructions"
+        return "\n".join(map(str, self.diagnostics)) or f"ok, {self.instructions} instructions on {self.target}"
 
 
 class Profile:
@@ -113,7 +126,7 @@ class Program:
 
     def verify(self, require_proved: bool = False) -> Verified:
         """Proves the program against every rule. `require_proved` also refuses dynamic accesses that may trap."""
-        return Verified(*self._handle.verify(require_proved))
+        return Verified(*self._handle.verify(require_proved), self._handle.target_title)
 
     def run(
         self,
@@ -129,14 +142,15 @@ class Program:
         `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode.
         The fast mode gives the same bytes with any number of `threads`; without it, GLIA_THREADS or one for each processor.
         `verify` refuses a program that is not proved. Raises Error for a fault and Trap for a guarded trap.
-        Nothing proves that a `while` ends: a run stops with SIM-STEPS after `max_steps` instructions (see `step_limit`).
+        Nothing proves that a `while` ends: a run stops with SIM-STEPS after `max_steps` instructions. 0: never; without it,
+        GLIA_MAX_STEPS or 100 million.
         """
         if threads is not None and threads < 1:
             raise _glia.make_error("RUN-THREADS", f"a run has 1 thread or more, not {threads}", "Leave `threads` out.")
         if verify:
             self._handle.require_verified()
         arrays = self._bytes_of(inputs or {})
-        outputs, steps = [t for t in self.tensors if t.kind == "output"], max_steps or step_limit()
+        outputs, steps = [t for t in self.tensors if t.kind == "output"], _steps(max_steps)
         if strict:
             made, *_ = self._handle.run(arrays, strict, seed, steps, threads or 0)
             made = {name: np.frombuffer(bytearray(data), np.uint8) for name, data in made.items()}
@@ -145,10 +159,12 @@ class Program:
             self._handle.run_into(arrays, made, steps, threads or 0)
         return {t.name: made[t.name].view(numpy_dtype(t.dtype)).reshape(t.shape) for t in outputs}
 
-    def profile(self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True) -> Profile:
-        """Predicts the time. Inputs are needed only where the control flow depends on data."""
+    def profile(
+        self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True, max_steps: int | None = None
+    ) -> Profile:
+        """Predicts the time. Inputs are needed only where the control flow depends on data. `max_steps`: as in `run`."""
         arrays = self._bytes_of(inputs or {})
-        return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline, step_limit()))
+        return Profile(_glia.predict(self._handle, inputs is not None, arrays, timeline, _steps(max_steps)))
 
     def _bytes_of(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The inputs as plain bytes, in the caller's own memory where it is in order."""
@@ -174,7 +190,7 @@ class Program:
         return out
 
     def __repr__(self) -> str:
-        return f"<glia.Program for {self.target}, {self.cores} core(s), {self.instructions} instructions>"
+        return f"<glia.Program for {self._handle.target_title}, {self.cores} core(s), {self.instructions} instructions>"
 
 
 def assemble(text: str, target: str | None = None, file: str = "<text>") -> Program:

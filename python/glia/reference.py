@@ -3,6 +3,7 @@
 y, = glia.interpret(jax.jit(f).lower(x).as_text(), x)
 """
 
+import os
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -89,4 +90,4 @@ class Checked:
 
 def check(text, *inputs, target, file="<graph>", lnc=1) -> Checked:
     """Compiles a graph for `target` and compares it with the reference on these inputs, as `glia check` does."""
-    return Checked(*_glia.check_graph(text, _tuples(inputs), target, file, lnc))
+    return Checked(*_glia.check_graph(text, _tuples(inputs), os.fspath(target), file, lnc))

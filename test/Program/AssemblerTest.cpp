@@ -50,6 +50,19 @@ TEST(Assembler, RoundTripOfAProgramFromTheBuilder) {
   EXPECT_EQ(text.find("never used"), std::string::npos);
 }
 
+// After the scale of a register comes `p`, or an operand whose name begins with it.
+TEST(Assembler, RoundTripOfARegisterBeforeAnOperandThatBeginsWithP) {
+  const std::string head = "target trn2\ncores 2\nsbuf a : f32[2, 64] @ 0 core 0\nsbuf b : f32[2, 64] @ 1024 core 0\n";
+  for (const char *scale : {"4", "4p", "-4"}) {
+    const std::string line =
+        std::string("sync sendrecv dst=b{0+1 | 0 | 1x2} src=a{0+1 | 0 | 1x2} + r1*") + scale + " pipe=1";
+    const Program p = assemble(head + line + "\n", "t.gasm");
+    const std::string text = disassemble(p);
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+    EXPECT_EQ(toBytes(assemble(text, "elsewhere.gasm")), toBytes(p));
+  }
+}
+
 TEST(Assembler, OriginIsTheLineOfTheTextUnlessItSaysOtherwise) {
   const Program p = assemble("target trn2\nsbuf t : f32[1, 1] @ 0\n\nvector memset dst=t value=1\n.loc \"k\" \"o\" \"f.py\" "
                              "9\nvector memset dst=t value=1\n.loc 12\nvector memset dst=t value=1\n",

@@ -5,7 +5,7 @@
 #include "glia/Graph/Parse.h"
 #include "glia/Program/Container.h"
 #include "glia/Support/File.h"
-#include "glia/Target/Target.h"
+#include "glia/Target/Title.h"
 
 #include <chrono>
 #include <csignal>
@@ -91,7 +91,7 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
     given += t.from.empty() ? 0 : static_cast<uint64_t>(t.bytes());
   }
   const auto of = [&](TensorKind k) { return grouped(bytes[static_cast<int>(k)]); };
-  std::string out = "target        " + g.program.target->name + ", " + std::to_string(g.program.cores) +
+  std::string out = "target        " + titleOf(*g.program.target) + ", " + std::to_string(g.program.cores) +
                     (g.program.cores == 1 ? " core\n" : " cores\n");
   out += "operations    " + grouped(g.operations) + "\n";
   out += "groups        " + grouped(g.groups) + ", " + grouped(g.kernels) + " distinct kernels\n";

@@ -1,6 +1,7 @@
 #include "glia/Runtime/Profile.h"
 #include "Data.h"
 #include "Tool.h"
+#include "glia/Sim/Steps.h"
 #include "glia/Sim/Timing.h"
 #include "glia/Support/File.h"
 
@@ -10,6 +11,7 @@ void addProfile(CLI::App &app, Tool &tool) {
   struct Options {
     std::string file, target, trace, html;
     std::vector<std::string> inputs;
+    uint64_t maxSteps = kDefaultMaxSteps;
     bool json = false, noVerify = false;
   };
   auto o = std::make_shared<Options>();
@@ -20,6 +22,7 @@ void addProfile(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Time it on this target instead of the program's own");
   c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
   c->add_option("--html", o->html, "Write a page with a zoomable timeline");
+  c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--json", o->json, "The summary as JSON");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
   c->footer("Example: glia profile softmax.glia --trace softmax.pftrace --html softmax.html");
@@ -34,6 +37,7 @@ void addProfile(CLI::App &app, Tool &tool) {
         Progress progress("timing " + grouped(p.instructionCount()) + " instructions");
         TimingOptions options;
         options.inputs = o->inputs.empty() ? nullptr : &inputs;
+        options.maxSteps = stepLimit(o->maxSteps);
         options.timeline = !o->trace.empty() || !o->html.empty();
         r = simulateTime(p, options);
       }

@@ -1,6 +1,7 @@
 #include "Data.h"
 #include "Tool.h"
 #include "glia/Sim/Simulator.h"
+#include "glia/Sim/Steps.h"
 
 namespace glia::tool {
 
@@ -9,6 +10,7 @@ void addRun(CLI::App &app, Tool &tool) {
     std::string file, target;
     std::vector<std::string> inputs, outputs;
     RunOptions run;
+    uint64_t maxSteps = kDefaultMaxSteps;
     bool noVerify = false;
   };
   auto o = std::make_shared<Options>();
@@ -25,7 +27,7 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
   c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
       ->check(CLI::PositiveNumber);
-  c->add_option("--max-steps", o->run.maxSteps, "Stop after so many instructions");
+  c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
   c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
             "x=x.npy --strict --seed 7");
@@ -39,6 +41,7 @@ void addRun(CLI::App &app, Tool &tool) {
       RunResult r;
       {
         Progress progress("running");
+        o->run.maxSteps = stepLimit(o->maxSteps);
         r = run(p, inputs, o->run);
       }
       if (!r.printed.empty())

@@ -1,5 +1,6 @@
 #include "Tool.h"
 #include "glia/Runtime/Docs.h"
+#include "glia/Target/Title.h"
 
 #include <set>
 
@@ -33,7 +34,7 @@ static std::string difference(const Target &a, const Target &b) {
     auto it = t.values.find(key);
     return it == t.values.end() ? std::string("-") : format("%.10g", it->second.number);
   };
-  std::string out = format("%-40s %14s %14s\n", "", a.name.c_str(), b.name.c_str());
+  std::string out = format("%-40s %14s %14s\n", "", titleOf(a).c_str(), titleOf(b).c_str());
   for (const std::string &key : keys)
     if (show(a, key) != show(b, key))
       out += format("%-40s %14s %14s\n", key.c_str(), show(a, key).c_str(), show(b, key).c_str());
@@ -50,10 +51,10 @@ static std::string difference(const Target &a, const Target &b) {
   const auto sa = sets(a), sb = sets(b);
   for (const std::string &s : sa)
     if (!sb.count(s))
-      out += "activation set only in " + a.name + ": " + s + "\n";
+      out += "activation set only in " + titleOf(a) + ": " + s + "\n";
   for (const std::string &s : sb)
     if (!sa.count(s))
-      out += "activation set only in " + b.name + ": " + s + "\n";
+      out += "activation set only in " + titleOf(b) + ": " + s + "\n";
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "glia/Verify/Verify.h"
 #include "Tool.h"
 #include "glia/Program/Decode.h"
+#include "glia/Target/Title.h"
 
 namespace glia::tool {
 
@@ -8,7 +9,7 @@ static std::string counts(const Program &p, const VerifyResult &r) {
   uint64_t n[3] = {};
   for (const DynamicAccess &a : r.dynamicAccesses)
     ++n[static_cast<int>(a.proof)];
-  std::string out = grouped(p.instructionCount()) + " instructions on " + p.target->name;
+  std::string out = grouped(p.instructionCount()) + " instructions on " + titleOf(*p.target);
   if (r.dynamicAccesses.empty())
     return out + ", no dynamic accesses";
   return out + "; dynamic accesses: " + grouped(n[0]) + " proved, " + grouped(n[1]) + " skip out-of-range elements, " +

@@ -36,7 +36,7 @@ class Graph:
     """The calls of a function, in order."""
 
     def __init__(self, target: str):
-        self.target = target
+        self.target = target  # as Target.reference
         self.tensors: dict[str, list] = {}  # name -> [kind, DType, shape, data]
         self.places: list[tuple[str, int]] = []  # where the calls are made
         self.calls: list[tuple] = []  # (object, label, [(name of the object, name of the program, reshape)])
@@ -61,7 +61,7 @@ class Graph:
 
     def call(self, kernel, args, kwargs):
         """A call of a kernel; what it returns stands for its results."""
-        if kernel.target not in (None, self.target):
+        if kernel.target is not None and _t.target_reference(kernel.target) != self.target:
             raise _t.failure(
                 "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {self.target}"
             )
@@ -201,7 +201,7 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
         raise _t.failure("GRAPH-NESTED", "glia.compile is called while something is compiled")
     if type(function).__module__.split(".", 1)[0] in ("jax", "jaxlib"):  # made by jax.jit and the like
         raise _jax_function(function)
-    graph = Graph(_t.find_target(target or environment.target_name()).name)
+    graph = Graph(_t.find_target(target or environment.target_name()).reference)
     bound = _bound(function, args, kwargs)
     inputs, symbols = [], []
 

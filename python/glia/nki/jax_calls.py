@@ -53,14 +53,15 @@ class KernelCall:
 
     def on(self, target: str) -> Traced:
         """The kernel traced for a target: what was traced first may have been for another one."""
-        if target not in self._traced:
+        found = _t.find_target(target)
+        if found not in self._traced:
             traced = self.kernel.on(target).trace(*self.args, **self.kwargs)
             if _shapes(traced) != _shapes(self.first):
                 raise _t.failure(
-                    "NKI-TARGET", f"`{traced.name}` gives other shapes on {target} than on {self.first.target}"
+                    "NKI-TARGET", f"`{traced.name}` gives other shapes on {found} than on {self.first.target}"
                 )
-            self._traced[target] = traced
-        return self._traced[target]
+            self._traced[found] = traced
+        return self._traced[found]
 
     def __eq__(self, other) -> bool:
         return isinstance(other, KernelCall) and self._key == other._key

@@ -30,7 +30,7 @@ class Traced:
     """A kernel traced for some arguments."""
 
     name: str
-    target: str
+    target: _t.Target
     lowered: Lowered
     arrays: Arrays
     structure: Any  # what the function returned
@@ -85,10 +85,10 @@ class Kernel:
     def __call__(self, *args, **kwargs):
         t = _t.current()
         if t is not None:  # in another kernel: an ordinary call
-            if self.target is not None and self.target != t.target.name:
+            if self.target is not None and _t.target_reference(self.target) != t.target.reference:
                 _t.error(
                     "NKI-TARGET",
-                    f"`{self.__name__}`, a kernel for {self.target}, is called in a kernel for {t.target.name}",
+                    f"`{self.__name__}`, a kernel for {self.target}, is called in a kernel for {t.target}",
                     "A kernel has one target; leave it out of the inner one.",
                 )
             return self.func(*args, **kwargs)
@@ -123,7 +123,7 @@ class Kernel:
         if self.lnc > limit:
             raise _t.failure(
                 "NKI-CORES",
-                f"the kernel `{self.__name__}` is launched on {self.lnc} cores of {target.name}",
+                f"the kernel `{self.__name__}` is launched on {self.lnc} cores of {target}",
                 "Launch it on fewer cores, or compile it for a target that has them.",
                 value=self.lnc,
                 limit=limit,
@@ -153,7 +153,7 @@ class Kernel:
                 lowered = lower(traces, returned, self.schedule)
         if lowered is None:
             raise _glia.error_of(traces[-1].diagnostics())
-        return Traced(self.func.__name__, target.name, lowered, arrays, structure, self.lnc)
+        return Traced(self.func.__name__, target, lowered, arrays, structure, self.lnc)
 
     def _run(self, t: _t.Trace, bound, arrays: Arrays, place, watch: Watch):
         """Runs the function as Python; returns what it returned, and the tensors in it."""

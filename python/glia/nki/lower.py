@@ -102,7 +102,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered 
     tensors = _Tensors(traces, returned)
     if last.errors:
         return None
-    out = _glia.Trace(last.kernel, last.target.name, len(traces))
+    out = _glia.Trace(last.kernel, last.target.reference, len(traces))
     locate = _Locations(out)
     inputs: list[str] = []
     made: dict[tuple, Output] = {}

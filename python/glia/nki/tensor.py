@@ -6,6 +6,8 @@ terms in bytes (or partitions)."""
 
 from __future__ import annotations
 
+import dis
+import sys
 from operator import index as _integer
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ from . import dtypes
 from . import trace as _t
 from .objects import MemoryRegion, NKIObject
 from .registers import VirtualRegister
+from .source import _is_internal
 
 _new = object.__new__
 
@@ -67,8 +70,34 @@ class NkiTensor(NKIObject):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __bool__(self) -> bool:  # "is there a tensor", asked by `if bias:`
+    def __bool__(self) -> bool:
+        """Of a tensor in HBM: there is one, which `if bias:` asks of an argument. Of a tile it would be its contents."""
+        if self.storage.on_chip:
+            raise _t.failure(
+                "NKI-TRUTH",
+                f"Python needs to know whether `{self.storage.name}` is true, and a tile's elements are known only when the "
+                "kernel runs",
+                "Choose per element with nl.where. To branch, load the number with nisa.register_load: "
+                "`while register:` and nl.dynamic_range(register) run on the device. Whether there is a tile: `is not None`.",
+            )
         return True
+
+    def __eq__(self, other):
+        """The same tensor. Written in a kernel with what could be compared element by element, it is refused; lists and
+        tuples that look for a tensor go on by identity."""
+        if self is other:
+            return True
+        if not isinstance(other, _COMPARABLE) and not hasattr(other, "__array__"):
+            return NotImplemented
+        if _is_written_comparison(sys._getframe(1)):
+            raise _t.failure(
+                "NKI-OPERATOR",
+                "tensors have no operators == and !=",
+                "Use nl.equal or nl.not_equal for their elements, `is` to ask for the same tensor.",
+            )
+        return NotImplemented
+
+    __hash__ = object.__hash__
 
     def __iter__(self):
         raise _t.failure(
@@ -114,6 +143,18 @@ class NkiTensor(NKIObject):
 
     def get_pattern(self) -> list[list[int]]:
         return [[stride, n] for stride, n in zip(self.strides, self.shape)]
+
+
+_COMPARABLE = (int, float, complex, NkiTensor, VirtualRegister)
+_COMPARE = dis.opmap["COMPARE_OP"]
+
+
+def _is_written_comparison(frame) -> bool:
+    """Whether the frame is at a comparison in code of the kernel's, not at a search in a container or in generated code."""
+    code = frame.f_code
+    if code.co_filename == "<string>" or _is_internal(code.co_filename):
+        return False
+    return code.co_code[frame.f_lasti] == _COMPARE
 
 
 def _no_operator(sign: str, function: str):

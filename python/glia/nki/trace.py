@@ -6,6 +6,7 @@ Other modules of the front use the functions at the end of this file."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
@@ -203,10 +204,14 @@ class Trace:
 class Target:
     """The properties of the generation that the kernel is for, by name: `target.value("limit.moving_free_fp32")`."""
 
-    def __init__(self, name: str):
-        data = _glia.target(name)
-        self.name = data["name"]
+    def __init__(self, reference: str):
+        data = _glia.target(reference)
+        self.reference = reference  # what the compiler is told: a file may call itself like a built-in target
+        self.name, self.title = data["name"], data["title"]
         self.values = {k: v["value"] for k, v in data["values"].items()}
+
+    def __str__(self) -> str:
+        return self.title
 
     def value(self, key: str):
         return self.values[key]
@@ -216,15 +221,28 @@ class Target:
         return bool(self.values.get("feature." + feature, False))
 
 
-_targets: dict[str, Target] = {}
+_BUILT_IN = frozenset(_glia.builtin_targets())
+_targets: dict[tuple, Target] = {}
 
 
-def find_target(name: str) -> Target:
-    t = _targets.get(name) if isinstance(name, str) else None
+def target_reference(name) -> str:
+    """A built-in name, or the whole path of a target file: the same wherever the process goes."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise failure("NKI-TARGET", f"a target is a name or the path of a target file, not a {type(name).__name__}")
+    name = os.fspath(name)
+    return name if name in _BUILT_IN or not os.path.exists(name) else os.path.abspath(name)
+
+
+def find_target(name) -> Target:
+    """One object per target, and per state of a target file."""
+    reference = target_reference(name)
+    key: tuple = (reference,)
+    if reference not in _BUILT_IN and os.path.exists(reference):
+        state = os.stat(reference)
+        key = (reference, state.st_mtime_ns, state.st_size, state.st_ino)
+    t = _targets.get(key)
     if t is None:
-        if not isinstance(name, str):
-            raise failure("NKI-TARGET", f"a target is a name or the path of a target file, not a {type(name).__name__}")
-        t = _targets[name] = Target(name)
+        t = _targets[key] = Target(reference)
     return t
 
 

@@ -201,13 +201,36 @@ def test_function(name, dtype):
     )
 
 
-def test_sin_in_its_range_and_tan():
-    x = numbers((64, 48), F32, 1, -3.1, 3.1)
-    close(run(nl.sin, x), np.sin(x.astype(np.float64)), absolute=1e-7)
-    x = np.linspace(-628, 628, 64 * 48).astype(F32).reshape(64, 48)
-    close(run(nl.cos, x), np.cos(x.astype(np.float64)), absolute=2e-6)
-    t = np.tan(x.astype(np.float64))
-    close(run(nl.tan, x), t, ulp=4, absolute=4e-6 * (1 + np.abs(t).max() ** 2))
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_of_any_size(name):
+    rng = np.random.default_rng(2)
+    special = [
+        0.0,
+        1e-45,
+        -1e-40,
+        16367173 * 2.0**72,
+        128,
+        129,
+        4e19,
+        3.4028235e38,
+        2.0**33,
+        2.0**65,
+        2.0**97,
+        2.0**127,
+    ]
+    parts = [special, rng.uniform(-628, 628, 500), 10 ** rng.uniform(3, 38.5, 1000) * rng.choice([-1, 1], 1000)]
+    parts += [np.floor(2 ** rng.uniform(0, 25, 500)) * np.pi / 2]
+    x = np.resize(np.concatenate(parts).astype(F32), (64, 33))
+    close(run(getattr(nl, name), x), getattr(np, name)(x.astype(np.float64)), ulp=4 if name != "tan" else 8, absolute=0)
+    none = np.array([[np.inf, -np.inf, np.nan, 1.0]] * 32, F32)
+    assert np.isnan(run(getattr(nl, name), none)[0]).tolist() == [True, True, True, False]
+
+
+def test_angles_of_large_tiles_and_other_types():
+    x = np.linspace(-1e6, 1e6, 64 * 2 * 1500).astype(F32).reshape(64, 2, 1500)
+    close(run(nl.sin, x), np.sin(x.astype(np.float64)), ulp=4, absolute=0)
+    i = np.arange(-64, 64, dtype=I32).reshape(32, 4) * 1000
+    close(run(lambda t: nl.cos(t, dtype=nl.float32), i), np.cos(i.astype(np.float64)), ulp=4, absolute=0)
 
 
 ROUNDING = np.array(

@@ -11,7 +11,14 @@ _GENERATIONS = {"trn1": nc_version.gen2, "trn2": nc_version.gen3, "trn3": nc_ver
 
 def get_nc_version():
     """The generation that the kernel is traced for."""
-    return _GENERATIONS[_t.target().name]
+    t = _t.target()
+    if t.name not in _GENERATIONS:
+        raise _t.failure(
+            "NKI-TARGET",
+            f"the kernel asks for its generation, and the target {t} is none that NKI names",
+            "Call the target of the file trn1, trn2 or trn3, after the one it is like.",
+        )
+    return _GENERATIONS[t.name]
 
 
 def get_nc_sub_version():

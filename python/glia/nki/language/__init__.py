@@ -28,6 +28,7 @@ from ..objects import MemoryRegion, NKIObject
 from ..ops import OPS as _OPS
 from ..registers import VirtualRegister
 from ..tensor import NkiTensor
+from .angles import cos, tan
 from .creation import (
     device_print,
     dropout,
@@ -56,7 +57,7 @@ from .linear import load_transpose2d, matmul, shared_identity_matrix, transpose
 from .memory import broadcast_to, expand_dims, gather_flattened, load, store, where
 from .norms import rms_norm, softmax
 from .reductions import all, mean, prod, sum, var
-from .rounding import ceil, cos, floor, fmod, mod, tan, trunc
+from .rounding import ceil, floor, fmod, mod, trunc
 from .sizes import tile_size
 
 bool = bool_

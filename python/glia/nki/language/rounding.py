@@ -1,12 +1,10 @@
-"""Functions that the engines do not have: rounding to integers, remainders, cosine and tangent, built from ones they have.
+"""Functions that the engines do not have: rounding to integers and remainders, built from ones they have.
 
 Rounding: a cast to int32 rounds fp32 to the nearest integer; numbers of 2^23 or more are integers, and they, infinities and NaN
 are taken as they are. A comparison then moves the nearest integer to the wanted side.
 """
 
 from __future__ import annotations
-
-import math
 
 from .. import dtypes
 from .. import trace as _t
@@ -114,49 +112,3 @@ def mod(x, y, dtype=None):
     # Where the signs of the remainder and of y differ, one y more.
     opposite = E.binary("mod", "less", E.binary("mod", "multiply", E.function("sign", "sign", signed), b), 0.0)
     return E.binary("mod", "add", signed, E.binary("mod", "multiply", opposite, b), T.chosen(dtype, kind))
-
-
-# ---- angles ------------------------------------------------------------------------------------------------------------------
-
-# 2 pi in three parts: the first two have few bits, so that their products with a turn count are exact.
-_PARTS = (6.28125, 0.0019350051879882812, 3.0199157663241e-07)
-
-
-def _reduced(x):
-    """x minus the nearest multiple of 2 pi: in [-pi, pi]; the products are exact up to 4,000 turns."""
-    turns = T.new(x.shape, F32)
-    E._tensor_scalar(turns, x, "multiply", 1.0 / (2.0 * math.pi))
-    turns = _nearest(turns)
-    rest = x
-    for part in _PARTS:
-        product = T.new(x.shape, F32)
-        E._tensor_scalar(product, turns, "multiply", part)
-        left = T.new(x.shape, F32)
-        E._tensor_tensor(left, rest, product, "subtract", VECTOR)
-        rest = left
-    return rest
-
-
-def _cosine(reduced):
-    """cos of angles in [-pi, pi] as sin(pi/2 - |x|), which stays where the engine's sine is defined."""
-    shifted = T.new(reduced.shape, F32)
-    E._tensor_scalar(shifted, E.absolute(reduced), "subtract", math.pi / 2, True)
-    return E.function("cos", "sin", shifted)
-
-
-def cos(x, dtype=None):
-    """Cosine, of angles of any size."""
-    x = T.tile(x, "cos", "x")
-    return T.cast(_cosine(_reduced(T.cast(x, F32))), T.chosen(dtype, x.dtype))
-
-
-def tan(x, dtype=None):
-    """Tangent, of angles of any size: sine times the reciprocal of the cosine."""
-    x = T.tile(x, "tan", "x")
-    reduced = _reduced(T.cast(x, F32))
-    # The reduction can pass pi by a rounding, and sine has its range there.
-    limited = T.new(x.shape, F32)
-    E._tensor_scalar(limited, reduced, "min", math.pi, False, "max", -math.pi)
-    return E.binary(
-        "tan", "multiply", E.function("tan", "sin", limited), E.reciprocal(_cosine(reduced)), T.chosen(dtype, x.dtype)
-    )

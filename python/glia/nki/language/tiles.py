@@ -135,6 +135,13 @@ def pieces(*views: NkiTensor):
     limit = _MOST
     if any(v.storage.region is PSUM for v in views):
         limit = int(_t.target().value("memory.max_free_elements_psum"))
+    return within(limit, *views)
+
+
+def within(limit: int, *views: NkiTensor):
+    """The views, cut into pieces of at most `limit` elements per partition."""
+    shape = views[0].shape
+    n = free_size(shape)
     return (views,) if n <= limit else _cut(views, shape, n, limit)
 
 
@@ -144,7 +151,7 @@ def _cut(views, shape, n: int, limit: int):
     step = max(1, limit // inner)
     for start in range(0, shape[axis], step):
         key = (slice(None),) * axis + (slice(start, min(start + step, shape[axis])),)
-        yield from pieces(*(v[key] for v in views))
+        yield from within(limit, *(v[key] for v in views))
 
 
 # ---- broadcasting ----------------------------------------------------------------------------------------------------------

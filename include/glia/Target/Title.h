@@ -1,0 +1,10 @@
+// How people are told what a target is: a file of one's own may call itself like a built-in target.
+#pragma once
+#include "glia/Target/Target.h"
+
+namespace glia {
+
+// "trn2" for what is built in; else also the file that it was read from: "trn2 (from mine.toml)".
+std::string titleOf(const Target &t);
+
+} // namespace glia
