@@ -188,7 +188,7 @@ class Jitted:
             name = getattr(self.function, "__name__", "function")
             try:
                 handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump, self.lnc)
-                handle.require_verified()
+                handle.require_verified("kernel" if "@glia.nki" in text else "graph")
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
             found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced))

@@ -4,8 +4,10 @@
 #include "glia/Emit/CompileGraph.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Program/Container.h"
+#include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Target.h"
+#include "glia/Verify/Verify.h"
 
 #include <chrono>
 #include <csignal>
@@ -102,7 +104,7 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   return out + "compile time  " + times.text() + "\n";
 }
 
-int compileModel(const Tool &tool, const Options &o, std::string_view text) {
+int compileModel(const Options &o, std::string_view text) {
   GraphOptions options;
   options.dump = o.dump;
   options.cores = o.cores;
@@ -122,8 +124,13 @@ int compileModel(const Tool &tool, const Options &o, std::string_view text) {
     compiled = compileGraph(*g.module, options);
   }
   times.begin("verify");
-  if (!verified(tool, compiled.program))
-    return 1;
+  {
+    const Program &p = compiled.program;
+    Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
+    if (VerifyResult r = verify(p); !r.ok())
+      throw Error(
+          withCompilerFaults(std::move(r.diagnostics), p, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph));
+  }
   times.begin("write");
   saveWhole(compiled.program, o.output);
   write(costs(compiled, times));
@@ -162,10 +169,10 @@ void addCompile(CLI::App &app, Tool &tool) {
             "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
             "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
   c->callback([o, &tool] {
-    tool.command = [o, &tool] {
+    tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);
-      return isGraph(o->file, f.text()) ? compileModel(tool, *o, f.text()) : compileText(*o, f.text());
+      return isGraph(o->file, f.text()) ? compileModel(*o, f.text()) : compileText(*o, f.text());
     };
   });
 }
