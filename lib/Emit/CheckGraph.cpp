@@ -166,11 +166,11 @@ std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vec
 
 class Checker {
 public:
-  explicit Checker(const GraphOptions &options) : options(options) {}
-
   // `survivors`: what is known of the graph before it was simplified; may be null.
-  void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out,
-           Survivors *survivors = nullptr) {
+  explicit Checker(const GraphOptions &options, const Survivors *survivors = nullptr)
+      : options(options), survivors(survivors) {}
+
+  void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out) {
     mlir::Block &body = main.getBody().front();
     KernelCalls written(options.target);
     const std::vector<Group> groups = formGroups(body, *loadTarget(options.target), written);
@@ -205,6 +205,7 @@ private:
     std::vector<Diagnostic> refused;
   };
   const GraphOptions &options;
+  const Survivors *survivors;
   llvm::DenseMap<mlir::Value, HostTensor> values; // of the simplified graph
   llvm::DenseMap<mlir::Value, HostTensor> given;  // of the graph as it was given, where they are the same
   std::map<std::string, Object> objects;
@@ -241,10 +242,23 @@ private:
     return rounding == 1 ? Closeness::Rounding : Closeness::Chain;
   }
 
+  // What an operation that was given reads, as it was: constants may have been computed in another order.
+  bool isAsGiven(const Group &g, mlir::Value v) const {
+    mlir::Operation *op = v.getDefiningOp();
+    if (!op || given.contains(v) || g.contains(op))
+      return true;
+    return survivors->contains(op) && llvm::all_of(op->getOperands(), [&](mlir::Value o) { return isAsGiven(g, o); });
+  }
+
   // A group is compared with the graph as it was given if all that it reads and writes is there; else with the simplified graph.
   const llvm::DenseMap<mlir::Value, HostTensor> &referenceOf(const Group &g) const {
     const auto there = [&](mlir::Value v) { return !v.getDefiningOp() || given.contains(v); };
-    return llvm::all_of(g.inputs, there) && llvm::all_of(g.outputs, there) ? given : values;
+    const auto unchanged = [&](mlir::Operation *op) {
+      return !survivors->contains(op) || llvm::all_of(op->getOperands(), [&](mlir::Value v) { return isAsGiven(g, v); });
+    };
+    return survivors && llvm::all_of(g.inputs, there) && llvm::all_of(g.outputs, there) && llvm::all_of(g.ops, unchanged)
+               ? given
+               : values;
   }
 
   void check(const Group &g, size_t index, GraphCheck &out) {
@@ -389,7 +403,7 @@ GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, con
       if (options.onRewrite)
         options.onRewrite(rewrite, f);
     });
-    Checker(options).run(*work, main, inputs, out, &survivors);
+    Checker(options, &survivors).run(*work, main, inputs, out);
   }
   if (out.ok())
     checkProgram(module, inputs, options, out);

@@ -24,13 +24,15 @@ void Survivors::after(std::string_view rewrite, mlir::func::FuncOp main) {
       if (!number)
         return;
       const auto i = static_cast<size_t>(number.getInt());
-      if (op == news[i]) // else somebody copied the attributes
-        kept[olds[i]] = op;
+      if (op != news[i]) // somebody copied the attributes
+        return;
+      kept[olds[i]] = op;
+      survived.insert(op);
     });
 }
 
 llvm::DenseMap<mlir::Value, HostTensor> Survivors::evaluate(const llvm::DenseSet<mlir::Value> &wanted,
-                                                            std::vector<HostTensor> inputs, InterpretOptions options) {
+                                                            std::vector<HostTensor> inputs, InterpretOptions options) const {
   llvm::DenseMap<mlir::Value, HostTensor> out;
   options.onValue = [&](mlir::Operation *old, unsigned i, const HostTensor &t) {
     mlir::Operation *op = kept.lookup(old);
