@@ -338,6 +338,8 @@ def test_determinants(target):
     reference = jnp.linalg.slogdet(x)
     assert sign == reference[0]
     close(logarithm, reference[1])
+    close(glia.jit(jax.lax.linalg.lu, target=target)(x), jax.lax.linalg.lu(x))
+    close(glia.jit(jax.scipy.linalg.lu, target=target)(x), jax.scipy.linalg.lu(x))
 
 
 RACY = """

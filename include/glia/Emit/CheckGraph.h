@@ -8,7 +8,7 @@
 namespace glia {
 
 struct CheckedResult {  // of the whole program
-  double error = 0;     // relative L2 against an evaluation in f64
+  double error = 0;     // relative L2 against an evaluation in f64; integers: the share of those that differ
   double reference = 0; // the same of the reference in the graph's own types
 };
 
