@@ -18,6 +18,16 @@ func.func @main(%x: tensor<128x16xf32>, %y: tensor<128x16xf32>) -> (tensor<128x1
 
 TEST(CheckGraph, BitsOfAFloatAreAsNearAsTheFloat) { expectRight(kBits); }
 
+// Whether a rounded float equals another is decided by a rounding, and f64 has no such equalities.
+TEST(CheckGraph, EqualitiesOfRoundedFloats) {
+  expectRight(R"(
+func.func @main(%x: tensor<16x2x32x24xf32>) -> tensor<16x2x32x24xi1> {
+  %0 = chlo.asin %x : tensor<16x2x32x24xf32> -> tensor<16x2x32x24xf32>
+  %1 = stablehlo.compare EQ, %0, %x : (tensor<16x2x32x24xf32>, tensor<16x2x32x24xf32>) -> tensor<16x2x32x24xi1>
+  return %1 : tensor<16x2x32x24xi1>
+})");
+}
+
 // Integers that differ are reported as a share of their tensor, not as one number for all.
 TEST(CheckGraph, SaysHowManyIntegersDiffer) {
   GraphCheck report;

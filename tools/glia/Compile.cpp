@@ -86,6 +86,12 @@ private:
   std::vector<std::pair<std::string, double>> phases;
 };
 
+// A program that is refused is not written; whose fault that is, is said.
+void requireVerified(const Program &p, CompiledFrom from) {
+  if (VerifyResult r = verify(p); !r.ok())
+    throw Error(withCompilerFaults(std::move(r.diagnostics), p, from));
+}
+
 std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   uint64_t bytes[4] = {}, given = 0;
   for (const Tensor &t : g.program.tensors) {
@@ -125,11 +131,8 @@ int compileModel(const Options &o, std::string_view text) {
   }
   times.begin("verify");
   {
-    const Program &p = compiled.program;
-    Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
-    if (VerifyResult r = verify(p); !r.ok())
-      throw Error(
-          withCompilerFaults(std::move(r.diagnostics), p, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph));
+    Progress progress("verifying " + grouped(compiled.program.instructionCount()) + " instructions");
+    requireVerified(compiled.program, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph);
   }
   times.begin("write");
   saveWhole(compiled.program, o.output);
@@ -148,7 +151,9 @@ int compileText(const Options &o, std::string_view text) {
     throw Error(std::move(bad));
   CompileOptions options;
   options.dump = o.dump;
-  saveWhole(compileKernel(k, options), o.output);
+  const Program p = compileKernel(k, options);
+  requireVerified(p, CompiledFrom::Kernel);
+  saveWhole(p, o.output);
   return 0;
 }
 
