@@ -14,8 +14,8 @@ struct CheckedResult {  // of the whole program
 
 struct GraphCheck {
   size_t groups = 0, kernels = 0, operations = 0;
-  std::vector<Diagnostic>
-      wrong; // GRAPH-DIFFERS: a group, then the operation in it, by how much, or a result; what the verifier says
+  // GRAPH-DIFFERS: a group, then the operation in it, by how much; or a result. What the verifier says: GRAPH-INTERNAL and rules.
+  std::vector<Diagnostic> wrong;
   std::vector<CheckedResult> results; // empty if a group was wrong
   bool ok() const { return wrong.empty(); }
 };
