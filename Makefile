@@ -4,7 +4,7 @@
 # make build | venv | packages | lint | format | clean
 # make venv-torch   an optional environment, .venv-torch, with torch and torch_xla (large)
 #
-# Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test/tool   .venv/bin/python -m pytest test
+# Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test   .venv/bin/python -m pytest test
 
 JOBS ?= $(shell nproc)
 PYTHON ?= python3

@@ -3,6 +3,7 @@
 #include "Bindings.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
+#include "glia/Runtime/CompilerFaults.h"
 #include "glia/Runtime/FootprintCheck.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -93,13 +95,16 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved) {
   return nb::make_tuple(diagnosticList(r.diagnostics), accesses, r.instructions);
 }
 
-// Raises Error with everything that is wrong.
-static void requireVerified(const Program &p) {
+// Raises Error with everything that is wrong. `compiled`: what glia made the program of, "kernel" or "graph"; empty: somebody else did.
+static void requireVerified(const Program &p, const std::string &compiled) {
   VerifyResult r;
   {
     nb::gil_scoped_release release;
     r = verify(p);
   }
+  if (!r.ok() && !compiled.empty())
+    throw Error(
+        withCompilerFaults(std::move(r.diagnostics), p, compiled == "graph" ? CompiledFrom::Graph : CompiledFrom::Kernel));
   if (!r.ok())
     throw Error(std::move(r.diagnostics));
 }
@@ -186,7 +191,7 @@ void bindPrograms(nb::module_ &m) {
       .def("save", [](const Program &p, const std::string &path) { save(p, path); })
       .def("disassemble", [](const Program &p) { return disassemble(p); })
       .def("verify", &verifyProgram)
-      .def("require_verified", &requireVerified)
+      .def("require_verified", &requireVerified, "compiled"_a = "")
       .def("run", &runProgram)
       .def("run_into", &runInto);
 

@@ -1,6 +1,6 @@
 # lit tests: command lines with the output they must give: the tool (test/tool), the kernel IR and its passes (test/Dialect,
-# test/Transforms, test/CodeGen). Run: make test, or
-#   lit -v test/tool            (after `make build`; GLIA_BUILD=build-asan picks another build folder)
+# test/Transforms, test/CodeGen), the graph IR (test/Graph). Run: make test, or
+#   lit -v test                 (after `make build`; GLIA_BUILD=build-asan picks another build folder)
 import os
 import shutil
 
@@ -9,7 +9,7 @@ import lit.formats
 config.name = "glia"
 config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".test", ".gasm", ".nisa", ".mlir"]
-config.excludes = ["Inputs", "corpus"]
+config.excludes = ["Inputs", "corpus", "litmus", "mutants"]  # programs and graphs that other tests read
 
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.join(source, os.environ.get("GLIA_BUILD", "build"))
@@ -24,5 +24,7 @@ config.substitutions.append(("%examples", os.path.join(source, "examples")))
 config.substitutions.append(("%targets", os.path.join(source, "targets")))
 if os.path.exists(os.path.join(build, "bin", "glia-opt")):
     config.available_features.add("compiler")
+else:
+    config.excludes += ["Dialect", "Transforms", "CodeGen", "Graph"]
 config.substitutions.append(("%python", os.path.join(source, ".venv", "bin", "python")))
 config.available_features.add("python" if shutil.which(os.path.join(source, ".venv/bin/python")) else "no-python")

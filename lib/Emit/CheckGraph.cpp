@@ -1,11 +1,14 @@
 #include "glia/Emit/CheckGraph.h"
+#include "CheckProgram.h"
 #include "CompareTensors.h"
 #include "CompileGroup.h"
 #include "ExtractGroup.h"
 #include "FormGroups.h"
+#include "Reference.h"
 #include "SimplifyGraph.h"
+#include "Survivors.h"
 #include "glia/Graph/Graph.h"
-#include "glia/Emit/KernelCalls.h"
+#include "glia/Runtime/CompilerFaults.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Support/Random.h"
 #include "glia/Verify/Verify.h"
@@ -91,11 +94,22 @@ bool choosesZeros(mlir::Operation *op) {
   return found;
 }
 
-InterpretOptions reference(bool inDouble) {
-  InterpretOptions options;
-  options.inDouble = inDouble;
-  options.onCustomCall = evaluateKernelCall;
-  return options;
+std::optional<Element> elementOf(mlir::Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << mlir::getElementTypeOrSelf(type);
+  return parseElement(name);
+}
+
+// The float that `v` is the bits of, in an integer of its size; `v` itself if it is none.
+mlir::Value behindBits(const Group &g, mlir::Value v) {
+  mlir::Operation *op = v.getDefiningOp();
+  if (opName(op) != "bitcast_convert")
+    return v;
+  const mlir::Value x = op->getOperand(0);
+  const mlir::Type from = mlir::getElementTypeOrSelf(x.getType()), to = mlir::getElementTypeOrSelf(v.getType());
+  const bool bits = llvm::isa<mlir::FloatType>(from) && llvm::isa<mlir::IntegerType>(to) &&
+                    from.getIntOrFloatBitWidth() == to.getIntOrFloatBitWidth();
+  return bits && x.getDefiningOp() && g.contains(x.getDefiningOp()) ? x : v;
 }
 
 std::string listOf(const Group &g) {
@@ -170,7 +184,9 @@ std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vec
 
 class Checker {
 public:
-  explicit Checker(const GraphOptions &options) : options(options) {}
+  // `survivors`: what is known of the graph before it was simplified; may be null.
+  explicit Checker(const GraphOptions &options, const Survivors *survivors = nullptr)
+      : options(options), survivors(survivors) {}
 
   void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out) {
     mlir::Block &body = main.getBody().front();
@@ -183,6 +199,8 @@ public:
     }
     for (size_t i = 0; i < inputs.size(); ++i)
       values[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
+    if (survivors)
+      given = survivors->evaluate(wanted, inputs, reference(false));
     InterpretOptions interpreting = reference(false);
     interpreting.onValue = [&](mlir::Operation *op, unsigned i, const HostTensor &t) {
       if (wanted.contains(op->getResult(i)))
@@ -205,7 +223,9 @@ private:
     std::vector<Diagnostic> refused;
   };
   const GraphOptions &options;
-  llvm::DenseMap<mlir::Value, HostTensor> values;
+  const Survivors *survivors;
+  llvm::DenseMap<mlir::Value, HostTensor> values; // of the simplified graph
+  llvm::DenseMap<mlir::Value, HostTensor> given;  // of the graph as it was given, where they are the same
   std::map<std::string, Object> objects;
 
   const Object &objectOf(const Group &g) {
@@ -213,7 +233,8 @@ private:
     if (fresh) {
       it->second.program = compileGroup(g, std::string(g.family->name()) + std::to_string(objects.size() - 1),
                                         options.target, options.cores, options.onKernel);
-      it->second.refused = verify(it->second.program).diagnostics;
+      it->second.refused = withCompilerFaults(verify(it->second.program).diagnostics, it->second.program,
+                                              isKernelCall(g.ops.front()) ? CompiledFrom::Kernel : CompiledFrom::Graph);
     }
     return it->second;
   }
@@ -239,6 +260,25 @@ private:
     return rounding == 1 ? Closeness::Rounding : Closeness::Chain;
   }
 
+  // What an operation that was given reads, as it was: constants may have been computed in another order.
+  bool isAsGiven(const Group &g, mlir::Value v) const {
+    mlir::Operation *op = v.getDefiningOp();
+    if (!op || given.contains(v) || g.contains(op))
+      return true;
+    return survivors->contains(op) && llvm::all_of(op->getOperands(), [&](mlir::Value o) { return isAsGiven(g, o); });
+  }
+
+  // A group is compared with the graph as it was given if all that it reads and writes is there; else with the simplified graph.
+  const llvm::DenseMap<mlir::Value, HostTensor> &referenceOf(const Group &g) const {
+    const auto there = [&](mlir::Value v) { return !v.getDefiningOp() || given.contains(v); };
+    const auto unchanged = [&](mlir::Operation *op) {
+      return !survivors->contains(op) || llvm::all_of(op->getOperands(), [&](mlir::Value v) { return isAsGiven(g, v); });
+    };
+    return survivors && llvm::all_of(g.inputs, there) && llvm::all_of(g.outputs, there) && llvm::all_of(g.ops, unchanged)
+               ? given
+               : values;
+  }
+
   void check(const Group &g, size_t index, GraphCheck &out) {
     const Object &object = objectOf(g);
     const std::string name = format("group %zu (%s: %s)", index, std::string(g.family->name()).c_str(), listOf(g).c_str());
@@ -249,10 +289,12 @@ private:
       }
       return;
     }
+    const llvm::DenseMap<mlir::Value, HostTensor> &from = referenceOf(g);
+    const auto at = [&](mlir::Value v) -> const HostTensor & { return (v.getDefiningOp() ? from : values).at(v); };
     TensorData data;
     std::vector<HostTensor> inputs;
     for (size_t i = 0; i < g.inputs.size(); ++i) {
-      inputs.push_back(values.at(g.inputs[i]));
+      inputs.push_back(at(g.inputs[i]));
       if (!inputs.back().bytes.empty())
         data["in" + std::to_string(i)] = inputs.back().bytes;
     }
@@ -267,14 +309,23 @@ private:
     const std::vector<HostTensor> ideal = interpret(*alone, "main", inputs, reference(true));
     std::vector<std::vector<HostTensor>> shaken; // by output
     for (size_t i = 0; i < g.outputs.size(); ++i) {
-      const HostTensor &want = values.at(g.outputs[i]);
+      const mlir::Value judged = behindBits(g, g.outputs[i]); // the bits of a rounded float are as near as the float
+      const auto as = [&](HostTensor t) {
+        if (judged != g.outputs[i])
+          t.element = *elementOf(judged.getType());
+        return t;
+      };
+      const HostTensor want = as(at(g.outputs[i])), exact = as(ideal[i]);
       const HostTensor got{want.element, want.shape, r.outputs.at("out" + std::to_string(i))};
-      const Closeness rule = closenessOf(g, g.outputs[i]);
-      Difference d = compareTensors(got, want, &ideal[i], rule);
+      const Closeness rule = closenessOf(g, judged);
+      Difference d = compareTensors(got, want, &exact, rule);
       if (!d.ok() && (rule == Closeness::Rounding || rule == Closeness::Chain)) {
         if (shaken.empty())
           shaken = shake(*alone, inputs, ideal.size(), longestSum(g));
-        d = compareTensors(got, want, &ideal[i], rule, shaken[i]);
+        std::vector<HostTensor> moved;
+        for (const HostTensor &t : shaken[i])
+          moved.push_back(as(t));
+        d = compareTensors(got, want, &exact, rule, moved);
       }
       if (!d.ok()) {
         out.wrong.push_back(describe(g, name, i, d));
@@ -342,31 +393,18 @@ private:
 
 } // namespace
 
-std::vector<double> roundingError(mlir::ModuleOp module, const std::vector<HostTensor> &inputs) {
-  InterpretOptions options = reference(true);
-  const std::vector<HostTensor> ideal = interpret(module, "main", inputs, options);
-  std::vector<double> out(ideal.size());
-  for (int t = 1; t <= kTimes; ++t) {
-    options.shaken = static_cast<uint64_t>(t);
-    const std::vector<HostTensor> moved = interpret(module, "main", inputs, options);
-    for (size_t i = 0; i < out.size(); ++i)
-      if (isFloat(ideal[i].element))
-        out[i] = std::max(out[i], relativeError(moved[i], ideal[i]));
-  }
-  return out;
-}
-
 std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed) {
   Random random(seed);
   const auto uniform = [&] { return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53; };
   std::vector<HostTensor> out;
   for (mlir::Type type : main.getArgumentTypes()) {
     const auto t = llvm::dyn_cast<mlir::RankedTensorType>(type);
-    std::string name;
-    llvm::raw_string_ostream(name) << mlir::getElementTypeOrSelf(type);
-    const std::optional<Element> e = parseElement(name);
-    if (!t || !e)
+    const std::optional<Element> e = elementOf(type);
+    if (!t || !e) {
+      std::string name;
+      llvm::raw_string_ostream(name) << type;
       throw Error("GRAPH-TYPE", "an argument of type " + name + " cannot be made up", "Give inputs, with --input.");
+    }
     HostTensor h{*e, {t.getShape().begin(), t.getShape().end()}, {}};
     const auto n = static_cast<size_t>(t.getNumElements());
     std::vector<Word> words(n);
@@ -387,38 +425,16 @@ GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, con
   GraphCheck out;
   {
     mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
-    mlir::func::FuncOp main = simplifyGraph(*work);
-    Checker(options).run(*work, main, inputs, out);
+    Survivors survivors;
+    mlir::func::FuncOp main = simplifyGraph(*work, [&](std::string_view rewrite, mlir::func::FuncOp f) {
+      survivors.after(rewrite, f);
+      if (options.onRewrite)
+        options.onRewrite(rewrite, f);
+    });
+    Checker(options, &survivors).run(*work, main, inputs, out);
   }
-  if (!out.ok())
-    return out;
-  const CompiledGraph whole = compileGraph(module, options);
-  if (std::vector<Diagnostic> refused = verify(whole.program).diagnostics; !refused.empty()) {
-    out.wrong = std::move(refused);
-    return out;
-  }
-  TensorData data;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].bytes.empty())
-      data["arg" + std::to_string(i)] = inputs[i].bytes;
-  const RunResult r = run(whole.program, data);
-  if (!r.ok()) {
-    out.wrong.push_back(r.fault ? *r.fault : *r.trap);
-    return out;
-  }
-  const std::vector<HostTensor> want = interpret(module, "main", inputs, reference(false)),
-                                ideal = interpret(module, "main", inputs, reference(true));
-  for (size_t i = 0; i < want.size(); ++i) {
-    if (want[i].bytes.empty()) {
-      out.results.push_back({});
-      continue;
-    }
-    const HostTensor got{want[i].element, want[i].shape, r.outputs.at("result" + std::to_string(i))};
-    if (isFloat(want[i].element))
-      out.results.push_back({relativeError(got, ideal[i]), relativeError(want[i], ideal[i])});
-    else
-      out.results.push_back({got.bytes == want[i].bytes ? 0.0 : 1.0, 0});
-  }
+  if (out.ok())
+    checkProgram(module, inputs, options, out);
   return out;
 }
 

@@ -33,6 +33,13 @@ struct Difference {
 Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule,
                           std::span<const HostTensor> shaken = {});
 
+// A result of a whole program: many operations that round, in groups other than the reference's. `shaken`: evaluations in f64 with every
+// value that is computed off by some roundings of its type. An element may be off as a Chain's, and by twice what the shaking changes
+// anywhere; what the evaluations do not agree about (an integer, a truth value, whether it is finite) may be anything. Where they are seen
+// to disagree about some integers, as many others, at most one of a hundred, may be on such a border too.
+Difference compareResults(const HostTensor &got, const HostTensor &want, const HostTensor &ideal,
+                          std::span<const HostTensor> shaken = {});
+
 // Relative L2 distance from `ideal`; elements that are not finite in either are left out.
 double relativeError(const HostTensor &t, const HostTensor &ideal);
 

@@ -36,7 +36,7 @@ public:
                   "Use one core, or a target whose cores work in pairs.");
     CompiledGraph out;
     begin("simplify");
-    main = simplifyGraph(module);
+    main = simplifyGraph(module, options.onRewrite);
     dump.graph(module);
     begin("group");
     mlir::Block &body = main.getBody().front();
@@ -62,6 +62,7 @@ public:
       callNothing();
     dump.finish();
     out.kernels = objects.size() + written.compiled();
+    out.written = written.compiled() > 0;
     for (const Tensor &t : tensors)
       if (t.kind != TensorKind::Scratch)
         bytesOnce += static_cast<uint64_t>(t.bytes()) * (t.from.empty() ? 1 : 2);

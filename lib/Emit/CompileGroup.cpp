@@ -2,6 +2,7 @@
 #include "ExtractGroup.h"
 #include "InPlace.h"
 #include "SplitGroup.h"
+#include "StoredShape.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
@@ -25,9 +26,7 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
   Tensor t;
   t.name = std::move(name);
   t.dtype = *d;
-  t.shape = shapeOf(v);
-  if (t.shape.empty())
-    t.shape.push_back(1);
+  t.shape = storedShape(shapeOf(v));
   t.kind = kind;
   return t;
 }
@@ -57,10 +56,10 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
     if (g.over == i) {
       inputs.push_back(outputs.at(0));
     } else if (place != inPlace.end()) {
-      inputs.push_back(outputs.at(place->second).reshaped(t.shape));
+      inputs.push_back(outputs.at(place->second).reshaped(atLeastOne(shapeOf(g.inputs[i]))));
     } else if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
       inputs.emplace_back().dtype = t.dtype;
-      for (int64_t n : t.shape)
+      for (int64_t n : shapeOf(g.inputs[i]))
         inputs.back().dims.push_back({1, n});
     } else {
       inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));

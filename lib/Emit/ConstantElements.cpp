@@ -33,6 +33,7 @@ bool equal(const Number &a, const Number &b) {
 } // namespace
 
 bool isFloatType(mlir::Type t) { return llvm::isa<mlir::FloatType>(t); }
+bool isNumberType(mlir::Type t) { return isFloatType(t) || llvm::isa<mlir::IntegerType>(t); }
 bool isUnsignedType(mlir::Type t) {
   const auto i = llvm::dyn_cast<mlir::IntegerType>(t);
   return i && (i.isUnsigned() || i.getWidth() == 1);
@@ -54,7 +55,7 @@ std::optional<Elements> elementsOf(mlir::Operation *op) {
   Elements out;
   out.type = typeOf(op->getResult(0));
   const mlir::Type t = out.type.getElementType();
-  if (!isFloatType(t) && !llvm::isa<mlir::IntegerType>(t))
+  if (!isNumberType(t))
     return std::nullopt;
   const int64_t count = out.type.getNumElements();
   if (auto iota = llvm::dyn_cast<graph::IotaOp>(op)) {

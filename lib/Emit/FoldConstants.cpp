@@ -317,7 +317,7 @@ bool isKnown(mlir::Operation *op) {
                                                     "slice",   "reverse", "concatenate"};
   if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
       !llvm::isa<mlir::RankedTensorType>(op->getResult(0).getType()) ||
-      !llvm::isa<mlir::RankedTensorType>(op->getOperand(0).getType()))
+      !llvm::isa<mlir::RankedTensorType>(op->getOperand(0).getType()) || !isNumberType(elementOf(op->getResult(0))))
     return false;
   return llvm::is_contained(kOthers, opName(op)) || findBinary(op);
 }

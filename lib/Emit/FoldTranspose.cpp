@@ -49,6 +49,15 @@ void foldOperand(graph::DotGeneralOp dot, unsigned side) {
   n.set(dot);
 }
 
+// `op` gives what `transpose` gave: another value than before, so another operation.
+void takePlace(mlir::Operation *op, graph::TransposeOp transpose, Dead &dead) {
+  mlir::Operation *made = mlir::OpBuilder(op).clone(*op);
+  made->getResult(0).setType(llvm::cast<mlir::RankedTensorType>(transpose.getType()));
+  transpose->getResult(0).replaceAllUsesWith(made->getResult(0));
+  dead.push_back(transpose);
+  dead.push_back(op);
+}
+
 // [batch, left, right] -> [batch, right, left]: the sides change places.
 void foldResult(graph::DotGeneralOp dot, Dead &dead) {
   if (!dot->getResult(0).hasOneUse())
@@ -77,9 +86,7 @@ void foldResult(graph::DotGeneralOp dot, Dead &dead) {
   other.set(dot);
   if (auto precision = dot->getAttrOfType<mlir::ArrayAttr>("precision_config"); precision && precision.size() == 2)
     dot->setAttr("precision_config", mlir::ArrayAttr::get(dot.getContext(), {precision[1], precision[0]}));
-  dot->getResult(0).setType(llvm::cast<mlir::RankedTensorType>(transpose.getType()));
-  transpose->getResult(0).replaceAllUsesWith(dot->getResult(0));
-  dead.push_back(transpose);
+  takePlace(dot, transpose, dead);
 }
 
 void fold(graph::ConvolutionOp op, Dead &dead) {
@@ -108,11 +115,8 @@ void fold(graph::ConvolutionOp op, Dead &dead) {
     op->setOperand(0, lhs->getOperand(0));
   if (rhs)
     op->setOperand(1, rhs->getOperand(0));
-  if (out) {
-    op->getResult(0).setType(llvm::cast<mlir::RankedTensorType>(out.getType()));
-    out->getResult(0).replaceAllUsesWith(op->getResult(0));
-    dead.push_back(out);
-  }
+  if (out)
+    takePlace(op, out, dead);
 }
 
 } // namespace

@@ -58,8 +58,9 @@ private:
     const nisa::Origin o = nisa::originOf(op->getLoc());
     Diagnostic d;
     d.code = "GRAPH-UNSUPPORTED";
-    d.message =
-        op->getName().getStringRef().str() + " cannot be lowered: " + (why.empty() ? "the operation is not supported" : why);
+    const auto called = op->getAttrOfType<mlir::StringAttr>("call_target_name");
+    d.message = op->getName().getStringRef().str() + (called ? " @" + called.str() : "") +
+                " cannot be lowered: " + (why.empty() ? "the operation is not supported" : why);
     d.place = {o.file, o.line, 0};
     d.advice = "docs/graph.md lists what can be lowered, and forms that work instead.";
     refused.push_back(std::move(d));
@@ -89,7 +90,7 @@ private:
     std::string why;
     const Family *family = familyOf(op, why);
     if (!family) {
-      if (!join(op))
+      if (op->getNumResults() == 0 || !join(op))
         refuse(op, why);
     } else if (!family->repeats(op)) {
       put(op, family);

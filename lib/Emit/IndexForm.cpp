@@ -102,6 +102,8 @@ IndexForm formOf(mlir::Value data, mlir::Value indices, mlir::Value other, const
 
 std::optional<Elements> knownIndices(mlir::Value v) {
   mlir::Operation *op = v.getDefiningOp();
+  if (elementsOf(v) == 0) // index vectors of length 0: there is nothing to be known
+    return Elements{llvm::cast<mlir::RankedTensorType>(v.getType()), {}};
   if (op && opName(op) == "constant")
     return elementsOf(op);
   if (const std::optional<double> splat = splatOf(v))

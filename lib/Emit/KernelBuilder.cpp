@@ -1,4 +1,5 @@
 #include "glia/Emit/KernelBuilder.h"
+#include "StoredShape.h"
 
 namespace glia::emit {
 
@@ -34,23 +35,18 @@ static Tile rowMajor(int handle, Space space, DType t, const std::vector<int64_t
   return out;
 }
 
-// The machine's tensors have at least one dimension.
-static std::vector<int64_t> atLeastOne(std::vector<int64_t> shape) {
-  if (shape.empty())
-    shape.push_back(1);
-  return shape;
+// In HBM, with all its dimensions.
+static Tile inHbm(int handle, DType d, std::vector<int64_t> shape) {
+  return rowMajor(handle, Space::Hbm, d, atLeastOne(std::move(shape)), false);
 }
 
 Tile KernelBuilder::input(std::string_view name, DType d, std::vector<int64_t> shape) {
-  shape = atLeastOne(std::move(shape));
-  return rowMajor(t.tensor("input", name, d, shape, true, {}), Space::Hbm, d, shape, false);
+  return inHbm(t.tensor("input", name, d, storedShape(shape), true, {}), d, shape);
 }
 Tile KernelBuilder::output(std::string_view name, DType d, std::vector<int64_t> shape) {
-  shape = atLeastOne(std::move(shape));
-  return rowMajor(t.tensor("output", name, d, shape, true, {}), Space::Hbm, d, shape, false);
+  return inHbm(t.tensor("output", name, d, storedShape(shape), true, {}), d, shape);
 }
 Tile KernelBuilder::constant(std::string_view name, DType d, std::vector<int64_t> shape, std::span<const std::byte> data) {
-  shape = atLeastOne(std::move(shape));
   std::string key = std::to_string(static_cast<int>(d));
   for (int64_t n : shape)
     key += "," + std::to_string(n);
@@ -60,13 +56,12 @@ Tile KernelBuilder::constant(std::string_view name, DType d, std::vector<int64_t
     std::string own(name);
     while (!constantNames.insert(own).second)
       own = std::string(name) + "_" + std::to_string(names++);
-    it->second = rowMajor(t.tensor("constant", own, d, shape, true, data), Space::Hbm, d, shape, false);
+    it->second = inHbm(t.tensor("constant", own, d, storedShape(shape), true, data), d, shape);
   }
   return it->second;
 }
 Tile KernelBuilder::scratch(DType d, std::vector<int64_t> shape) {
-  shape = atLeastOne(std::move(shape));
-  return rowMajor(t.tensor("scratch", "scratch" + std::to_string(names++), d, shape, true, {}), Space::Hbm, d, shape, false);
+  return inHbm(t.tensor("scratch", "scratch" + std::to_string(names++), d, storedShape(shape), true, {}), d, shape);
 }
 
 static std::vector<int64_t> onChipShape(int64_t partitions, std::vector<int64_t> free) {

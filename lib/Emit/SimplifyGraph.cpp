@@ -55,7 +55,8 @@ llvm::StringRef calleeOf(mlir::Operation *op) {
   return {};
 }
 
-void inlineCalls(mlir::ModuleOp module, mlir::func::FuncOp main) {
+void inlineCalls(mlir::func::FuncOp main) {
+  auto module = main->getParentOfType<mlir::ModuleOp>();
   constexpr size_t kMost = 1'000'000; // calls; beyond it something repeats for ever
   size_t inlined = 0;
   for (bool again = true; again;) {
@@ -85,12 +86,49 @@ void eraseUnused(mlir::func::FuncOp main) {
       op->erase();
 }
 
+void mergeEqual(mlir::func::FuncOp main) {
+  mlir::PassManager passes(main.getContext(), main.getOperationName());
+  passes.addPass(mlir::createCSEPass());
+  if (mlir::failed(passes.run(main)))
+    throw std::runtime_error("simplification left an invalid graph");
+}
+
+struct Rewrite {
+  std::string_view name;
+  void (*run)(mlir::func::FuncOp main);
+};
+constexpr Rewrite kRewrites[] = {
+    {kInlined, inlineCalls},
+    {"unroll loops", unrollLoops},
+    {"remove empty", removeEmpty},
+    {"decompose reductions", decomposeReductions},
+    {"decompose windows", decomposeWindows},
+    {"decompose batch norms", decomposeBatchNorms},
+    {"fold kernel reverses", foldKernelReverses},
+    {"decompose functions", decomposeFunctions},
+    {"decompose bits", decomposeBits},
+    {"fold constants", foldConstants},
+    {"simplify identities", simplifyIdentities},
+    {"erase unused", eraseUnused}, // what nobody uses may have any type
+    {"narrow types", narrowTypes},
+    {"decompose sorts", decomposeSorts},
+    {"decompose narrowed reductions", decomposeReductions}, // of what was too wide before
+    {"decompose narrowed bits", decomposeBits},
+    {"decompose integer dots", decomposeIntegerDots},
+    {"fold narrowed constants", foldConstants},
+    {"simplify narrowed identities", simplifyIdentities},
+    {kRewritten, foldTransposes},
+    {"merge equal", mergeEqual},
+    {"erase unused at the end", eraseUnused},
+};
+
 } // namespace
 
-mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
+mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module, const RewriteHook &after) {
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
   if (!main || main.isExternal())
     throw Error("GRAPH-MAIN", "the module has no function `main`", "Name the function to compile `main`.");
+<<<<<<< HEAD
   inlineCalls(module, main);
   unrollLoops(main);
   removeEmpty(main);
@@ -117,7 +155,21 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module) {
     throw std::runtime_error("simplification left an invalid graph");
   eraseUnused(main);
   markSmallAngles(main);
+=======
+  for (const Rewrite &r : kRewrites) {
+    r.run(main);
+    if (after)
+      after(r.name, main);
+  }
+>>>>>>> 511df1c0a5283d0f1726b695545bbf53259f447c
   return main;
 }
 
 } // namespace glia::emit
+
+std::vector<std::string_view> glia::graphRewrites() {
+  std::vector<std::string_view> out;
+  for (const emit::Rewrite &r : emit::kRewrites)
+    out.push_back(r.name);
+  return out;
+}

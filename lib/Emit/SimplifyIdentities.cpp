@@ -103,12 +103,7 @@ bool holds(mlir::Type to, mlir::Type from) {
   if (fi && ti)
     return unsignedBits(fi) ? ti.getWidth() > fi.getWidth() || (unsignedBits(ti) && ti.getWidth() == fi.getWidth())
                             : !unsignedBits(ti) && ti.getWidth() >= fi.getWidth();
-  if (fi || ti)
-    return false;
-  const auto &a = llvm::cast<mlir::FloatType>(from).getFloatSemantics(),
-             &b = llvm::cast<mlir::FloatType>(to).getFloatSemantics();
-  return (from.isBF16() || from.isF16()) &&
-         (&b == &llvm::APFloat::IEEEsingle() || &b == &llvm::APFloat::IEEEdouble() || &a == &b);
+  return (from.isBF16() || from.isF16()) && (to.isF32() || to.isF64() || from == to);
 }
 
 Value conversion(mlir::Operation *op) {

@@ -200,7 +200,7 @@ static double terms(Operation &op) {
 void Evaluator::shake(Operation &op, Tensor &t) {
   if (!isFloat(t.element) || !computes(op))
     return;
-  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits) * std::sqrt(terms(op));
+  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits) * options.roundings * std::sqrt(terms(op));
   Word *words = t.own();
   for (int64_t i = 0; i < t.count(); ++i) // infinities stay what they are
     words[i] =

@@ -378,9 +378,10 @@ bool Walk::measureRound(LoopProof &p) {
     if (m.consumed == before)
       continue;
     p.consumerOf[s] = m.consumer;
-    const int64_t most = m.ever - p.head.semaphores[s].ever;
-    same &= p.most[s] == most;
-    p.most[s] = most;
+    if (const int64_t most = m.ever - p.head.semaphores[s].ever; p.most[s] < most) {
+      p.most[s] = most;
+      same = false;
+    }
     const uint32_t start = p.a.gaps[m.consumer].head();
     for (const auto &[seq, total] : m.consumptions)
       if (seq > start)

@@ -73,7 +73,7 @@ def interpret(text, *inputs, function="", file="<graph>", in_double=False, shake
 class Checked:
     """A compiled graph against the reference: each group alone, on the reference's own values, then the whole program."""
 
-    diagnostics: list  # the groups that differ, and the operation in each
+    diagnostics: list  # the groups that differ, and the operation in each; or the results
     operations: int
     groups: int
     kernels: int

@@ -117,6 +117,19 @@ func.func @main(%x: tensor<17x8x3x32xbf16>) -> tensor<8x32x5x3x3xbf16> {
   return %0 : tensor<8x32x5x3x3xbf16>
 })");
 }
+
+// Index vectors of length 0: every place is the first one, and the indices have no elements.
+TEST(Gather, VectorsOfLengthZero) {
+  for (const char *known : {"[]", ""})
+    expectRightEverywhere(gatherText(
+        {.data = "9x6", .indices = "0", .other = "4x6", .numbers = "offset_dims = [0, 1]", .sizes = "4,6", .known = known}));
+  expectRightEverywhere(gatherText({.data = "9x6",
+                                    .indices = "3x0",
+                                    .other = "3x4x6",
+                                    .numbers = "offset_dims = [1, 2], index_vector_dim = 1",
+                                    .sizes = "4,6"}));
+}
+
 TEST(Gather, Nothing) {
   expectRightEverywhere(gatherText({.data = "9x4", .indices = "0x1", .other = "0x4", .numbers = kRows, .sizes = "1,4"}));
 }

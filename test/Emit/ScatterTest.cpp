@@ -99,6 +99,24 @@ TEST(Scatter, Nothing) {
   expectRightEverywhere(scatterText({.data = "9x6", .indices = "0x1", .other = "0x6", .numbers = kRows, .body = "add"}));
 }
 
+// Index vectors of length 0: every place is the first one, and the indices have no elements.
+TEST(Scatter, VectorsOfLengthZero) {
+  for (const char *known : {"[]", ""})
+    for (const char *body : kBodies)
+      expectRightEverywhere(scatterText({.data = "9x6",
+                                         .indices = "0",
+                                         .other = "9x6",
+                                         .numbers = "update_window_dims = [0, 1]",
+                                         .body = body,
+                                         .known = known}));
+  for (const char *body : {"", "add"}) // three updates of a part, each in the same place
+    expectRightEverywhere(scatterText({.data = "9x6",
+                                       .indices = "3x0",
+                                       .other = "3x4x6",
+                                       .numbers = "update_window_dims = [1, 2], index_vector_dim = 1",
+                                       .body = body}));
+}
+
 // One number everywhere, and more places than pieces.
 TEST(Scatter, KnownIndicesOfManyPlaces) {
   for (const char *op : {"add", "maximum"})

@@ -223,4 +223,47 @@ TEST(NarrowTypes, SaysEverythingItCannotProve) {
   EXPECT_NE(product("715827883").find("GRAPH-TYPE"), std::string::npos);
 }
 
+// Neither crashes, nor is it folded: it is refused with its line.
+TEST(FoldConstants, ComplexNumbersAreRefused) {
+  const std::string why = refusal(R"(func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<1.5> : tensor<4xf32>
+  %z = stablehlo.convert %c : (tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  %w = stablehlo.convert %z : tensor<4xcomplex<f32>>
+  %r = stablehlo.real %w : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  %y = stablehlo.add %r, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+})");
+  for (const char *part : {"error[GRAPH-UNSUPPORTED]: stablehlo.convert cannot be lowered", "test.mlir:3", "help: "})
+    EXPECT_NE(why.find(part), std::string::npos) << part << "\n" << why;
+  const std::string none = refusal(R"(func.func @main(%x: tensor<2x0xcomplex<f32>>) -> tensor<2x2xcomplex<f32>> {
+  %y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<2x0xcomplex<f32>>, tensor<2x0xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+  return %y : tensor<2x2xcomplex<f32>>
+})");
+  for (const char *part : {"error[GRAPH-", "element type", "test.mlir:", "help: "})
+    EXPECT_NE(none.find(part), std::string::npos) << part << "\n" << none;
+}
+
+// An operation without results is nobody's producer, also where a loop was.
+TEST(UnrollLoops, CallsWithoutResultsAreRefused) {
+  const std::string why = refusal(R"(func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<3> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<4xf32>
+   cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %z = stablehlo.add %y, %y : tensor<4xf32>
+    stablehlo.custom_call @notify(%z) {has_side_effect = true} : (tensor<4xf32>) -> ()
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<4xf32>
+  }
+  return %r#1 : tensor<4xf32>
+})");
+  for (const char *part :
+       {"error[GRAPH-UNSUPPORTED]: stablehlo.custom_call @notify cannot be lowered", "test.mlir:11", "help: "})
+    EXPECT_NE(why.find(part), std::string::npos) << part << "\n" << why;
+}
+
 } // namespace

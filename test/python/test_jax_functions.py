@@ -302,3 +302,68 @@ def test_malformed_text(text):
         glia._glia.compile_graph(text, "<text>", "trn2")
     except glia.Error as e:
         assert e.diagnostics
+
+
+WHOLE = {
+    "set": lambda x, y: x.at[:].set(y),
+    "set part": lambda x, y: x.at[0:5, 0:4].set(y),
+    "set all": lambda x, y: x.at[...].set(y),
+    "set none": lambda x, y: x.at[()].set(y),
+    "add": lambda x, y: x.at[:].add(y),
+    "max": lambda x, y: x.at[...].max(y),
+    "multiply": lambda x, y: x.at[()].multiply(y),
+    "get": lambda x, y: x.at[:].get() + x.at[()].get() + y[...],
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", WHOLE)
+def test_updates_of_a_whole_array(name, target):
+    x, y = normal(5, 4), normal(5, 4, seed=1)
+    np.testing.assert_array_equal(glia.jit(WHOLE[name], target=target)(x, y), WHOLE[name](jnp.asarray(x), y))
+
+
+def test_updates_of_integers_and_a_scalar():
+    f = glia.jit(lambda x, y, s: (x.at[:].add(y), s.at[()].set(2.5), s.at[...].add(1)))
+    x, y = np.arange(6, dtype=np.int32), np.arange(6, dtype=np.int32)[::-1].copy()
+    total, number, more = f(x, y, np.float32(1))
+    assert total.tolist() == [5] * 6 and number == 2.5 and more == 2
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_determinants(target):
+    x = normal(5, 5)
+    close(glia.jit(jnp.linalg.det, target=target)(x), jnp.linalg.det(x))
+    sign, logarithm = glia.jit(jnp.linalg.slogdet, target=target)(x)
+    reference = jnp.linalg.slogdet(x)
+    assert sign == reference[0]
+    close(logarithm, reference[1])
+    close(glia.jit(jax.lax.linalg.lu, target=target)(x), jax.lax.linalg.lu(x))
+    close(glia.jit(jax.scipy.linalg.lu, target=target)(x), jax.scipy.linalg.lu(x))
+
+
+RACY = """
+target trn2
+input arg0 : f32[128, 64]
+output result0 : f32[128, 64]
+sbuf t : f32[128, 64] @ 0
+queue q
+semaphore s
+sync dma_copy dst=t src=arg0 queue=q then s += 16
+vector tensor_copy dst=t src=t
+sync dma_copy dst=result0 src=t queue=q
+"""
+
+
+def test_a_program_that_the_verifier_refuses_is_our_fault(monkeypatch):
+    compiled = glia._glia.compile_graph
+
+    def racy(*args):
+        return glia.assemble(RACY)._handle, compiled(*args)[1]
+
+    monkeypatch.setattr(glia._glia, "compile_graph", racy)
+    with pytest.raises(glia.Error) as e:
+        glia.jit(lambda x: x + 1).compile(normal(128, 64))
+    d = e.value.diagnostics[0]
+    assert d.code == "GRAPH-INTERNAL" and "a fault of glia's, not of your program" in d.message
+    assert "report" in d.advice and d.notes[0].split(":")[0] in d.advice

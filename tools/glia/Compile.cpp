@@ -4,8 +4,10 @@
 #include "glia/Emit/CompileGraph.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Program/Container.h"
+#include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Title.h"
+#include "glia/Verify/Verify.h"
 
 #include <chrono>
 #include <csignal>
@@ -84,6 +86,12 @@ private:
   std::vector<std::pair<std::string, double>> phases;
 };
 
+// A program that is refused is not written; whose fault that is, is said.
+void requireVerified(const Program &p, CompiledFrom from) {
+  if (VerifyResult r = verify(p); !r.ok())
+    throw Error(withCompilerFaults(std::move(r.diagnostics), p, from));
+}
+
 std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   uint64_t bytes[4] = {}, given = 0;
   for (const Tensor &t : g.program.tensors) {
@@ -102,7 +110,7 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   return out + "compile time  " + times.text() + "\n";
 }
 
-int compileModel(const Tool &tool, const Options &o, std::string_view text) {
+int compileModel(const Options &o, std::string_view text) {
   GraphOptions options;
   options.dump = o.dump;
   options.cores = o.cores;
@@ -122,8 +130,10 @@ int compileModel(const Tool &tool, const Options &o, std::string_view text) {
     compiled = compileGraph(*g.module, options);
   }
   times.begin("verify");
-  if (!verified(tool, compiled.program))
-    return 1;
+  {
+    Progress progress("verifying " + grouped(compiled.program.instructionCount()) + " instructions");
+    requireVerified(compiled.program, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph);
+  }
   times.begin("write");
   saveWhole(compiled.program, o.output);
   write(costs(compiled, times));
@@ -141,7 +151,9 @@ int compileText(const Options &o, std::string_view text) {
     throw Error(std::move(bad));
   CompileOptions options;
   options.dump = o.dump;
-  saveWhole(compileKernel(k, options), o.output);
+  const Program p = compileKernel(k, options);
+  requireVerified(p, CompiledFrom::Kernel);
+  saveWhole(p, o.output);
   return 0;
 }
 
@@ -162,10 +174,10 @@ void addCompile(CLI::App &app, Tool &tool) {
             "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
             "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
   c->callback([o, &tool] {
-    tool.command = [o, &tool] {
+    tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);
-      return isGraph(o->file, f.text()) ? compileModel(tool, *o, f.text()) : compileText(*o, f.text());
+      return isGraph(o->file, f.text()) ? compileModel(*o, f.text()) : compileText(*o, f.text());
     };
   });
 }

@@ -12,7 +12,7 @@ struct Verdict {
   bool same(const Verdict &o) const { return kind == o.kind && reasons == o.reasons; }
 };
 
-// Right: each group equals the reference, and the whole program's results are as near to an evaluation in f64 as the reference's own.
+// Right: each group equals the reference, and the whole program's results are those of the graph.
 // Internal: anything that a legal graph must not cause, a kernel that does not compile among them.
 Verdict check(const std::string &text, const std::string &target);
 

@@ -126,7 +126,11 @@ std::optional<Value> Generator::find(const Wanted &wanted) {
     return std::nullopt;
   // The newer ones more often: graphs become deep.
   const auto n = static_cast<int64_t>(found.size());
-  return found[static_cast<size_t>(r.chance(50) ? r.below(n) : std::max(r.below(n), r.below(n)))];
+  Value &v = found[static_cast<size_t>(r.chance(50) ? r.below(n) : std::max(r.below(n), r.below(n)))];
+  if (r.chance(6)) // any operand may be known
+    if (Value known = constant(v.type, v.shape); wanted(known))
+      return known;
+  return v;
 }
 
 Value Generator::some(const Wanted &wanted, const std::function<Type()> &type, int64_t rank) {
@@ -259,10 +263,11 @@ int64_t Generator::anySize() {
 
 Shape Generator::anyShape(int64_t rank) {
   if (rank < 0)
-    rank = std::vector<int64_t>{0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4}[static_cast<size_t>(r.below(11))];
+    rank = r.chance(5) ? r.between(5, 12)
+                       : std::vector<int64_t>{0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4}[static_cast<size_t>(r.below(11))];
   Shape out(static_cast<size_t>(rank));
   for (int64_t &s : out)
-    s = anySize();
+    s = rank > 4 ? r.between(1, 3) : anySize();
   while (product(out) > kMostElements) { // the largest becomes smaller
     int64_t &s = *std::max_element(out.begin(), out.end());
     s = r.between(1, std::max<int64_t>(s / 3, 2));

@@ -36,7 +36,7 @@ std::optional<Rows> rowsOf(Random &r, const Value &v) {
   if (out.vector)
     out.index.push_back(1);
   const int64_t rows = v.elements() / v.shape[static_cast<size_t>(out.dim)];
-  if (rows * product(out.batch) > kMostElements || v.rank() - 1 + rank > 4)
+  if (rows * product(out.batch) > kMostElements || v.rank() - 1 + rank > (r.chance(10) ? 12 : 4))
     return std::nullopt;
   return out;
 }

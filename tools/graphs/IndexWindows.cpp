@@ -15,6 +15,7 @@ struct Windows {
   Shape map;                // what the parts of an index vector mean
   Shape index;              // the shape of the indices
   int64_t vector = 0;       // their dimension that holds a vector
+  int64_t places = 1;       // how many vectors
   Shape offsets, result;    // where windows are in the result, and its shape
 
   std::string text(const char *const (&names)[5]) const {
@@ -50,8 +51,6 @@ std::optional<Windows> windowsOf(Random &r, const Value &v, bool whole) {
     else
       left.push_back(w.sizes.back());
   }
-  if (w.map.empty())
-    return std::nullopt;
   shuffle(r, w.map);
   for (int64_t i = r.between(0, 2); i > 0; --i)
     outer.push_back({r.chance(80) ? r.between(1, 9) : r.between(10, 130), -1});
@@ -63,16 +62,17 @@ std::optional<Windows> windowsOf(Random &r, const Value &v, bool whole) {
   for (int64_t d : w.batch)
     w.there.push_back(std::find_if(outer.begin(), outer.end(), [&](const auto &o) { return o.second == d; }) -
                       outer.begin());
+  w.places = product(places);
   w.index = places;
   w.vector = static_cast<int64_t>(places.size());
-  if (w.map.size() > 1 || r.chance(60)) {
+  if (w.map.size() != 1 || r.chance(60)) { // a vector of length 0 means the first place
     w.vector = r.chance(80) ? w.vector : r.below(w.vector + 1);
     w.index.insert(w.index.begin() + w.vector, static_cast<int64_t>(w.map.size()));
     for (int64_t &d : w.there)
       d += d >= w.vector ? 1 : 0;
   }
   const size_t rank = places.size() + left.size();
-  if (rank > 5)
+  if (rank > (r.chance(10) ? 12u : 5u))
     return std::nullopt;
   Shape all(rank);
   for (size_t i = 0; i < rank; ++i)
@@ -125,14 +125,12 @@ bool Generator::scatterWindows() {
   if (!w)
     return false;
   const Value at = indices(*this, w->index, *v), updates = of(v->type, w->result);
-  const int64_t places =
-      product(w->index) / (w->index.size() > w->result.size() - w->offsets.size() ? static_cast<int64_t>(w->map.size()) : 1);
   static const std::vector<const char *> all = {"add", "add", "add", "second", "second", "maximum", "minimum", "multiply"};
   std::string op = r.pick(all);
-  if (op == "multiply" && v->type.isFloat() && (places > 4 || updates.bound > 5))
+  if (op == "multiply" && v->type.isFloat() && (w->places > 4 || updates.bound > 5))
     op = "add";
   const std::string region = combiner(op, v->type);
-  const double many = std::sqrt(static_cast<double>(places));
+  const double many = std::sqrt(static_cast<double>(w->places));
   const bool sums = op == "add" || op == "multiply";
   static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
                                       "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
@@ -142,7 +140,7 @@ bool Generator::scatterWindows() {
                      updates.text() + ") -> " + v->text(),
                  v->type, v->shape, sums && v->type.isFloat() ? Trust::Rounded : worst(v->trust, updates.trust),
                  op == "add"        ? v->bound + many * updates.bound
-                 : op == "multiply" ? v->bound * std::pow(std::max(updates.bound, 1.0), static_cast<double>(places))
+                 : op == "multiply" ? v->bound * std::pow(std::max(updates.bound, 1.0), static_cast<double>(w->places))
                                     : std::max(v->bound, updates.bound)));
   return true;
 }

@@ -22,11 +22,12 @@ bool hasDims(const Value &v) { return v.rank() > 0 && hasElements(v); }
 } // namespace
 
 bool Generator::broadcast() {
-  const std::optional<Value> v = find([](const Value &v) { return v.rank() < 4; });
+  const int64_t most = r.chance(10) ? 12 : 4;
+  const std::optional<Value> v = find([&](const Value &v) { return v.rank() < most; });
   if (!v)
     return false;
   // The operand's dimensions keep their order most of the time; those of size 1 may grow.
-  const int64_t extra = r.between(v->rank() == 0 ? 1 : 0, std::min<int64_t>(4 - v->rank(), 2));
+  const int64_t extra = r.between(v->rank() == 0 ? 1 : 0, std::min<int64_t>(most - v->rank(), 2));
   const int64_t rank = v->rank() + extra;
   std::vector<int64_t> dims = permutation(r, rank);
   dims.resize(static_cast<size_t>(v->rank()));
@@ -52,7 +53,7 @@ bool Generator::reshape() {
   if (!v)
     return false;
   // The prime factors of the size, thrown into new dimensions.
-  const int64_t rank = v->elements() == 1 ? r.between(0, 3) : r.between(1, 4);
+  const int64_t rank = r.chance(6) ? r.between(5, 12) : v->elements() == 1 ? r.between(0, 3) : r.between(1, 4);
   Shape shape(static_cast<size_t>(rank), 1);
   const bool ordered = r.chance(60); // neighbours are joined or split, as in models
   int64_t at = 0, rest = v->elements();

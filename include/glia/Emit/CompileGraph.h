@@ -14,18 +14,23 @@ namespace nisa {
 struct Kernel;
 }
 
+// Called after each rewrite of the graph, with its name: may look at the function, and in tests damages it, to see that it is noticed.
+using RewriteHook = std::function<void(std::string_view rewrite, mlir::func::FuncOp main)>;
+
 struct GraphOptions {
   std::string target = "trn2";
   // Called when a phase begins ("simplify", "group", "kernels", "link") and for each kernel; may be empty.
   std::function<void(std::string_view phase, size_t done, size_t all)> progress;
   std::string dump; // a folder for the simplified graph, the groups and the text of each kernel; empty: none
   std::function<void(nisa::Kernel &)> onKernel; // sees each kernel before it is compiled, and may change it; may be empty
+  RewriteHook onRewrite;                        // may be empty
   int cores = 1; // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
 };
 
 struct CompiledGraph {
   Program program;                                // inputs arg0, arg1 ..., outputs result0, result1 ...
   size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
+  bool written = false;                           // it brings kernels along
   uint64_t bytesOnce =
       0; // of HBM, if each argument is read once, each result written once, and each value between groups both
 };
@@ -33,5 +38,8 @@ struct CompiledGraph {
 // Compiles the function `main`. Throws Error with every operation that cannot
 // be lowered, before any code is generated.
 CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options = {});
+
+// The names of the rewrites, in their order.
+std::vector<std::string_view> graphRewrites();
 
 } // namespace glia

@@ -25,6 +25,7 @@ struct InterpretOptions {
   bool inDouble = false; // every float type is evaluated, and returned, as f64
   uint64_t shaken =
       0; // a seed: every float that is computed is off by up to one rounding of its type, drawn from it; with inDouble
+  double roundings = 1;                     // how many, if `shaken`
   int64_t maxIterations = int64_t{1} << 32; // of all `while` loops together
   // Called for each result of each operation outside the bodies of reductions, sorts and the like. Tuples and tokens are not shown.
   std::function<void(mlir::Operation *, unsigned result, const HostTensor &)> onValue;

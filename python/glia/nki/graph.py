@@ -239,7 +239,7 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
             graph.tensors[tensor][0] = "output"
     program = graph.link()
     try:
-        program._handle.require_verified()
+        program._handle.require_verified("kernel")
     except _glia.Error as e:
         for traced in graph.traced.values():
             program_of(traced)  # a kernel that is wrong by itself says so with its lines

@@ -72,7 +72,7 @@ def program_of(traced: Traced) -> Program:
 def _verified(traced: Traced) -> Program:
     program = Program(object_of(traced))
     try:
-        program._handle.require_verified()
+        program._handle.require_verified("kernel")
     except _glia.Error as e:
         raise _glia.error_of(merged([_placed(d, traced) for d in e.diagnostics])) from None
     return program

@@ -416,3 +416,31 @@ def test_a_bad_kernel_in_a_program_points_to_its_line(fails, kernel):
     alone = fails(bad, X)
     (d,) = fails(glia.compile, lambda x: good(bad(good(x))), X)
     assert (d.code, d.file, d.line) == (alone[0].code, __file__, alone[0].line)
+
+
+RACY = """
+target trn2
+input x : f32[128, 64]
+output y : f32[128, 64]
+sbuf t : f32[128, 64] @ 0
+queue q
+semaphore s
+sync dma_copy dst=t src=x queue=q then s += 16
+vector tensor_copy dst=t src=t
+sync dma_copy dst=y src=t queue=q
+"""
+
+
+def test_an_order_that_the_verifier_refuses_is_our_fault(fails, monkeypatch):
+    def tripled(x):
+        t = nl.load(x)
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=3.0)
+        return stored(t)
+
+    handle = glia.assemble(RACY)._handle
+    monkeypatch.setattr(glia.nki.runtime, "object_of", lambda traced: handle)
+    found = fails(nki.jit(tripled), X)
+    ours = [d for d in found if d.code == "INTERNAL"]
+    assert ours and "a fault of glia's, not of your program" in ours[0].message
+    assert ours[0].notes[0].startswith("RACE: ") and "report" in ours[0].advice
+    assert "RACE" not in {d.code for d in found}
