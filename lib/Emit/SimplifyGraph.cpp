@@ -128,40 +128,12 @@ mlir::func::FuncOp simplifyGraph(mlir::ModuleOp module, const RewriteHook &after
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
   if (!main || main.isExternal())
     throw Error("GRAPH-MAIN", "the module has no function `main`", "Name the function to compile `main`.");
-<<<<<<< HEAD
-  inlineCalls(module, main);
-  unrollLoops(main);
-  removeEmpty(main);
-  decomposeReductions(main);
-  decomposeWindows(main);
-  decomposeBatchNorms(main);
-  foldKernelReverses(main);
-  decomposeFunctions(main);
-  decomposeBits(main);
-  foldConstants(main);
-  simplifyIdentities(main);
-  eraseUnused(main); // what nobody uses may have any type
-  narrowTypes(main);
-  decomposeSorts(main);
-  decomposeReductions(main); // of what was too wide before
-  decomposeBits(main);
-  decomposeIntegerDots(main);
-  foldConstants(main);
-  simplifyIdentities(main);
-  foldTransposes(main);
-  mlir::PassManager passes(module.getContext());
-  passes.addNestedPass<mlir::func::FuncOp>(mlir::createCSEPass());
-  if (mlir::failed(passes.run(module)))
-    throw std::runtime_error("simplification left an invalid graph");
-  eraseUnused(main);
-  markSmallAngles(main);
-=======
   for (const Rewrite &r : kRewrites) {
     r.run(main);
     if (after)
       after(r.name, main);
   }
->>>>>>> 511df1c0a5283d0f1726b695545bbf53259f447c
+  markSmallAngles(main);
   return main;
 }
 

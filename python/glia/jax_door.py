@@ -187,13 +187,8 @@ class Jitted:
             text = _text(traced, target)
             name = getattr(self.function, "__name__", "function")
             try:
-<<<<<<< HEAD
                 handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target.reference, dump, self.lnc)
-                handle.require_verified()
-=======
-                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target, dump, self.lnc)
                 handle.require_verified("kernel" if "@glia.nki" in text else "graph")
->>>>>>> 511df1c0a5283d0f1726b695545bbf53259f447c
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
             found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced, target.reference))
