@@ -4,6 +4,7 @@
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
 #include "glia/Runtime/FootprintCheck.h"
+#include "glia/Sim/EveryOrder.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
 
@@ -140,6 +141,28 @@ static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint
   return nb::make_tuple(out, r.instructions, r.bytesTouched, r.shadowBytes);
 }
 
+// States, steps, the number of outcomes, and for each that is kept: its outputs (or None), its fault or trap, its order.
+static nb::tuple everyOrder(const Program &p, nb::dict inputs, uint64_t maxStates, bool reduce) {
+  const TensorData in = toTensorData(inputs);
+  OrderOptions options;
+  options.maxStates = maxStates;
+  options.reduce = reduce;
+  options.stop = interrupted;
+  const OrderResult r = withoutLock([&] { return runEveryOrder(p, in, options); });
+  nb::list outcomes;
+  for (const OrderOutcome &o : r.outcomes) {
+    nb::dict outputs;
+    for (const auto &[name, data] : o.outputs)
+      outputs[name.c_str()] = nb::bytes(data.data(), data.size());
+    const auto &wrong = o.fault ? o.fault : o.trap;
+    nb::list order;
+    for (const std::string &step : o.order)
+      order.append(step);
+    outcomes.append(nb::make_tuple(wrong ? nb::none() : nb::object(outputs), wrong ? nb::cast(*wrong) : nb::none(), order));
+  }
+  return nb::make_tuple(r.states, r.steps, r.different, outcomes);
+}
+
 // The same in fast mode on the caller's memory: nothing is copied. `outputs` are zeroed.
 static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_t maxSteps, int threads) {
   Lent lent;
@@ -185,6 +208,7 @@ void bindPrograms(nb::module_ &m) {
       .def("verify", &verifyProgram)
       .def("require_verified", &requireVerified)
       .def("run", &runProgram)
+      .def("every_order", &everyOrder)
       .def("run_into", &runInto);
 
   m.def("make_error", [](std::string code, std::string message, std::string advice) {

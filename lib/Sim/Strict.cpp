@@ -1,4 +1,5 @@
 #include "Strict.h"
+#include "Rules.h"
 
 namespace glia::sim {
 
@@ -24,27 +25,11 @@ std::optional<InstrId> parseHold(const Program &p, const std::string &text) {
   throw Error("RUN-OPTION", "there is no instruction `" + text + "` to hold back", "Name it like core0.vector#12.");
 }
 
-std::vector<int> pipesOf(const Program &p) {
-  std::set<int> pipes;
-  Decoded d;
-  for (uint32_t c = 0; c < p.cores; ++c)
-    for (int e = 0; e < kNumEngines; ++e) {
-      const Stream &s = p.streams[c][e];
-      for (uint32_t i = 0; i < s.instrs.size(); ++i)
-        if (const InstrDef &def = *p.opcodes[s.instrs[i].opcode]; def.unit == Unit::Exchange) {
-          decode(p, static_cast<int>(c), static_cast<Engine>(e), i, d);
-          const int slot = def.slot("pipe");
-          pipes.insert(slot < 0 ? 0 : d.values[slot].integer);
-        }
-    }
-  return {pipes.begin(), pipes.end()};
-}
-
 } // namespace
 
 Strict::Strict(const Program &p, const TensorViews &inputs, const RunOptions &options)
     : Machine(p, inputs, options), random(options.seed), held(parseHold(p, options.hold)), definedness(memory) {
-  const std::vector<int> pipes = pipesOf(p);
+  const std::vector<int> pipes = pipesOf();
   const size_t engineCount = streams.size(), components = engineCount + p.queues.size() + pipes.size();
   clocks.assign(engineCount, Clock(components));
   queues.resize(p.queues.size() + pipes.size());
@@ -205,7 +190,7 @@ void Strict::instruction(StreamState &s) {
   switch (x.d.def->unit) {
   case Unit::Compute:
   case Unit::Register:
-    checkTables(s, x);
+    requireTable(program, s, x);
     checkSerial(s, x);
     access(e, x.operands);
     definedness.apply(x, x.operands, foreign, engines[streamIndex(s)]);
@@ -271,14 +256,6 @@ void Strict::barrierDone(StreamState &s) {
 
 // ---- transfers -------------------------------------------------------------------------------------------------------------
 
-static void takeQueue(const Program &p, std::array<int, 2> &owner, const Prepared &x, const std::string &what) {
-  int &mine = owner[x.d.core & 1];
-  if (mine >= 0 && mine != static_cast<int>(x.d.engine))
-    faultAt(p, x.id, "QUEUE-OWNER",
-            what + " is used by the " + std::string(name(static_cast<Engine>(mine))) + " engine too");
-  mine = static_cast<int>(x.d.engine);
-}
-
 void Strict::enqueue(TransferQueue &q, Transfer t) {
   const uint32_t index = static_cast<uint32_t>(&q - queues.data());
   t.left = parts;
@@ -293,7 +270,7 @@ void Strict::issue(StreamState &s, const Prepared &x) {
   if (x.queue < 0)
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(x.d.def->name) + "` has no queue");
   TransferQueue &q = queues[x.queue];
-  takeQueue(program, q.owner, x, "queue `" + program.queues[x.queue].name + "`");
+  takeQueue(q.owner, x, "queue `" + program.queues[x.queue].name + "`");
   Transfer t;
   t.sides.push_back(x);
   t.clock = clocks[streamIndex(s)];
@@ -315,7 +292,7 @@ void Strict::issue(StreamState &s, const Prepared &x) {
 void Strict::issueExchange(StreamState &s, const Prepared &x) {
   const int pipe = pipeOf(x), side = s.core & 1;
   TransferQueue &q = queues[pipeQueue.at(pipe)];
-  takeQueue(program, q.owner, x, format("pipe %d", pipe));
+  takeQueue(q.owner, x, format("pipe %d", pipe));
   auto &sides = waitingSides[pipe];
   sides[side].emplace_back(x, clocks[streamIndex(s)]);
   if (sides[0].empty() || sides[1].empty())
@@ -327,11 +304,8 @@ void Strict::issueExchange(StreamState &s, const Prepared &x) {
   std::vector<std::vector<ByteRect>> unowned; // by side: bytes of its source that belong to another allocation
   for (auto &waiting : sides) {
     const Prepared &mine = waiting.front().first;
-    const int src = sourceSlot(mine), dst = mine.d.def->slot("dst");
-    if (memory.place(mine.operands[src].region.object, mine.d.core).memory ==
-            memory.place(mine.operands[dst].region.object, mine.d.core).memory &&
-        overlap(mine.operands[src].region, mine.operands[dst].region))
-      faultAt(program, mine.id, "OPERAND-OVERLAP", "what is received would overwrite what is sent");
+    const int src = sourceSlot(mine);
+    requireApartExchange(program, memory, mine);
     t.sides.push_back(mine);
     access({&t.sides.back(), q.component, t.number, &t.clock, true}, mine.operands);
     unowned.push_back(foreign[src]);

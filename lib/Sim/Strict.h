@@ -88,7 +88,6 @@ private:
 
   void access(const Event &e, const std::vector<Exec::Operand> &operands);
   void accessRegion(int slot, const Region &r, bool write);
-  void checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands);
   void touched(int slot, const Region &r, int partition, int64_t byteInRow, int64_t bytes, bool write) override;
   void touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write);
   void executeRecorded(const Event &e, std::vector<Exec::Operand> &operands, int part, int ofParts);
@@ -105,7 +104,6 @@ private:
   std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch; // [core][sbuf, psum][engine]
   std::array<bool, 2> concurrent{};                                      // sbuf: Vector and GpSimd, psum: Vector and Scalar
   void beforeRegisters(const StreamState &s, const Prepared &x) override;
-  void checkTables(const StreamState &s, const Prepared &x);
   void countTables(const StreamState &s, const Prepared &x);
   void checkSerial(const StreamState &s, const Prepared &x);
   void checkOutputs();

@@ -1,9 +1,8 @@
 // What instructions touch in strict mode: races, ownership, overlap of operands, and that the semantics stay in their operands.
+#include "Rules.h"
 #include "Strict.h"
 
 namespace glia::sim {
-
-static bool byTensorEngine(const Prepared &x) { return x.d.engine == Engine::Tensor && x.d.def->unit == Unit::Compute; }
 
 Touch Strict::touchOf(const Region &r) const {
   Touch t;
@@ -78,29 +77,6 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
     foreign[slot] = std::move(findings.foreign);
 }
 
-void Strict::checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands) {
-  const std::vector<Slot> &slots = x.d.def->slots;
-  for (size_t w = 0; w < slots.size(); ++w) {
-    if (!isWritten(slots[w].kind) || x.d.values[w].kind != Value::Tensor)
-      continue;
-    const Region &dst = operands[w].region;
-    const int m = memory.place(dst.object, x.d.core).memory;
-    for (size_t o = 0; o < slots.size(); ++o) {
-      const bool otherWritten = isWritten(slots[o].kind);
-      if (o == w || x.d.values[o].kind != Value::Tensor || (otherWritten && o < w) ||
-          memory.place(operands[o].region.object, x.d.core).memory != m)
-        continue;
-      const Region &src = operands[o].region;
-      if ((!otherWritten && identical(dst, src)) || !overlap(dst, src))
-        continue;
-      faultAt(program, x.id, "OPERAND-OVERLAP",
-              format("`%s` (%s) and `%s` (%s) share bytes and are not the same", program.objectName(dst.object).c_str(),
-                     std::string(slots[w].name).c_str(), program.objectName(src.object).c_str(),
-                     std::string(slots[o].name).c_str()));
-    }
-  }
-}
-
 void Strict::access(const Event &e, const std::vector<Exec::Operand> &operands) {
   event = e;
   const Prepared &x = *e.x;
@@ -112,7 +88,7 @@ void Strict::access(const Event &e, const std::vector<Exec::Operand> &operands) 
   // Rows that indices pick are known when they are touched; the other side may be skipped, so it is looked at then, too.
   auto later = [&](int slot) { return x.indexed >= 0 && slot != x.index; };
   if (x.indexed < 0 && x.d.def->unit != Unit::Exchange)
-    checkOverlap(x, operands);
+    requireApart(program, memory, x);
   for (int i = 0; i < static_cast<int>(slots.size()); ++i)
     if (isRead(x, i) && !later(i))
       accessRegion(i, operands[i].region, false);

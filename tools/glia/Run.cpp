@@ -1,4 +1,5 @@
 #include "Data.h"
+#include "Orders.h"
 #include "Tool.h"
 #include "glia/Sim/Simulator.h"
 
@@ -9,7 +10,8 @@ void addRun(CLI::App &app, Tool &tool) {
     std::string file, target;
     std::vector<std::string> inputs, outputs;
     RunOptions run;
-    bool noVerify = false;
+    OrderOptions orders;
+    bool noVerify = false, everyOrder = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
@@ -27,13 +29,32 @@ void addRun(CLI::App &app, Tool &tool) {
       ->check(CLI::PositiveNumber);
   c->add_option("--max-steps", o->run.maxSteps, "Stop after so many instructions");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
+  CLI::Option *every = c->add_flag("--every-order", o->everyOrder,
+                                   "Take every legal order of a small program, verified or not, and compare how they end")
+                           ->excludes(strict);
+  c->add_option("--max-states", o->orders.maxStates, "Give up after so many states of the machine")
+      ->needs(every)
+      ->check(CLI::PositiveNumber);
   c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
-            "x=x.npy --strict --seed 7");
+            "x=x.npy --strict --seed 7\n         glia run small.gasm --input x=x.npy --every-order");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);
       const TensorData inputs = readInputs(p, o->inputs);
       checkOutputs(p, o->outputs);
+      auto deliver = [&](TensorData outputs) {
+        if (o->outputs.empty())
+          write(summary(p, outputs));
+        else
+          writeOutputs(p, std::move(outputs), o->outputs);
+      };
+      if (o->everyOrder) {
+        TensorData outputs;
+        const int status = everyOrder(tool, p, inputs, o->orders, outputs);
+        if (status == 0)
+          deliver(std::move(outputs));
+        return status;
+      }
       if (!o->noVerify && !verified(tool, p))
         return 1;
       RunResult r;
@@ -51,10 +72,7 @@ void addRun(CLI::App &app, Tool &tool) {
         print(tool, all);
         return 1;
       }
-      if (o->outputs.empty())
-        write(summary(p, r.outputs));
-      else
-        writeOutputs(p, std::move(r.outputs), o->outputs);
+      deliver(std::move(r.outputs));
       return 0;
     };
   });
