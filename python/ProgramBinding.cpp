@@ -128,13 +128,17 @@ nb::dict outputsOf(const RunResult &r) {
 }
 
 // Outputs as bytes, and what strict mode needed.
-static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps, int threads) {
+static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps, int threads,
+                            bool steered, bool faultOnRange, const std::string &hold) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
   options.strict = strict;
   options.seed = seed;
   options.maxSteps = maxSteps;
   options.threads = threads;
+  options.steered = steered;
+  options.faultOnRange = faultOnRange;
+  options.hold = hold;
   options.stop = interrupted;
   const RunResult r = withoutLock([&] { return runChecked(p, in, options); });
   const nb::dict out = outputsOf(r);

@@ -45,7 +45,7 @@ void OrderMachine::issue(const Prepared &x) {
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(x.d.def->name) + "` has no queue");
   OrderQueue &q = now.queues[x.queue];
   takeQueue(q.owner, x, "queue `" + program.queues[x.queue].name + "`");
-  if (!x.skip && x.indexed < 0)
+  if (!x.skip)
     requireApart(program, memory, x);
   enqueue(q, {std::make_shared<const Prepared>(x)});
 }

@@ -59,14 +59,15 @@ void requireApart(const Program &program, const Memory &memory, const Prepared &
   const std::vector<Exec::Operand> &operands = x.operands;
   const std::vector<Slot> &slots = x.d.def->slots;
   for (size_t w = 0; w < slots.size(); ++w) {
-    if (!isWritten(slots[w].kind) || x.d.values[w].kind != Value::Tensor)
+    // Rows that indices pick are compared when they are touched.
+    auto tensor = [&](size_t slot) { return x.d.values[slot].kind == Value::Tensor && static_cast<int>(slot) != x.indexed; };
+    if (!isWritten(slots[w].kind) || !tensor(w))
       continue;
     const Region &dst = operands[w].region;
     const int m = memory.place(dst.object, x.d.core).memory;
     for (size_t o = 0; o < slots.size(); ++o) {
       const bool otherWritten = isWritten(slots[o].kind);
-      if (o == w || x.d.values[o].kind != Value::Tensor || (otherWritten && o < w) ||
-          memory.place(operands[o].region.object, x.d.core).memory != m)
+      if (o == w || !tensor(o) || (otherWritten && o < w) || memory.place(operands[o].region.object, x.d.core).memory != m)
         continue;
       const Region &src = operands[o].region;
       if ((!otherWritten && identical(dst, src)) || !overlap(dst, src))

@@ -55,6 +55,8 @@ Strict::Strict(const Program &p, const TensorViews &inputs, const RunOptions &op
   lastTouch.resize(p.cores);
   concurrent = {p.target->has("vector_gpsimd_concurrent"), p.target->has("vector_scalar_psum_concurrent")};
   exec.recorder = this;
+  if (options.steered)
+    steer();
 }
 
 RunResult Strict::run() {
@@ -119,8 +121,10 @@ bool Strict::isHeldPart(uint32_t a) const {
   return std::any_of(t.sides.begin(), t.sides.end(), [&](const Prepared &x) { return x.id == *held; });
 }
 
-// Takes one step if there is one. Seed 0 goes round; any other seed draws among everything that can move.
+// Takes one step if there is one. Unless it is steered: seed 0 goes round, any other seed draws among everything that can move.
 bool Strict::pick(bool withHeld) {
+  if (options.steered)
+    return pickSteered(withHeld);
   if (options.seed == 0) {
     for (size_t tried = 0; tried <= streams.size(); ++tried) {
       turn = (turn + 1) % (streams.size() + 1);
@@ -193,6 +197,7 @@ void Strict::instruction(StreamState &s) {
     requireTable(program, s, x);
     checkSerial(s, x);
     access(e, x.operands);
+    checkRange(x);
     definedness.apply(x, x.operands, foreign, engines[streamIndex(s)]);
     executeRecorded(e, x.operands, 0, 1);
     countTables(s, x);
@@ -286,7 +291,19 @@ void Strict::issue(StreamState &s, const Prepared &x) {
       faultAt(program, x.id, "UNDEFINED-ADDRESS",
               "undefined bytes of `" + program.objectName(x.operands[x.index].region.object) + "` are used as indices");
   }
+  if (x.indexed >= 0 && sharesMemory(x))
+    t.own.emplace(1);
   enqueue(q, std::move(t));
+}
+
+// An indexed transfer whose rows may be on both of its sides.
+bool Strict::sharesMemory(const Prepared &x) const {
+  const int m = memory.place(x.operands[x.indexed].region.object, x.d.core).memory;
+  for (size_t i = 0; i < x.d.values.size(); ++i)
+    if (static_cast<int>(i) != x.indexed && x.d.values[i].kind == Value::Tensor &&
+        memory.place(x.d.values[i].access.object, x.d.core).memory == m)
+      return true;
+  return false;
 }
 
 void Strict::issueExchange(StreamState &s, const Prepared &x) {
@@ -326,7 +343,7 @@ void Strict::stepPart(size_t at) {
   --t.left;
   for (Prepared &x : t.sides) {
     if (!x.skip)
-      executeRecorded({&x, q.component, t.number, &t.clock, true}, x.operands, part, parts);
+      executeRecorded({&x, q.component, t.number, &t.clock, true, &t, part}, x.operands, part, parts);
     // Only the last part proves anything: that the transfer, and all before it in the queue, is complete (D3).
     Clock done;
     if (t.left == 0) {

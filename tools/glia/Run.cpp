@@ -25,6 +25,12 @@ void addRun(CLI::App &app, Tool &tool) {
   CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
   c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
+  c->add_flag("--steered", o->run.steered,
+              "Let the seed hold engines and queues back for long stretches instead of drawing every step")
+      ->needs(strict);
+  c->add_flag("--fault-on-range", o->run.faultOnRange,
+              "An argument outside a function's documented range is a fault, not a warning")
+      ->needs(strict);
   c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
       ->check(CLI::PositiveNumber);
   c->add_option("--max-steps", o->run.maxSteps, "Stop after so many instructions");
@@ -64,6 +70,11 @@ void addRun(CLI::App &app, Tool &tool) {
       }
       if (!r.printed.empty())
         write(r.printed);
+      if (r.range) {
+        r.range->notes.push_back(
+            format("%llu arguments of this run are outside their function's range", (unsigned long long)r.outOfRange));
+        print(tool, {*r.range});
+      }
       if (!r.ok()) {
         std::vector<Diagnostic> all;
         for (const auto &d : {r.fault, r.trap})
