@@ -211,7 +211,8 @@ void bindPrograms(nb::module_ &m) {
       .def("disassemble", [](const Program &p) { return disassemble(p); })
       .def("verify", &verifyProgram)
       .def("require_verified", &requireVerified)
-      .def("run", &runProgram)
+      .def("run", &runProgram, "inputs"_a, "strict"_a, "seed"_a, "max_steps"_a, "threads"_a, "steered"_a = false,
+           "fault_on_range"_a = false, "hold"_a = "")
       .def("every_order", &everyOrder)
       .def("run_into", &runInto);
 
