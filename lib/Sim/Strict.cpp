@@ -298,7 +298,7 @@ void Strict::issue(StreamState &s, const Prepared &x) {
 
 // An indexed transfer whose rows may be on both of its sides.
 bool Strict::sharesMemory(const Prepared &x) const {
-  const int m = memory.place(x.operands[x.indexed].region.object, x.d.core).memory;
+  const int m = memory.place(x.d.values[x.indexed].access.object, x.d.core).memory;
   for (size_t i = 0; i < x.d.values.size(); ++i)
     if (static_cast<int>(i) != x.indexed && x.d.values[i].kind == Value::Tensor &&
         memory.place(x.d.values[i].access.object, x.d.core).memory == m)

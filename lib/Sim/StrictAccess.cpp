@@ -137,7 +137,7 @@ void Strict::touched(int slot, const Region &r, int partition, int64_t byteInRow
 void Strict::touchedTwice(int slot, const Region &r, int64_t lo, int64_t bytes, int64_t element, bool write) {
   const Prepared &x = *event.x;
   if (!event.under->own ||
-      memory.place(r.object, x.d.core).memory != memory.place(x.operands[x.indexed].region.object, x.d.core).memory)
+      memory.place(r.object, x.d.core).memory != memory.place(x.d.values[x.indexed].access.object, x.d.core).memory)
     return;
   auto &stretches = event.under->stretches;
   Touch t = touchOf(r);

@@ -185,9 +185,7 @@ class Program:
                 Outcome(
                     None
                     if made is None
-                    else {
-                        n: np.frombuffer(made[n], numpy_dtype(t.dtype)).reshape(t.shape) for n, t in kinds.items()
-                    },
+                    else {n: np.frombuffer(made[n], numpy_dtype(t.dtype)).reshape(t.shape) for n, t in kinds.items()},
                     wrong,
                     list(order),
                 )
