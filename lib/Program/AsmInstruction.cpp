@@ -197,7 +197,7 @@ Access AsmInstruction::parseAccess(AsmCursor &c, int core) {
     term.reg = static_cast<uint8_t>(parseRegister(c));
     c.expect('*', "between a register and its scale");
     term.scale = c.decimal("the scale of a register");
-    term.partition = c.eat('p');
+    term.partition = c.eat(std::string_view("p")); // not the next operand's name
     if (term.partition && !chip)
       c.fail("ASM-OPERAND", "a tensor in HBM has no partitions", "Scale the register in bytes, without `p`.", termAt);
     v.pattern.dynamic[v.pattern.numDynamic++] = term;
