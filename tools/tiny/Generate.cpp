@@ -12,7 +12,8 @@ std::string Tiny::text() const {
   for (const std::string &d : declarations)
     out += d + "\n";
   for (size_t i = 0; i < semaphores.size(); ++i)
-    out += format("semaphore s%zu", i) + (semaphores[i].initial ? format(" = %d", semaphores[i].initial) : "") + "\n";
+    out += format("semaphore s%zu", i) + (semaphores[i].initial ? format(" = %d", semaphores[i].initial) : "") +
+           (semaphores[i].core >= 0 ? format(" core %d", semaphores[i].core) : "") + "\n";
   for (const Line &l : lines) {
     out += l.isLabel() ? l.body : l.engine + " " + l.body;
     for (size_t i = 0; i < l.waits.size(); ++i)
@@ -58,12 +59,14 @@ public:
     const int64_t what = r.below(100);
     if (what < 25)
       straight();
-    else if (what < 60)
+    else if (what < 55)
       ring();
-    else if (what < 80)
+    else if (what < 75)
       beside();
-    else if (what < 90)
+    else if (what < 83)
       branches();
+    else if (what < 92)
+      cores();
     else
       twoLoops();
     return std::move(t);
@@ -322,6 +325,51 @@ private:
     read.waits = {{done, 1}};
     read.adds = {{last, 1}};
     store("u", {{last, 1}});
+  }
+
+  // ---- two cores: an exchange or a barrier, once or in a loop -----------------------------------------------------------
+
+  void cores() {
+    const bool barrier = r.chance(40), loop = r.chance(50), dynamic = r.chance(70);
+    t.declarations = {"target trn2", "cores 2", format("input n : i32[1] range 0 %d", most), "output y : f32[2, 1]",
+                      "scratch h : f32[2, 1]"};
+    for (int c = 0; c < 2; ++c)
+      for (const char *d : {"sbuf a : f32[1, 1] @ 0", "sbuf b : f32[1, 1] @ 64", "queue q"})
+        t.declarations.push_back(std::string(d) + " core " + std::to_string(c));
+    for (int c = 0; c < 2; ++c) {
+      const std::string core = format("core%d ", c), e = core + (barrier ? "sync" : two()), work = core + "vector";
+      auto own = [&](int initial = 0) {
+        const int s = semaphore(initial);
+        t.semaphores.back().core = c;
+        return s;
+      };
+      const int ready = own(), moved = own(), done = own();
+      add(work, fill("b"));
+      add(work, fill("a")).adds = {{ready, 1}};
+      if (dynamic && loop)
+        add(e, "reg_load dst=r2 src=n");
+      add(e, "nop").waits = {{ready, 1}};
+      if (loop)
+        add(e, format("loop iv=r1 count=%s group=\"g\"", dynamic ? "r2" : "2"));
+      if (barrier) {
+        add(e, format("dma_copy dst=h[%d:%d] src=a queue=q", c, c + 1)).adds = {{moved, 16}};
+        add(e, "nop").waits = {{moved, 16, true}};
+        add(e, "core_barrier name=\"in\"");
+        add(e, format("dma_copy dst=b src=h[%d:%d] queue=q", 1 - c, 2 - c)).adds = {{moved, 16}};
+        add(e, "nop").waits = {{moved, 16, true}};
+        if (loop)
+          add(e, "core_barrier name=\"out\"");
+      } else {
+        add(e, "sendrecv dst=b src=a pipe=0").adds = {{moved, 16}};
+        add(e, "nop").waits = {{moved, 16, true}};
+        if (r.chance(50))
+          add(e, compute(e.substr(6), "a", "b"));
+      }
+      if (loop)
+        add(e, "end_loop");
+      add(e, "nop").adds = {{done, 1}};
+      add(core + "sync", format("dma_copy dst=y[%d:%d] src=b queue=q", c, c + 1)).waits = {{done, 1}};
+    }
   }
 
   // ---- one loop after the other ----------------------------------------------------------------------------------------

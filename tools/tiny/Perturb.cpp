@@ -47,7 +47,10 @@ bool otherSemaphore(Tiny &t, Random &r) {
   Line *l = lineWith(t, r, [](const Line &x) { return !x.waits.empty(); });
   if (!l)
     return false;
-  l->waits[0].semaphore = static_cast<int>(r.below(static_cast<int64_t>(t.semaphores.size())));
+  const int other = static_cast<int>(r.below(static_cast<int64_t>(t.semaphores.size())));
+  if (t.semaphores[other].core != t.semaphores[l->waits[0].semaphore].core)
+    return false;
+  l->waits[0].semaphore = other;
   return true;
 }
 

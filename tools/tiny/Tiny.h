@@ -22,11 +22,12 @@ struct Line {
   std::vector<Wait> waits;
   std::vector<Add> adds;
   bool isLabel() const { return body.ends_with(':'); }
-  bool isTransfer() const { return body.starts_with("dma"); }
+  bool isTransfer() const { return body.starts_with("dma") || body.starts_with("sendrecv"); }
 };
 
 struct Semaphore {
   int initial = 0;
+  int core = -1; // -1: there is one only
 };
 
 struct Tiny {

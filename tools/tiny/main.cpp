@@ -165,7 +165,7 @@ int reducedAgainstAll(int wanted, uint64_t seed) {
       const std::vector<TensorData> inputs = everyInput(p);
       const TensorData &input = inputs[random.below(static_cast<int64_t>(inputs.size()))];
       OrderOptions o;
-      o.maxStates = 20'000;
+      o.maxStates = 5'000;
       const OrderResult reduced = runEveryOrder(p, input, o);
       o.reduce = false;
       const OrderResult full = runEveryOrder(p, input, o);
