@@ -111,7 +111,7 @@ void OrderMachine::enabled(const OrderState &s, std::vector<OrderStep> &out) con
 }
 
 std::string OrderMachine::text(const OrderStep &step) const {
-  const std::string who = describe(program, step.id);
+  std::string who = describe(program, step.id);
   switch (step.kind) {
   case OrderStep::Wait: {
     const Stream &stream = program.stream(step.id.core, step.id.engine);

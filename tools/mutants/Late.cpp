@@ -270,17 +270,16 @@ private:
          static_cast<int>(r.between(1, 40)), held ? " when f >= 1 consume" : "", each, each, held ? " then f += 1" : "");
   }
 
-  // Indices of a later iteration are not all different.
+  // Indices of a later iteration are not all different, and there may be no such iteration.
   void scatter() {
-    const int columns = std::max(1, std::min(from, 40));
-    begin();
-    line("input v : f32[16, 2]\noutput y : f32[16, 2]\nsbuf i : i32[16, %d] @ 0\nsbuf d : f32[16, 2] @ 1024\nsbuf z : "
-         "f32[16, 2] @ "
-         "1088\nsemaphore b\nsemaphore o\nsemaphore w\nqueue q\nqueue g\nqueue h",
-         most);
-    line("sync dma_copy dst=d src=v queue=q then b += 16\ngpsimd memset dst=i value=0.0\ngpsimd memset dst=z value=0.0\n"
-         "gpsimd iota dst=i[0:16, 0:%d] pattern=[0, %d] channel_multiplier=1",
-         from == most ? most : columns, from == most ? most : columns);
+    const int columns = static_cast<int>(r.between(5, 10)), last = r.chance(50) ? columns : most;
+    line("target trn2\ninput n : i32[1] range 0 %d\ninput v : f32[16, 2]\noutput y : f32[16, 2]\nsbuf i : i32[16, %d] @ 0\n"
+         "sbuf d : f32[16, 2] @ 1024\nsbuf z : f32[16, 2] @ 1088\nsemaphore b\nsemaphore o\nsemaphore w\nqueue q\nqueue "
+         "g\nqueue h",
+         last, most);
+    line("sync dma_copy dst=d src=v queue=q then b += 16\ngpsimd memset dst=i value=0.0\ngpsimd memset dst=z value=0.0");
+    for (int c = 0; c < columns; ++c)
+      line("gpsimd iota dst=i[0:16, %d:%d] pattern=[1, 1] channel_multiplier=1", c, c + 1);
     line("gpsimd dma_copy dst=y src=z queue=h then o += 16\ngpsimd nop when b >= 16 and o >= 16\ngpsimd reg_load dst=r2 "
          "src=n\n"
          "gpsimd loop iv=r1 count=r2 group=\"g\"\ngpsimd dma_copy dst=y src=d dst_index=i[0:16, 0:1] + r1*4 queue=g "

@@ -78,10 +78,11 @@ int checkLate(int programs, uint64_t seed) {
     if (wrong.empty() && std::getenv("GLIA_MUTANTS_VERBOSE"))
       std::printf("harmless: %s%s: %s\n", late.kind.c_str(), change.c_str(), render(v.diagnostics[0]).c_str());
   }
-  std::printf("%-12s %6s %9s %8s %12s\n", "kind", "made", "verified", "refused", "shown wrong");
+  std::printf("%-12s %6s %9s %10s %8s %12s\n", "kind", "made", "verified", "but wrong", "refused", "shown wrong");
   Row all;
   for (const auto &[kind, row] : rows) {
-    std::printf("%-12s %6d %9d %8d %12d\n", kind.c_str(), row.made, row.verified, row.refused, row.shownWrong);
+    std::printf("%-12s %6d %9d %10d %8d %12d\n", kind.c_str(), row.made, row.verified, row.broken, row.refused,
+                row.shownWrong);
     all.verified += row.verified;
     all.refused += row.refused;
     all.shownWrong += row.shownWrong;
