@@ -259,6 +259,7 @@ def version():
 GENERATED = {
     "mutants": ("mutants", "glia-mutants", os.environ.get("GLIA_BENCH_MUTANTS", "5000")),
     "valid": ("valid programs", "glia-mutants", "--valid", os.environ.get("GLIA_BENCH_VALID", "2000")),
+    "tiny": ("tiny programs in every order", "glia-tiny", os.environ.get("GLIA_BENCH_TINY", "5000")),
     "kernels": ("random kernels", "glia-kernels", os.environ.get("GLIA_BENCH_KERNELS", "5000")),
     "random_graphs": ("random graphs", "glia-graphs", os.environ.get("GLIA_BENCH_GRAPHS", "5000")),
     "references": (

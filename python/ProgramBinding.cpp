@@ -5,6 +5,7 @@
 #include "glia/Program/Container.h"
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Runtime/FootprintCheck.h"
+#include "glia/Sim/EveryOrder.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
@@ -134,17 +135,43 @@ nb::dict outputsOf(const RunResult &r) {
 }
 
 // Outputs as bytes, and what strict mode needed.
-static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps, int threads) {
+static nb::tuple runProgram(const Program &p, nb::dict inputs, bool strict, uint64_t seed, uint64_t maxSteps, int threads,
+                            bool steered, bool faultOnRange, const std::string &hold) {
   const TensorData in = toTensorData(inputs);
   RunOptions options;
   options.strict = strict;
   options.seed = seed;
   options.maxSteps = stepLimit(maxSteps);
   options.threads = threads;
+  options.steered = steered;
+  options.faultOnRange = faultOnRange;
+  options.hold = hold;
   options.stop = interrupted;
   const RunResult r = withoutLock([&] { return runChecked(p, in, options); });
   const nb::dict out = outputsOf(r);
   return nb::make_tuple(out, r.instructions, r.bytesTouched, r.shadowBytes);
+}
+
+// States, steps, the number of outcomes, and for each that is kept: its outputs (or None), its fault or trap, its order.
+static nb::tuple everyOrder(const Program &p, nb::dict inputs, uint64_t maxStates, bool reduce) {
+  const TensorData in = toTensorData(inputs);
+  OrderOptions options;
+  options.maxStates = maxStates;
+  options.reduce = reduce;
+  options.stop = interrupted;
+  const OrderResult r = withoutLock([&] { return runEveryOrder(p, in, options); });
+  nb::list outcomes;
+  for (const OrderOutcome &o : r.outcomes) {
+    nb::dict outputs;
+    for (const auto &[name, data] : o.outputs)
+      outputs[name.c_str()] = nb::bytes(data.data(), data.size());
+    const auto &wrong = o.fault ? o.fault : o.trap;
+    nb::list order;
+    for (const std::string &step : o.order)
+      order.append(step);
+    outcomes.append(nb::make_tuple(wrong ? nb::none() : nb::object(outputs), wrong ? nb::cast(*wrong) : nb::none(), order));
+  }
+  return nb::make_tuple(r.states, r.steps, r.different, outcomes);
 }
 
 // The same in fast mode on the caller's memory: nothing is copied. `outputs` are zeroed.
@@ -192,7 +219,9 @@ void bindPrograms(nb::module_ &m) {
       .def("disassemble", [](const Program &p) { return disassemble(p); })
       .def("verify", &verifyProgram)
       .def("require_verified", &requireVerified, "compiled"_a = "")
-      .def("run", &runProgram)
+      .def("run", &runProgram, "inputs"_a, "strict"_a, "seed"_a, "max_steps"_a, "threads"_a, "steered"_a = false,
+           "fault_on_range"_a = false, "hold"_a = "")
+      .def("every_order", &everyOrder)
       .def("run_into", &runInto);
 
   m.def("make_error", [](std::string code, std::string message, std::string advice) {

@@ -238,5 +238,23 @@ void activationRow(ActFn f, const float *in, float scale, float bias, float *out
   HWY_DYNAMIC_DISPATCH(activationRowTarget)(f, in, scale, bias, out, n);
 }
 
+std::optional<ActRange> documentedRange(ActFn f) {
+  constexpr float kPi = 3.14159274f;
+  switch (f) {
+  case ActFn::Log: return ActRange{0x1p-64f, 0x1p64f, false};
+  case ActFn::Sin: return ActRange{0, kPi, true};
+  case ActFn::Arctan: return ActRange{0, kPi / 2, true};
+  case ActFn::Sqrt: return ActRange{0x1p-116f, 0x1p118f, false};
+  case ActFn::Rsqrt: return ActRange{0x1p-87f, 0x1p97f, false};
+  case ActFn::Reciprocal: return ActRange{0x1p-42f, 0x1p42f, true};
+  default: return {};
+  }
+}
+
+// NaN is no number to be inside or outside.
+bool ActRange::holds(float x) const {
+  return std::isnan(x) || (std::abs(x) >= least && std::abs(x) <= most && (negative || x >= 0));
+}
+
 } // namespace glia
 #endif

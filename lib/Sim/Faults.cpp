@@ -25,6 +25,8 @@ constexpr Advice kAdvice[] = {
      "Count what is added to each semaphore against what is waited for; barriers and exchanges need a partner."},
     {"BARRIER-PAIR", "Every barrier needs one of the same name on the other core, in the same order."},
     {"SIM-STEPS", kStepsAdvice},
+    {"SIM-RANGE",
+     "Keep the argument inside the range that docs/numerics.md gives for the function; outside, the device may differ."},
     {"SIM-FOOTPRINT", "This is a mistake in glia's definition of the instruction; please report it."},
     {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
     {"GATHER-OOB", "Keep the indices below the number of elements: clamp them, or declare the range of the input."},

@@ -1,6 +1,8 @@
 #include "Machine.h"
 #include "glia/ISA/Control.h"
 
+#include <set>
+
 namespace glia::sim {
 
 // Memory for resolved loop bodies stays bounded whatever the program's size.
@@ -141,6 +143,31 @@ std::string_view Machine::barrierName(const Prepared &x) {
 int Machine::pipeOf(const Prepared &x) const {
   const int slot = x.d.def->slot("pipe");
   return slot < 0 ? 0 : x.operands[slot].integer;
+}
+
+std::vector<int> Machine::pipesOf() const {
+  const Program &p = program;
+  std::set<int> pipes;
+  Decoded d;
+  for (uint32_t c = 0; c < p.cores; ++c)
+    for (int e = 0; e < kNumEngines; ++e) {
+      const Stream &s = p.streams[c][e];
+      for (uint32_t i = 0; i < s.instrs.size(); ++i)
+        if (const InstrDef &def = *p.opcodes[s.instrs[i].opcode]; def.unit == Unit::Exchange) {
+          decode(p, static_cast<int>(c), static_cast<Engine>(e), i, d);
+          const int slot = def.slot("pipe");
+          pipes.insert(slot < 0 ? 0 : d.values[slot].integer);
+        }
+    }
+  return {pipes.begin(), pipes.end()};
+}
+
+void Machine::takeQueue(std::array<int, 2> &owner, const Prepared &x, const std::string &what) const {
+  int &mine = owner[x.d.core & 1];
+  if (mine >= 0 && mine != static_cast<int>(x.d.engine))
+    faultAt(program, x.id, "QUEUE-OWNER",
+            what + " is used by the " + std::string(name(static_cast<Engine>(mine))) + " engine too");
+  mine = static_cast<int>(x.d.engine);
 }
 
 void Machine::checkTransferUpdates(const Prepared &x) const {

@@ -62,6 +62,9 @@ protected:
   static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }
   static std::string_view barrierName(const Prepared &x);
   int pipeOf(const Prepared &x) const;
+  std::vector<int> pipesOf() const; // those that the program uses, ascending
+  // One engine of a core issues to a queue or pipe (D3b).
+  void takeQueue(std::array<int, 2> &owner, const Prepared &x, const std::string &what) const;
   int peerOf(int core) const { return (core ^ 1) < static_cast<int>(program.cores) ? core ^ 1 : -1; }
   void checkTransferUpdates(const Prepared &x) const;
   // value + delta, or a fault if it leaves the range of a semaphore.

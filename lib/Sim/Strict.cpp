@@ -1,4 +1,5 @@
 #include "Strict.h"
+#include "Rules.h"
 
 namespace glia::sim {
 
@@ -24,27 +25,11 @@ std::optional<InstrId> parseHold(const Program &p, const std::string &text) {
   throw Error("RUN-OPTION", "there is no instruction `" + text + "` to hold back", "Name it like core0.vector#12.");
 }
 
-std::vector<int> pipesOf(const Program &p) {
-  std::set<int> pipes;
-  Decoded d;
-  for (uint32_t c = 0; c < p.cores; ++c)
-    for (int e = 0; e < kNumEngines; ++e) {
-      const Stream &s = p.streams[c][e];
-      for (uint32_t i = 0; i < s.instrs.size(); ++i)
-        if (const InstrDef &def = *p.opcodes[s.instrs[i].opcode]; def.unit == Unit::Exchange) {
-          decode(p, static_cast<int>(c), static_cast<Engine>(e), i, d);
-          const int slot = def.slot("pipe");
-          pipes.insert(slot < 0 ? 0 : d.values[slot].integer);
-        }
-    }
-  return {pipes.begin(), pipes.end()};
-}
-
 } // namespace
 
 Strict::Strict(const Program &p, const TensorViews &inputs, const RunOptions &options)
     : Machine(p, inputs, options), random(options.seed), held(parseHold(p, options.hold)), definedness(memory) {
-  const std::vector<int> pipes = pipesOf(p);
+  const std::vector<int> pipes = pipesOf();
   const size_t engineCount = streams.size(), components = engineCount + p.queues.size() + pipes.size();
   clocks.assign(engineCount, Clock(components));
   queues.resize(p.queues.size() + pipes.size());
@@ -70,6 +55,8 @@ Strict::Strict(const Program &p, const TensorViews &inputs, const RunOptions &op
   lastTouch.resize(p.cores);
   concurrent = {p.target->has("vector_gpsimd_concurrent"), p.target->has("vector_scalar_psum_concurrent")};
   exec.recorder = this;
+  if (options.steered)
+    steer();
 }
 
 RunResult Strict::run() {
@@ -134,8 +121,10 @@ bool Strict::isHeldPart(uint32_t a) const {
   return std::any_of(t.sides.begin(), t.sides.end(), [&](const Prepared &x) { return x.id == *held; });
 }
 
-// Takes one step if there is one. Seed 0 goes round; any other seed draws among everything that can move.
+// Takes one step if there is one. Unless it is steered: seed 0 goes round, any other seed draws among everything that can move.
 bool Strict::pick(bool withHeld) {
+  if (options.steered)
+    return pickSteered(withHeld);
   if (options.seed == 0) {
     for (size_t tried = 0; tried <= streams.size(); ++tried) {
       turn = (turn + 1) % (streams.size() + 1);
@@ -205,9 +194,10 @@ void Strict::instruction(StreamState &s) {
   switch (x.d.def->unit) {
   case Unit::Compute:
   case Unit::Register:
-    checkTables(s, x);
+    requireTable(program, s, x);
     checkSerial(s, x);
     access(e, x.operands);
+    checkRange(x);
     definedness.apply(x, x.operands, foreign, engines[streamIndex(s)]);
     executeRecorded(e, x.operands, 0, 1);
     countTables(s, x);
@@ -271,14 +261,6 @@ void Strict::barrierDone(StreamState &s) {
 
 // ---- transfers -------------------------------------------------------------------------------------------------------------
 
-static void takeQueue(const Program &p, std::array<int, 2> &owner, const Prepared &x, const std::string &what) {
-  int &mine = owner[x.d.core & 1];
-  if (mine >= 0 && mine != static_cast<int>(x.d.engine))
-    faultAt(p, x.id, "QUEUE-OWNER",
-            what + " is used by the " + std::string(name(static_cast<Engine>(mine))) + " engine too");
-  mine = static_cast<int>(x.d.engine);
-}
-
 void Strict::enqueue(TransferQueue &q, Transfer t) {
   const uint32_t index = static_cast<uint32_t>(&q - queues.data());
   t.left = parts;
@@ -293,7 +275,7 @@ void Strict::issue(StreamState &s, const Prepared &x) {
   if (x.queue < 0)
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(x.d.def->name) + "` has no queue");
   TransferQueue &q = queues[x.queue];
-  takeQueue(program, q.owner, x, "queue `" + program.queues[x.queue].name + "`");
+  takeQueue(q.owner, x, "queue `" + program.queues[x.queue].name + "`");
   Transfer t;
   t.sides.push_back(x);
   t.clock = clocks[streamIndex(s)];
@@ -309,13 +291,25 @@ void Strict::issue(StreamState &s, const Prepared &x) {
       faultAt(program, x.id, "UNDEFINED-ADDRESS",
               "undefined bytes of `" + program.objectName(x.operands[x.index].region.object) + "` are used as indices");
   }
+  if (x.indexed >= 0 && sharesMemory(x))
+    t.own.emplace(1);
   enqueue(q, std::move(t));
+}
+
+// An indexed transfer whose rows may be on both of its sides.
+bool Strict::sharesMemory(const Prepared &x) const {
+  const int m = memory.place(x.d.values[x.indexed].access.object, x.d.core).memory;
+  for (size_t i = 0; i < x.d.values.size(); ++i)
+    if (static_cast<int>(i) != x.indexed && x.d.values[i].kind == Value::Tensor &&
+        memory.place(x.d.values[i].access.object, x.d.core).memory == m)
+      return true;
+  return false;
 }
 
 void Strict::issueExchange(StreamState &s, const Prepared &x) {
   const int pipe = pipeOf(x), side = s.core & 1;
   TransferQueue &q = queues[pipeQueue.at(pipe)];
-  takeQueue(program, q.owner, x, format("pipe %d", pipe));
+  takeQueue(q.owner, x, format("pipe %d", pipe));
   auto &sides = waitingSides[pipe];
   sides[side].emplace_back(x, clocks[streamIndex(s)]);
   if (sides[0].empty() || sides[1].empty())
@@ -327,11 +321,8 @@ void Strict::issueExchange(StreamState &s, const Prepared &x) {
   std::vector<std::vector<ByteRect>> unowned; // by side: bytes of its source that belong to another allocation
   for (auto &waiting : sides) {
     const Prepared &mine = waiting.front().first;
-    const int src = sourceSlot(mine), dst = mine.d.def->slot("dst");
-    if (memory.place(mine.operands[src].region.object, mine.d.core).memory ==
-            memory.place(mine.operands[dst].region.object, mine.d.core).memory &&
-        overlap(mine.operands[src].region, mine.operands[dst].region))
-      faultAt(program, mine.id, "OPERAND-OVERLAP", "what is received would overwrite what is sent");
+    const int src = sourceSlot(mine);
+    requireApartExchange(program, memory, mine);
     t.sides.push_back(mine);
     access({&t.sides.back(), q.component, t.number, &t.clock, true}, mine.operands);
     unowned.push_back(foreign[src]);
@@ -352,7 +343,7 @@ void Strict::stepPart(size_t at) {
   --t.left;
   for (Prepared &x : t.sides) {
     if (!x.skip)
-      executeRecorded({&x, q.component, t.number, &t.clock, true}, x.operands, part, parts);
+      executeRecorded({&x, q.component, t.number, &t.clock, true, &t, part}, x.operands, part, parts);
     // Only the last part proves anything: that the transfer, and all before it in the queue, is complete (D3).
     Clock done;
     if (t.left == 0) {

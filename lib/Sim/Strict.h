@@ -24,6 +24,9 @@ private:
     Clock clock;         // what its issuer knew
     uint32_t number = 0; // in its queue, from 1
     int left = 0;        // parts to do
+    // An indexed transfer inside one tensor: which of its elements touched which bytes.
+    std::optional<Shadow> own;
+    std::map<int64_t, uint32_t> stretches; // by where their element 0 would be: numbers from 1
   };
   struct TransferQueue { // a DMA queue or a pipe
     uint16_t component = 0;
@@ -39,9 +42,11 @@ private:
     uint32_t time = 0;
     const Clock *clock = nullptr;
     bool transfer = false;
+    Transfer *under = nullptr; // the transfer whose part is executed ...
+    int part = 0;              // ... and which part
   };
 
-  // ---- scheduling (Strict.cpp)
+  // ---- scheduling (Strict.cpp, StrictSteer.cpp)
   Random random;
   std::vector<Clock> clocks; // by stream
   std::vector<SemaphoreClock> semaphores;
@@ -62,12 +67,20 @@ private:
   bool isHeld(const StreamState &s) const;
   bool isHeldPart(uint32_t a) const;
   bool pick(bool withHeld);
+  bool pickSteered(bool withHeld);
+  struct Steering {                      // who goes first while it can; the seed decides
+    std::vector<int64_t> engines, parts; // priority by stream, by queue and part
+    int64_t lowest = 0;
+    int64_t stretch = 0; // steps between changes, about
+  } steering;
+  void steer();
   void step(StreamState &s);
   void stepPart(size_t at);
   void instruction(StreamState &s);
   void issue(StreamState &s, const Prepared &x);
   void issueExchange(StreamState &s, const Prepared &x);
   void enqueue(TransferQueue &q, Transfer t);
+  bool sharesMemory(const Prepared &x) const;
   void barrierDone(StreamState &s);
   void fire(const Prepared &x, const Clock &clock);
   Fault stuck();
@@ -85,18 +98,19 @@ private:
   std::vector<Extent> extents;                       // by slot: bytes from the operand's start
   std::vector<std::vector<uint8_t>> touchedElements; // indexed transfers: by slot, elements read and not yet written
   size_t touchedWritten = 0;
+  int64_t touchedBefore = 0; // elements of this part before those
 
   void access(const Event &e, const std::vector<Exec::Operand> &operands);
   void accessRegion(int slot, const Region &r, bool write);
-  void checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands);
   void touched(int slot, const Region &r, int partition, int64_t byteInRow, int64_t bytes, bool write) override;
+  void touchedTwice(int slot, const Region &r, int64_t lo, int64_t bytes, int64_t element, bool write);
   void touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write);
   void executeRecorded(const Event &e, std::vector<Exec::Operand> &operands, int part, int ofParts);
   [[noreturn]] void race(const Conflict &c, int slot, const Region &r, bool write);
   Touch touchOf(const Region &r) const;
   std::string objectBytes(const Region &r, const ByteRect &w) const;
 
-  // ---- rules that need state (StrictRules.cpp)
+  // ---- rules that need state (StrictRules.cpp, StrictRange.cpp)
   std::vector<std::set<int>> loadedSets; // by core
   struct Serial {
     uint32_t time = 0;
@@ -105,7 +119,7 @@ private:
   std::vector<std::array<std::array<Serial, kNumEngines>, 2>> lastTouch; // [core][sbuf, psum][engine]
   std::array<bool, 2> concurrent{};                                      // sbuf: Vector and GpSimd, psum: Vector and Scalar
   void beforeRegisters(const StreamState &s, const Prepared &x) override;
-  void checkTables(const StreamState &s, const Prepared &x);
+  void checkRange(const Prepared &x);
   void countTables(const StreamState &s, const Prepared &x);
   void checkSerial(const StreamState &s, const Prepared &x);
   void checkOutputs();

@@ -1,9 +1,8 @@
 // What instructions touch in strict mode: races, ownership, overlap of operands, and that the semantics stay in their operands.
+#include "Rules.h"
 #include "Strict.h"
 
 namespace glia::sim {
-
-static bool byTensorEngine(const Prepared &x) { return x.d.engine == Engine::Tensor && x.d.def->unit == Unit::Compute; }
 
 Touch Strict::touchOf(const Region &r) const {
   Touch t;
@@ -78,29 +77,6 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
     foreign[slot] = std::move(findings.foreign);
 }
 
-void Strict::checkOverlap(const Prepared &x, const std::vector<Exec::Operand> &operands) {
-  const std::vector<Slot> &slots = x.d.def->slots;
-  for (size_t w = 0; w < slots.size(); ++w) {
-    if (!isWritten(slots[w].kind) || x.d.values[w].kind != Value::Tensor)
-      continue;
-    const Region &dst = operands[w].region;
-    const int m = memory.place(dst.object, x.d.core).memory;
-    for (size_t o = 0; o < slots.size(); ++o) {
-      const bool otherWritten = isWritten(slots[o].kind);
-      if (o == w || x.d.values[o].kind != Value::Tensor || (otherWritten && o < w) ||
-          memory.place(operands[o].region.object, x.d.core).memory != m)
-        continue;
-      const Region &src = operands[o].region;
-      if ((!otherWritten && identical(dst, src)) || !overlap(dst, src))
-        continue;
-      faultAt(program, x.id, "OPERAND-OVERLAP",
-              format("`%s` (%s) and `%s` (%s) share bytes and are not the same", program.objectName(dst.object).c_str(),
-                     std::string(slots[w].name).c_str(), program.objectName(src.object).c_str(),
-                     std::string(slots[o].name).c_str()));
-    }
-  }
-}
-
 void Strict::access(const Event &e, const std::vector<Exec::Operand> &operands) {
   event = e;
   const Prepared &x = *e.x;
@@ -111,8 +87,8 @@ void Strict::access(const Event &e, const std::vector<Exec::Operand> &operands) 
     f.clear();
   // Rows that indices pick are known when they are touched; the other side may be skipped, so it is looked at then, too.
   auto later = [&](int slot) { return x.indexed >= 0 && slot != x.index; };
-  if (x.indexed < 0 && x.d.def->unit != Unit::Exchange)
-    checkOverlap(x, operands);
+  if (x.d.def->unit != Unit::Exchange)
+    requireApart(program, memory, x);
   for (int i = 0; i < static_cast<int>(slots.size()); ++i)
     if (isRead(x, i) && !later(i))
       accessRegion(i, operands[i].region, false);
@@ -130,6 +106,7 @@ void Strict::executeRecorded(const Event &e, std::vector<Exec::Operand> &operand
   for (auto &t : touchedElements)
     t.clear();
   touchedWritten = 0;
+  touchedBefore = 0;
   execute(*e.x, operands, part, ofParts);
 }
 
@@ -155,6 +132,29 @@ void Strict::touched(int slot, const Region &r, int partition, int64_t byteInRow
                    std::string(x.d.def->slots[slot].name).c_str()));
 }
 
+// Elements of one transfer come in no particular order: what one of them writes, no other may read. An element may read what
+// it writes itself.
+void Strict::touchedTwice(int slot, const Region &r, int64_t lo, int64_t bytes, int64_t element, bool write) {
+  const Prepared &x = *event.x;
+  if (!event.under->own ||
+      memory.place(r.object, x.d.core).memory != memory.place(x.d.values[x.indexed].access.object, x.d.core).memory)
+    return;
+  auto &stretches = event.under->stretches;
+  Touch t = touchOf(r);
+  t.component = static_cast<uint16_t>(event.part);
+  t.time = stretches.emplace(lo - element * sizeOf(r.dtype), static_cast<uint32_t>(stretches.size() + 1)).first->second;
+  const Clock nothing(parts);
+  const ByteRect where{0, 1, lo, lo + bytes};
+  Findings findings;
+  Conflict conflict;
+  if (!(write ? event.under->own->write(where, t, nothing, false, conflict)
+              : event.under->own->read(where, t, nothing, findings, conflict)))
+    faultAt(program, x.id, "RACE",
+            "the transfer reads " + objectBytes(r, conflict.where) +
+                " for one row and writes them for another, and its parts come in any order",
+            {}, std::string(x.d.def->slots[slot].name));
+}
+
 // Reads of a stretch of elements come before the write of the same elements (ISA/Transfer.h).
 void Strict::touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write) {
   const int m = memory.place(r.object, event.x->d.core).memory, size = sizeOf(r.dtype);
@@ -170,10 +170,12 @@ void Strict::touchedIndexed(int slot, const Region &r, int row, int64_t lo, int6
     if (touchedWritten) {
       for (auto &t : touchedElements)
         t.clear();
+      touchedBefore += static_cast<int64_t>(touchedWritten);
       touchedWritten = 0;
     }
     std::vector<uint8_t> &flags = touchedElements[slot];
     const size_t first = flags.size();
+    touchedTwice(slot, r, lo, bytes, touchedBefore + static_cast<int64_t>(first), false);
     definedness.elements(m, row, lo, bytes, size, flags);
     for (const ByteRect &f : findings.foreign)
       for (size_t k = first; k < flags.size(); ++k) {
@@ -182,6 +184,7 @@ void Strict::touchedIndexed(int slot, const Region &r, int row, int64_t lo, int6
       }
     return;
   }
+  touchedTwice(slot, r, lo, bytes, touchedBefore + static_cast<int64_t>(touchedWritten), true);
   const size_t count = bytes / size;
   std::vector<uint8_t> undefined(count);
   for (const auto &flags : touchedElements)

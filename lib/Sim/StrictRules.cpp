@@ -1,59 +1,11 @@
-// Faults that depend on the machine's state: registers in addresses, activation tables, engines that share a memory, outputs.
+// Rules of strict mode that need its state: activation tables, engines that share a memory, outputs.
+#include "Rules.h"
 #include "Strict.h"
-#include "glia/ISA/Control.h"
 
 namespace glia::sim {
 
 void Strict::beforeRegisters(const StreamState &s, const Prepared &x) {
-  const uint64_t defined = engines[streamIndex(s)].regs;
-  const InstrDef &def = *x.d.def;
-  if (x.dynamic.empty() && def.unit != Unit::Control)
-    return;
-  auto need = [&](int reg, const char *rule, const char *use) {
-    if (!(defined >> reg & 1))
-      faultAt(program, x.id, rule, format("register r%d holds undefined bytes and is used as %s", reg, use));
-  };
-  for (int slot : x.dynamic)
-    if (x.d.values[slot].kind == Value::Tensor) {
-      const Pattern &p = program.patterns[x.d.values[slot].access.pattern];
-      for (int i = 0; i < p.numDynamic; ++i)
-        need(p.dynamic[i].reg, "UNDEFINED-ADDRESS", "an address");
-    }
-  if (def.unit != Unit::Control)
-    return;
-  const int cond = def.slot("cond");
-  const bool branch = cond >= 0 && def.slots[cond].names;
-  const bool always = branch && def.slots[cond].names->names[x.d.values[cond].integer] == "always";
-  if (endsLoop(def)) // tests the register of its while
-    for (const StreamState::Loop &loop : s.loops)
-      if (loop.end == s.pc && loop.n == StreamState::Loop::kOpen)
-        need(loop.reg, "UNDEFINED-CONTROL", "the condition of a loop");
-  for (size_t i = 0; i < def.slots.size(); ++i) {
-    if (x.d.values[i].kind != Value::Register)
-      continue;
-    if (def.slots[i].kind == SlotKind::RegOut)
-      engines[streamIndex(s)].regs |= uint64_t{1} << x.d.values[i].integer; // the loop counts in it
-    else if (!always)
-      need(x.d.values[i].integer, "UNDEFINED-CONTROL",
-           branch      ? "the condition of a branch"
-           : cond >= 0 ? "the condition of a loop"
-                       : "the count of a loop");
-  }
-}
-
-void Strict::checkTables(const StreamState &s, const Prepared &x) {
-  const int slot = x.d.def->slot("fn");
-  if (slot < 0 || !x.d.def->slots[slot].names)
-    return;
-  const Target &t = *program.target;
-  const std::string fn(x.d.def->slots[slot].names->names[x.d.values[slot].integer]);
-  const int set = t.activationSet(fn), now = s.state.activationSet;
-  if (set >= 0 && set != now)
-    faultAt(program, x.id, "ACT-TABLE-RESIDENT",
-            format("`%s` needs the activation set `%s`, and %s", fn.c_str(), t.activationSets[set].name.c_str(),
-                   now < 0 || now >= static_cast<int>(t.activationSets.size())
-                       ? "none is resident"
-                       : ("`" + t.activationSets[now].name + "` is resident").c_str()));
+  requireRegisters(program, s, x, engines[streamIndex(s)]);
 }
 
 void Strict::countTables(const StreamState &s, const Prepared &x) {
@@ -107,21 +59,8 @@ void Strict::checkOutputs() {
     const int64_t at = definedness.firstUndefined(m);
     if (at < 0)
       continue;
-    const int64_t element = at / sizeOf(t.dtype);
-    if (const Touch *w = shadows[m].lastWrite(0, at))
-      faultAt(program, w->by, "UNDEFINED-OUTPUT",
-              format("element %lld of output `%s` is computed from bytes that were never written", (long long)element,
-                     t.name.c_str()));
-    Diagnostic d{"OUTPUT-UNWRITTEN",
-                 format("element %lld of output `%s` is never written", (long long)element, t.name.c_str()),
-                 {},
-                 "end of the run",
-                 {},
-                 {},
-                 "Write every byte of the output.",
-                 {},
-                 Severity::Error};
-    throw Fault{std::move(d)};
+    const Touch *w = shadows[m].lastWrite(0, at);
+    undefinedOutput(program, t, at / sizeOf(t.dtype), w != nullptr, w ? &w->by : nullptr);
   }
 }
 

@@ -13,7 +13,7 @@ from ._glia import Diagnostic, Error, Register, Trap
 from .builder import Builder, reg
 from .data import isa, rules, target, targets
 from .hook import install, uninstall
-from .program import Profile, Program, TensorInfo, Verified, assemble, load
+from .program import Orders, Outcome, Profile, Program, TensorInfo, Verified, assemble, load
 
 
 def compile(function, *args, target=None, **kwargs):
@@ -42,6 +42,8 @@ __all__ = [
     "Builder",
     "Diagnostic",
     "Error",
+    "Orders",
+    "Outcome",
     "Profile",
     "Program",
     "Register",

@@ -60,6 +60,29 @@ class Verified:
         return "\n".join(map(str, self.diagnostics)) or f"ok, {self.instructions} instructions on {self.target}"
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """One way for a program to end: its outputs, or the diagnostic of what went wrong; and an order that leads to it."""
+
+    outputs: dict[str, np.ndarray] | None
+    wrong: object | None
+    order: list[str]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What every order of a program comes to. `ok` means one outcome, with outputs. At most 32 outcomes are kept."""
+
+    states: int
+    steps: int
+    different: int
+    outcomes: list[Outcome]
+
+    @property
+    def ok(self) -> bool:
+        return self.different == 1 and self.outcomes[0].wrong is None
+
+
 class Profile:
     """A predicted run. Times are nanoseconds."""
 
@@ -136,10 +159,15 @@ class Program:
         verify: bool = True,
         max_steps: int | None = None,
         threads: int | None = None,
+        steered: bool = False,
+        fault_on_range: bool = False,
+        hold: str = "",
     ) -> dict[str, np.ndarray]:
         """Runs the program and returns its outputs. Types and shapes of inputs must match exactly.
 
-        `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode.
+        `strict` looks for faults and picks the legal interleaving `seed`; it gives the same bytes as the fast mode. With it:
+        `steered` holds engines and queues back for long stretches instead of drawing every step, `hold` one instruction
+        ("core0.vector#12"); `fault_on_range` raises where an argument leaves its function's documented range.
         The fast mode gives the same bytes with any number of `threads`; without it, GLIA_THREADS or one for each processor.
         `verify` refuses a program that is not proved. Raises Error for a fault and Trap for a guarded trap.
         Nothing proves that a `while` ends: a run stops with SIM-STEPS after `max_steps` instructions. 0: never; without it,
@@ -152,12 +180,32 @@ class Program:
         arrays = self._bytes_of(inputs or {})
         outputs, steps = [t for t in self.tensors if t.kind == "output"], _steps(max_steps)
         if strict:
-            made, *_ = self._handle.run(arrays, strict, seed, steps, threads or 0)
+            made, *_ = self._handle.run(arrays, strict, seed, steps, threads or 0, steered, fault_on_range, hold)
             made = {name: np.frombuffer(bytearray(data), np.uint8) for name, data in made.items()}
         else:
             made = {t.name: np.zeros(math.prod(t.shape) * numpy_dtype(t.dtype).itemsize, np.uint8) for t in outputs}
             self._handle.run_into(arrays, made, steps, threads or 0)
         return {t.name: made[t.name].view(numpy_dtype(t.dtype)).reshape(t.shape) for t in outputs}
+
+    def every_order(self, inputs: Mapping[str, np.ndarray] | None = None, max_states: int = 200_000) -> Orders:
+        """Runs a small program in every legal order, proved or not. Raises Error RUN-ORDERS if it has too many states."""
+        states, steps, different, outcomes = self._handle.every_order(self._bytes_of(inputs or {}), max_states, True)
+        kinds = {t.name: t for t in self.tensors if t.kind == "output"}
+        return Orders(
+            states,
+            steps,
+            different,
+            [
+                Outcome(
+                    None
+                    if made is None
+                    else {n: np.frombuffer(made[n], numpy_dtype(t.dtype)).reshape(t.shape) for n, t in kinds.items()},
+                    wrong,
+                    list(order),
+                )
+                for made, wrong, order in outcomes
+            ],
+        )
 
     def profile(
         self, inputs: Mapping[str, np.ndarray] | None = None, timeline: bool = True, max_steps: int | None = None

@@ -162,3 +162,12 @@ TEST(Assembler, FloatsKeepTheirBits) {
   EXPECT_NE(once.find("value=-0.0"), std::string::npos);
   EXPECT_NE(once.find("value=nan(0x7f800001)"), std::string::npos);
 }
+
+// `p` after a scale stands for partitions; the next operand may begin with the same letter.
+TEST(Assembler, AnOperandAfterAMovingAddress) {
+  const Program p = assemble("target trn2\nsbuf t : f32[64, 4] @ 0\ngpsimd iota dst=t[0:32, 0:1] + r1*4 pattern=[1, 1]\n"
+                             "gpsimd iota dst=t[0:32, 0:1] + r1*32p pattern=[1, 1]\n",
+                             "t.gasm");
+  EXPECT_EQ(toBytes(assemble(disassemble(p), "x")), toBytes(p));
+  EXPECT_EQ(p.patterns.size(), 2u);
+}

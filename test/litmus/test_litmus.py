@@ -17,36 +17,25 @@ import re
 from pathlib import Path
 
 import glia
-import numpy as np
 import pytest
-from glia.dtypes import numpy_dtype
+from litmus_programs import head, inputs_of
 
 HERE = Path(__file__).resolve().parent
 SEEDS = range(64)
 FILES = sorted(HERE.glob("*.gasm"))
 
 
-def head(text: str, key: str) -> list[str]:
-    return [m.strip() for m in re.findall(rf"^; {key}:?(.*)$", text, re.M)]
-
-
-def inputs_of(program, text: str) -> dict[str, np.ndarray]:
-    given = {name: [int(v) for v in values] for name, *values in map(str.split, head(text, "input"))}
-    return {
-        t.name: np.array(given.get(t.name, range(np.prod(t.shape)))).astype(numpy_dtype(t.dtype)).reshape(t.shape)
-        for t in program.tensors
-        if t.kind == "input"
-    }
+def text_of(outputs) -> str:
+    return " ".join(["ok", *(f"{k}={' '.join(f'{x:g}' for x in v.ravel())}" for k, v in sorted(outputs.items()))])
 
 
 def outcome(program, inputs, seed: int) -> str:
     try:
-        outputs = program.run(inputs, strict=True, seed=seed, verify=False)
+        return text_of(program.run(inputs, strict=True, seed=seed, verify=False))
     except glia.Error as e:
         d = e.diagnostics[0]
         at = re.search(r"core (\d+) (\w+) instruction (\d+):", d.context)
         return f"{d.code} at core{at[1]}.{at[2]}#{at[3]}" if at else d.code
-    return " ".join(["ok", *(f"{k}={' '.join(f'{x:g}' for x in v.ravel())}" for k, v in sorted(outputs.items()))])
 
 
 def test_every_statement_has_a_file():
@@ -81,3 +70,37 @@ def test_verifier_agrees(path):
     if not codes:
         allowed = head(text, "allowed")
         assert len(allowed) == 1 and allowed[0].startswith("ok")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_every_order(path):
+    """What is proved has one outcome in every order, the one that is allowed. Whatever is allowed to end well can be seen."""
+    text = path.read_text()
+    program = glia.assemble(text)
+    orders = program.every_order(inputs_of(program, text))
+    seen = {text_of(o.outputs) for o in orders.outcomes if o.wrong is None}
+    assert {a for a in head(text, "allowed") if a.startswith("ok")} <= seen
+    if program.verify().ok:
+        assert orders.ok
+        assert seen == set(head(text, "allowed"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_reduction_loses_nothing(path):
+    """The orders that are left out end like others: without the reduction the outcomes are the same."""
+    text = path.read_text()
+    program = glia.assemble(text)
+    arrays = program._bytes_of(inputs_of(program, text))
+    try:
+        full = program._handle.every_order(arrays, 20_000, False)
+    except glia.Error as e:
+        assert e.diagnostics[0].code == "RUN-ORDERS"
+        return
+    reduced = program._handle.every_order(arrays, 20_000, True)
+
+    def kinds(orders):
+        return {"wrong" if made is None else str(sorted(made.items())) for made, _, _ in orders[3]}
+
+    assert reduced[0] <= full[0]
+    # A path ends at its first fault, and which comes first may differ.
+    assert kinds(reduced) == kinds(full) if "wrong" not in kinds(full) else "wrong" in kinds(reduced)

@@ -1,4 +1,5 @@
 #include "Data.h"
+#include "Orders.h"
 #include "Tool.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Sim/Steps.h"
@@ -11,7 +12,8 @@ void addRun(CLI::App &app, Tool &tool) {
     std::vector<std::string> inputs, outputs;
     RunOptions run;
     uint64_t maxSteps = kDefaultMaxSteps;
-    bool noVerify = false;
+    OrderOptions orders;
+    bool noVerify = false, everyOrder = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
@@ -25,17 +27,42 @@ void addRun(CLI::App &app, Tool &tool) {
   CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
   c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
+  c->add_flag("--steered", o->run.steered,
+              "Let the seed hold engines and queues back for long stretches instead of drawing every step")
+      ->needs(strict);
+  c->add_flag("--fault-on-range", o->run.faultOnRange,
+              "An argument outside a function's documented range is a fault, not a warning")
+      ->needs(strict);
   c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
       ->check(CLI::PositiveNumber);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
+  CLI::Option *every = c->add_flag("--every-order", o->everyOrder,
+                                   "Take every legal order of a small program, verified or not, and compare how they end")
+                           ->excludes(strict);
+  c->add_option("--max-states", o->orders.maxStates, "Give up after so many states of the machine")
+      ->needs(every)
+      ->check(CLI::PositiveNumber);
   c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
-            "x=x.npy --strict --seed 7");
+            "x=x.npy --strict --seed 7\n         glia run small.gasm --input x=x.npy --every-order");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);
       const TensorData inputs = readInputs(p, o->inputs);
       checkOutputs(p, o->outputs);
+      auto deliver = [&](TensorData outputs) {
+        if (o->outputs.empty())
+          write(summary(p, outputs));
+        else
+          writeOutputs(p, std::move(outputs), o->outputs);
+      };
+      if (o->everyOrder) {
+        TensorData outputs;
+        const int status = everyOrder(tool, p, inputs, o->orders, outputs);
+        if (status == 0)
+          deliver(std::move(outputs));
+        return status;
+      }
       if (!o->noVerify && !verified(tool, p))
         return 1;
       RunResult r;
@@ -46,6 +73,11 @@ void addRun(CLI::App &app, Tool &tool) {
       }
       if (!r.printed.empty())
         write(r.printed);
+      if (r.range) {
+        r.range->notes.push_back(
+            format("%llu arguments of this run are outside their function's range", (unsigned long long)r.outOfRange));
+        print(tool, {*r.range});
+      }
       if (!r.ok()) {
         std::vector<Diagnostic> all;
         for (const auto &d : {r.fault, r.trap})
@@ -54,10 +86,7 @@ void addRun(CLI::App &app, Tool &tool) {
         print(tool, all);
         return 1;
       }
-      if (o->outputs.empty())
-        write(summary(p, r.outputs));
-      else
-        writeOutputs(p, std::move(r.outputs), o->outputs);
+      deliver(std::move(r.outputs));
       return 0;
     };
   });

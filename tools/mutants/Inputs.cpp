@@ -26,7 +26,7 @@ static void fillIntegers(const Tensor &t, Random &random, std::byte *out) {
 TensorData randomInputs(const Program &p, Random &random) {
   TensorData data;
   for (const Tensor &t : p.tensors) {
-    if (t.kind != TensorKind::Input)
+    if (t.inputName().empty())
       continue;
     std::vector<std::byte> bytes(t.bytes());
     if (isInteger(t.dtype))
@@ -34,9 +34,16 @@ TensorData randomInputs(const Program &p, Random &random) {
     else
       for (int64_t i = 0; i < t.elements(); ++i)
         fromF32(t.dtype, static_cast<float>(random.between(-64, 64)) / 16.0f, bytes.data() + i * sizeOf(t.dtype));
-    data.emplace(t.name, std::move(bytes));
+    data.emplace(t.inputName(), std::move(bytes));
   }
   return data;
+}
+
+void largestValues(const Program &p, TensorData &inputs) {
+  for (const Tensor &t : p.tensors)
+    if (t.kind == TensorKind::Input && t.hasRange && !t.uniqueRows)
+      for (int64_t i = 0; i < t.elements(); ++i)
+        std::memcpy(inputs.at(t.name).data() + i * sizeOf(t.dtype), &t.rangeHi, sizeOf(t.dtype)); // little-endian
 }
 
 } // namespace glia::mutants

@@ -1,9 +1,12 @@
 // glia-mutants N [SEED]: changes valid programs N times and holds the verifier and the strict simulator against each other.
+// glia-mutants --late N [SEED]: programs with long loops that go wrong late, if they do (Late.h).
 // glia-mutants --valid N [SEED]: generates N valid programs and checks that they are (Valid.h).
 // A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
 #include "Generate.h"
 #include "Inputs.h"
+#include "Late.h"
 #include "Mutate.h"
+#include "Outcome.h"
 #include "Valid.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Runtime/FootprintCheck.h"
@@ -61,29 +64,6 @@ Seed generatedProgram(Random &random) {
   }
 }
 
-// What a run shows: a fault's code, or the result as bytes (a guarded trap is a result).
-struct Outcome {
-  std::string fault;
-  std::string result;
-};
-
-Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed) {
-  RunOptions o;
-  o.strict = true;
-  o.seed = seed;
-  o.maxSteps = 200'000;
-  const RunResult r = runChecked(p, inputs, o);
-  Outcome out;
-  if (r.fault)
-    out.fault = r.fault->code;
-  if (r.trap)
-    out.result = "trap " + r.trap->code;
-  else
-    for (const auto &[name, bytes] : r.outputs)
-      out.result.append(name).append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  return out;
-}
-
 // Fast mode takes one order, also where the program leaves the order open: threads must not show.
 bool sameWithThreads(const Program &p, const TensorData &inputs) {
   RunOptions o;
@@ -119,6 +99,8 @@ int main(int argc, char **argv) {
   Random random(number(2, 1));
   const int seedsForVerified = 8, seedsForRefused = 50;
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "--late")
+      return checkLate(static_cast<int>(number(2, 300)), number(3, 1));
     const std::vector<Seed> seeds = smallPrograms();
     if (seeds.empty()) {
       std::fprintf(stderr, "glia-mutants: no valid program to start from\n");
@@ -146,8 +128,8 @@ int main(int argc, char **argv) {
       if (v.ok()) {
         ++verified;
         Outcome first;
-        for (int s = 0; s < seedsForVerified; ++s) {
-          const Outcome o = outcome(m->program, inputs, s);
+        for (int s = 0; s < seedsForVerified + kSteeredSeeds; ++s) {
+          const Outcome o = outcome(m->program, inputs, s, s >= seedsForVerified);
           if (s == 0)
             first = o;
           if (o.fault.empty() && o.result == first.result)
@@ -166,9 +148,9 @@ int main(int argc, char **argv) {
       }
       bool wrong = false;
       Outcome first;
-      for (int s = 0; s < seedsForRefused && !wrong; ++s) {
-        const Outcome o = outcome(m->program, inputs, s);
-        if (s == 0)
+      for (int s = -kSteeredSeeds; s < seedsForRefused && !wrong; ++s) {
+        const Outcome o = outcome(m->program, inputs, s < 0 ? s + kSteeredSeeds : s, s < 0);
+        if (s == -kSteeredSeeds)
           first = o;
         wrong = !o.fault.empty() || o.result != first.result || o.result.starts_with("trap");
       }

@@ -3,6 +3,7 @@
 #include "glia/Support/EnumNames.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace glia {
 
@@ -39,5 +40,13 @@ const EnumNames &activationNames(); // "copy" "square" "sigmoid" "relu" "gelu" "
 float activation(ActFn f, float x);
 // out[i] = f(in[i] * scale + bias), the multiply-add fused. `out` may be `in`.
 void activationRow(ActFn f, const float *in, float scale, float bias, float *out, int64_t n);
+
+// Magnitudes for which the hardware's function is specified (docs/numerics.md); outside, glia still gives the function.
+struct ActRange {
+  float least, most; // of |x|
+  bool negative;     // x < 0 is inside, too
+  bool holds(float x) const;
+};
+std::optional<ActRange> documentedRange(ActFn f); // none: all numbers
 
 } // namespace glia

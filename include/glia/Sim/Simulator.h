@@ -34,6 +34,10 @@ struct RunOptions {
   uint64_t seed = 0; // strict: which legal interleaving
   // Strict: hold this instruction back as long as anything else can run ("core0.vector#12"), to replay a race.
   std::string hold;
+  // Strict: hold whole engines, queues or parts of them back for long stretches, chosen by the seed, instead of drawing each
+  // step anew. Finds what goes wrong only when somebody is far ahead.
+  bool steered = false;
+  bool faultOnRange = false;      // strict: an argument outside a function's documented range is a fault, not a warning
   int threads = 0;                // fast: 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   StopQuestion stop;
@@ -51,6 +55,8 @@ struct RunResult {
   std::optional<Diagnostic> fault; // strict: the first fault; fast: deadlock, or a machine state that cannot go on
   std::optional<Diagnostic> trap;  // a guarded trap: a defined result
   std::string printed;             // device_print
+  std::optional<Diagnostic> range; // strict: a warning SIM-RANGE: arguments outside a function's documented range
+  uint64_t outOfRange = 0;         // strict: how many
   uint64_t instructions = 0;
   uint64_t bytesTouched = 0, shadowBytes = 0; // strict: for the memory bound in bench/
   bool ok() const { return !fault && !trap; }

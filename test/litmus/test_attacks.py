@@ -1,0 +1,141 @@
+"""Programs that look right and are not (attacks/), and programs that are right and do not look it (schedules/).
+
+The simulator alone says which is which: an attack faults, traps or has more than one result in strict mode, under some seed;
+a schedule has one result under every seed, the bytes of fast mode. Where a program is small enough, every order says the same.
+The verifier's verdict is another matter: it must refuse the attacks and prove the schedules. What it does not do yet is listed here,
+and the lists can only become shorter.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import glia
+import numpy as np
+import pytest
+from litmus_programs import head, inputs_of
+
+HERE = Path(__file__).resolve().parent
+ATTACKS = sorted((HERE / "attacks").glob("*.gasm"))
+SCHEDULES = sorted((HERE / "schedules").glob("*.gasm"))
+
+# What the verifier gets wrong today.
+PROVED_AND_WRONG = {
+    "a01_generic_undefined_read",
+    "a02_generic_race_before",
+    "a03_generic_race_concurrent",
+    "a05_group_entered_unequally",
+    "a07_nested_apart",
+    "a09_semaphore_overflow",
+    "a11_sendrecv_self_overlap",
+    "a12_distinct_overlapping_source",
+    "a13_index_overflow",
+    "a14_offset_overflow",
+    "a15_generic_scatter_unique",
+    "a17_generic_ownership",
+    "a18_sendrecv_source_overwritten",
+    "a19_sendrecv_dst_read_early",
+    "a20_bound_immediate",
+    "a23_psum_accumulate_generic",
+    "a25_generic_undefined_register",
+    "a46_indexed_gather_self",
+    "a56_multiply_loses_motion",
+    "a58_content_after_certain_loop",
+}
+RIGHT_AND_REFUSED = {
+    "c01_triple_buffer_dynamic",
+    "c02_triple_buffer_static",
+    "c05_software_pipelined",
+    "c07_index_masked",
+    "c08_index_computed",
+    "c10_large_static_loop_output",
+    "c13_if_else_without_sync",
+    "c14_sendrecv_dynamic_loop",
+    "c17_nested_dynamic",
+}
+
+# Loops that are long to be more than the verifier takes step by step: the simulator gets them shorter, with the same proportions.
+SHORTER = {
+    "a20_bound_immediate": [("count=1500000", "count=1500"), ("op=shift_right a=r1 b=14", "op=shift_right a=r1 b=4")],
+    "c10_large_static_loop_output": [("200000", "200")],
+}
+
+# Too many transfers in flight at once for every order.
+LARGE = {"a07_nested_apart"}
+
+
+def load(path, shorter=True):
+    text = path.read_text()
+    for old, new in SHORTER.get(path.stem, []) if shorter else []:
+        assert old in text
+        text = text.replace(old, new)
+    program = glia.assemble(text, file=path.name)
+    return program, inputs_of(program, text), text
+
+
+def ids(path):
+    return path.stem
+
+
+def listed(paths, names):
+    reason = "the verifier's verdict is wrong"
+    return [
+        pytest.param(p, id=p.stem, marks=[pytest.mark.xfail(strict=True, reason=reason)] if p.stem in names else [])
+        for p in paths
+    ]
+
+
+def results(program, inputs, seeds):
+    """What runs of strict mode come to: outputs as bytes, or the code of what went wrong. Ends at the first fault."""
+    seen = set()
+    for seed in range(seeds):
+        for steered in (False, True):
+            try:
+                made = program.run(inputs, strict=True, seed=seed, steered=steered, verify=False)
+            except glia.Error as e:  # a Trap is one, too
+                return seen | {e.diagnostics[0].code}
+            seen.add(b"".join(v.tobytes() for _, v in sorted(made.items())))
+    return seen
+
+
+@pytest.mark.parametrize("path", ATTACKS, ids=ids)
+def test_attack_misbehaves(path):
+    program, inputs, text = load(path)
+    seeds = int((head(text, "seeds") or ["10"])[0])
+    seen = results(program, inputs, seeds)
+    assert len(seen) > 1 or isinstance(next(iter(seen)), str)
+
+
+@pytest.mark.parametrize("path", [p for p in ATTACKS if p.stem not in LARGE], ids=ids)
+def test_attack_misbehaves_in_some_order(path):
+    program, inputs, _ = load(path)
+    assert not program.every_order(inputs).ok
+
+
+@pytest.mark.parametrize("path", SCHEDULES, ids=ids)
+def test_schedule_has_one_result(path):
+    program, inputs, _ = load(path)
+    fast = program.run(inputs, verify=False)
+    expected = b"".join(v.tobytes() for _, v in sorted(fast.items()))
+    assert results(program, inputs, 6) == {expected}
+
+
+@pytest.mark.parametrize("path", SCHEDULES, ids=ids)
+def test_schedule_has_one_result_in_every_order(path):
+    program, inputs, _ = load(path)
+    orders = program.every_order(inputs)
+    assert orders.ok
+    for name, made in program.run(inputs, verify=False).items():
+        np.testing.assert_array_equal(made, orders.outcomes[0].outputs[name])
+
+
+@pytest.mark.parametrize("path", listed(ATTACKS, PROVED_AND_WRONG))
+def test_attack_is_refused(path):
+    program, _, text = load(path, shorter=False)
+    assert not program.verify(require_proved="--require-proved" in head(text, "flags")).ok
+
+
+@pytest.mark.parametrize("path", listed(SCHEDULES, RIGHT_AND_REFUSED))
+def test_schedule_is_proved(path):
+    program, _, text = load(path, shorter=False)
+    assert program.verify(require_proved="--require-proved" in head(text, "flags")).ok

@@ -1,0 +1,17 @@
+// What one run of a mutant comes to.
+#pragma once
+#include "glia/Sim/Simulator.h"
+
+namespace glia::mutants {
+
+struct Outcome {
+  std::string fault;  // its code
+  std::string result; // the outputs as bytes; a guarded trap is a result
+  friend bool operator==(const Outcome &, const Outcome &) = default;
+};
+
+constexpr int kSteeredSeeds = 3; // besides those that draw every step
+
+Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed, bool steered = false);
+
+} // namespace glia::mutants

@@ -1,0 +1,43 @@
+// A tiny program as lines of assembly that can still be changed.
+#pragma once
+#include "glia/Support/Random.h"
+
+#include <string>
+#include <vector>
+
+namespace glia::tiny {
+
+struct Wait {
+  int semaphore;
+  int value;
+  bool consume = false;
+};
+struct Add {
+  int semaphore;
+  int value;
+};
+
+struct Line {
+  std::string engine, body; // body: the instruction without its waits and updates; a label ends with ':'
+  std::vector<Wait> waits;
+  std::vector<Add> adds;
+  bool isLabel() const { return body.ends_with(':'); }
+  bool isTransfer() const { return body.starts_with("dma") || body.starts_with("sendrecv"); }
+};
+
+struct Semaphore {
+  int initial = 0;
+  int core = -1; // -1: there is one only
+};
+
+struct Tiny {
+  std::vector<std::string> declarations;
+  std::vector<Semaphore> semaphores;
+  std::vector<Line> lines;
+  std::string text() const;
+};
+
+Tiny generate(Random &r);         // ordered as it should be, mostly
+void perturb(Tiny &t, Random &r); // one thing is changed
+
+} // namespace glia::tiny

@@ -1,0 +1,211 @@
+// glia-tiny N [SEED]: makes N tiny programs, right and nearly right, and holds the verifier against every order of each of them
+// for every input in range. One that verifies has one outcome and no fault, for every input.
+// glia-tiny --orders N [SEED]: does the search leave nothing out? Compares its outcomes with those of a search of all states.
+#include "Tiny.h"
+#include "glia/Program/Assembler.h"
+#include "glia/Sim/EveryOrder.h"
+#include "glia/Verify/Verify.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+using namespace glia;
+
+namespace {
+
+template <class T> std::vector<std::byte> bytesOf(const std::vector<T> &v) {
+  std::vector<std::byte> out(v.size() * sizeof(T));
+  std::memcpy(out.data(), v.data(), out.size());
+  return out;
+}
+
+// Every value that the small inputs can have.
+std::vector<TensorData> everyInput(const Program &p) {
+  std::vector<TensorData> all = {{}};
+  for (const Tensor &t : p.tensors) {
+    if (t.kind != TensorKind::Input)
+      continue;
+    std::vector<std::vector<std::byte>> values;
+    if (t.hasRange)
+      for (int64_t v = t.rangeLo; v <= t.rangeHi; ++v)
+        values.push_back(bytesOf(std::vector<int32_t>(t.elements(), static_cast<int32_t>(v))));
+    else {
+      std::vector<float> ramp(t.elements());
+      for (size_t i = 0; i < ramp.size(); ++i)
+        ramp[i] = 10.0f + static_cast<float>(i);
+      values.push_back(bytesOf(ramp));
+    }
+    std::vector<TensorData> more;
+    for (const TensorData &d : all)
+      for (const auto &v : values) {
+        more.push_back(d);
+        more.back()[t.name] = v;
+      }
+    all = std::move(more);
+  }
+  return all;
+}
+
+tiny::Tiny next(Random &random) {
+  tiny::Tiny t = tiny::generate(random);
+  for (int64_t changes = random.below(3); changes > 0; --changes)
+    tiny::perturb(t, random);
+  return t;
+}
+
+// The reason to refuse is the order of things, and not how something is written.
+bool aboutOrder(const std::vector<Diagnostic> &ds) {
+  return std::all_of(ds.begin(), ds.end(), [](const Diagnostic &d) {
+    return d.code == "RACE" || d.code.starts_with("SYNC-") || d.code.starts_with("LOOP-");
+  });
+}
+
+std::string outcomeText(const OrderResult &r) {
+  for (const OrderOutcome &o : r.outcomes)
+    if (o.fault)
+      return o.fault->code + ": " + o.fault->message;
+  return format("%llu outcomes", static_cast<unsigned long long>(r.different));
+}
+
+int againstVerifier(int wanted, uint64_t seed) {
+  int verified = 0, bad = 0, forOrder = 0, harmless = 0, large = 0, malformed = 0;
+  std::map<std::string, std::pair<int, int>> rules; // refused for order, harmless
+  uint64_t states = 0;
+  for (int i = 0; i < wanted; ++i) {
+    Random random(seed * 1'000'003 + static_cast<uint64_t>(i));
+    const std::string text = next(random).text();
+    Program p;
+    try {
+      p = assemble(text, "tiny.gasm");
+    } catch (const Error &e) {
+      ++malformed;
+      if (std::getenv("GLIA_TINY_VERBOSE"))
+        std::printf("no program: %s\n", e.what());
+      continue;
+    }
+    const VerifyResult v = verify(p);
+    verified += v.ok();
+    if (!v.ok() && !aboutOrder(v.diagnostics))
+      continue;
+    bool fine = true, tooLarge = false;
+    std::string what;
+    for (const TensorData &inputs : everyInput(p)) {
+      OrderOptions o;
+      o.untilWrong = true;
+      try {
+        const OrderResult r = runEveryOrder(p, inputs, o);
+        states += r.states;
+        if (r.ok())
+          continue;
+        fine = false;
+        what = outcomeText(r);
+        break;
+      } catch (const Error &) { // too many states
+        tooLarge = true;
+        break;
+      }
+    }
+    if (tooLarge) {
+      ++large;
+      continue;
+    }
+    if (v.ok()) {
+      if (fine)
+        continue;
+      ++bad;
+      const std::string file = format("tiny-%d.gasm", bad);
+      std::ofstream(file) << "; seed " << seed << ", number " << i << ": " << what << "\n" << text;
+      std::printf("VERIFIED BUT WRONG (%s): %s\n%s\n", file.c_str(), what.c_str(), text.c_str());
+      continue;
+    }
+    ++forOrder;
+    harmless += fine;
+    auto &rule = rules[v.diagnostics[0].code];
+    ++rule.first;
+    rule.second += fine;
+    if (fine && std::getenv("GLIA_TINY_VERBOSE"))
+      std::printf("harmless: %s\n%s\n", render(v.diagnostics[0]).c_str(), text.c_str());
+  }
+  std::printf("%-24s %8s %9s\n", "first rule broken", "refused", "harmless");
+  for (const auto &[rule, n] : rules)
+    std::printf("%-24s %8d %9d\n", rule.c_str(), n.first, n.second);
+  std::printf(
+      "\ntiny programs %d, %d of them no programs, %d with too many states; %llu states\nverified %d\nverified but wrong %d "
+      "(must be 0)\nrefused for their order and harmless for every input: %d of %d (%.0f %%)\n",
+      wanted, malformed, large, static_cast<unsigned long long>(states), verified, bad, harmless, forOrder,
+      forOrder ? 100.0 * harmless / forOrder : 0.0);
+  return bad == 0 ? 0 : 1;
+}
+
+// What a search finds, as a set: outputs, and that something goes wrong.
+std::set<std::string> outcomes(const OrderResult &r) {
+  std::set<std::string> out;
+  for (const OrderOutcome &o : r.outcomes) {
+    std::string text = o.fault ? "fault" : o.trap ? "trap" : "";
+    for (const auto &[name, bytes] : o.outputs)
+      text.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    out.insert(text);
+  }
+  return out;
+}
+
+int reducedAgainstAll(int wanted, uint64_t seed) {
+  int compared = 0, large = 0, different = 0, several = 0;
+  uint64_t few = 0, all = 0;
+  for (int i = 0; i < wanted; ++i) {
+    Random random(seed * 1'000'003 + static_cast<uint64_t>(i));
+    const std::string text = next(random).text();
+    try {
+      const Program p = assemble(text, "tiny.gasm");
+      const std::vector<TensorData> inputs = everyInput(p);
+      const TensorData &input = inputs[random.below(static_cast<int64_t>(inputs.size()))];
+      OrderOptions o;
+      o.maxStates = 5'000;
+      const OrderResult reduced = runEveryOrder(p, input, o);
+      o.reduce = false;
+      const OrderResult full = runEveryOrder(p, input, o);
+      if (full.different > OrderResult::kMostOutcomes)
+        continue;
+      ++compared;
+      few += reduced.states;
+      all += full.states;
+      several += full.different > 1;
+      // A path ends at its first fault: behind one, the reduced search need not find what else could end well.
+      const bool same = full.faults ? reduced.faults > 0 : outcomes(full) == outcomes(reduced);
+      if (!same) {
+        ++different;
+        std::printf("OTHER OUTCOMES: seed %llu, number %d: %llu and %llu\n%s\n", static_cast<unsigned long long>(seed), i,
+                    static_cast<unsigned long long>(reduced.different), static_cast<unsigned long long>(full.different),
+                    text.c_str());
+      }
+    } catch (const Error &) {
+      ++large;
+    }
+  }
+  std::printf(
+      "compared %d, %d of them with several outcomes; %d are no programs or have too many states\nstates %llu of %llu\n"
+      "with other outcomes %d (must be 0)\n",
+      compared, several, large, static_cast<unsigned long long>(few), static_cast<unsigned long long>(all), different);
+  return different == 0 && compared > 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const bool orders = argc > 1 && std::string_view(argv[1]) == "--orders";
+  const int first = orders ? 2 : 1;
+  auto number = [&](int at, uint64_t otherwise) { return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise; };
+  const int wanted = static_cast<int>(number(first, 300));
+  const uint64_t seed = number(first + 1, 1);
+  try {
+    return orders ? reducedAgainstAll(wanted, seed) : againstVerifier(wanted, seed);
+  } catch (const Error &e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
