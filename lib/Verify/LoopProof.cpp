@@ -31,7 +31,8 @@ void Walk::planLoop(LoopProof &p) {
   for (uint32_t member : p.run.arrived) {
     const EngineWalk &e = state.engines[member];
     const LoopFrame &f = e.loops.back();
-    p.streams.push_back(loopStreams.at(whoIs(e.core, e.engine, f.begin)));
+    const auto stream = loopStreams.find(whoIs(e.core, e.engine, f.begin));
+    p.streams.push_back(stream == loopStreams.end() ? e.stream : stream->second); // none: its group was refused
     std::vector<uint32_t> around{p.streams.back()};
     comps.insert(around.back());
     p.written.push_back(registersWritten(e.core, e.engine, f.begin + 1, f.end));
@@ -472,9 +473,11 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
     for (size_t i = 0; i < p.a.members.size(); ++i)
       for (auto &[reg, value] : p.headRegs[i])
         less |= weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], fits);
-    less |= join(p.head, aged(p, state), joiner());
     ++fits;
-    found = !less;
+    if (less) // what was done at addresses that were not right is no part of the head
+      makeHead(p);
+    else
+      found = !join(p.head, aged(p, state), joiner());
   }
   --muted;
   failed = failedBefore;

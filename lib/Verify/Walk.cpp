@@ -215,6 +215,12 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
                std::to_string(steps), std::to_string(kMostSteps));
         }
       }
+    if (!progress && !state.ready.empty() && !stopped) {
+      const std::shared_ptr<LoopRun> run = state.ready.back();
+      state.ready.pop_back();
+      prove(run);
+      progress = any = true;
+    }
   }
   return any;
 }

@@ -107,7 +107,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   e.pc = f.begin;
   if (static_cast<int>(run->arrived.size()) < run->members)
     return false;
-  prove(run);
+  state.ready.push_back(run);
   return true;
 }
 
