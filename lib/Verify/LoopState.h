@@ -38,6 +38,7 @@ struct Activation {
   int64_t period = 1;            // iterations per round
   int64_t lastRound = 0;         // their numbers are 0 to this
   uint32_t level = 0;            // its symbol
+  int64_t iteration = 0;         // that is being walked: no two have the same number
 
   struct Note { // what an instruction of the loop writes
     uint32_t memory = 0;

@@ -215,9 +215,12 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
                std::to_string(steps), std::to_string(kMostSteps));
         }
       }
-    if (!progress && !state.ready.empty() && !stopped) {
-      const std::shared_ptr<LoopRun> run = state.ready.back();
-      state.ready.pop_back();
+    const auto next = std::find_if(state.ready.begin(), state.ready.end(), [&which](const auto &run) {
+      return std::find(which.begin(), which.end(), run->arrived[0]) != which.end();
+    });
+    if (!progress && next != state.ready.end() && !stopped) {
+      const std::shared_ptr<LoopRun> run = *next;
+      state.ready.erase(next);
       prove(run);
       progress = any = true;
     }

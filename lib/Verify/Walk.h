@@ -73,7 +73,7 @@ private:
   };
   std::unordered_map<std::vector<int64_t>, uint64_t, KeyHash> sources; // where values of registers come from
   uint64_t lastSource = 0;                                             // they are numbered from 1
-  int64_t iterations = 0; // of loops that are being proved, walked so far: the numbers of their rounds mean something in one only
+  int64_t iterations = 0;                                              // of loops that are being proved, walked so far
   std::vector<std::array<Visit, 32>> recent; // by engine, in a loop: instructions by the last bits of their numbers
   Visit single;                              // the instruction at hand, outside of loops
   Decoded scratch;

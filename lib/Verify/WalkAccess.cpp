@@ -282,7 +282,7 @@ uint64_t Walk::sourceOf(const EngineWalk &e, const Place &p) {
       });
     });
   if (now)
-    key.insert(key.end(), {-1, iterations});
+    key.insert(key.end(), {-1, active.back().iteration});
   return intern(std::move(key));
 }
 
@@ -304,7 +304,7 @@ uint64_t Walk::identity(const RegisterValue &v) {
   for (const Form::Term &t : v.form->terms)
     key.insert(key.end(), {t.symbol, t.factor});
   if (ofRound(*v.form))
-    key.insert(key.end(), {-1, iterations});
+    key.insert(key.end(), {-1, active.back().iteration});
   return intern(std::move(key));
 }
 
