@@ -505,7 +505,6 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
     return failForGood("LOOP-FORM", run.firstWho, "what is said of this loop does not hold in its next iteration");
   leaveProved(p);
   active.pop_back();
-  loopsProved.insert(run.firstWho);
 }
 
 // ---- behind the loop ---------------------------------------------------------------------------------------------
@@ -590,6 +589,7 @@ void Walk::leaveProved(LoopProof &p) {
     for (int reg : changed)
       e.regs[reg] = regs[i][reg];
     e.arrived = e.ended = false;
+    loopsProved.insert(whoIs(e.core, e.engine, f.begin));
     leaveLoop(e);
   }
 }

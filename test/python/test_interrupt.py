@@ -31,6 +31,14 @@ sync reg_store dst=y src=r1
 """
 
 
+@pytest.fixture(autouse=True)
+def interrupts():
+    """A shell that starts the tests in the background has them ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def ends_at_once(work):
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     start = time.monotonic()

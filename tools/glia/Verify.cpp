@@ -10,6 +10,9 @@ static std::string counts(const Program &p, const VerifyResult &r) {
   for (const DynamicAccess &a : r.dynamicAccesses)
     ++n[static_cast<int>(a.proof)];
   std::string out = grouped(p.instructionCount()) + " instructions on " + titleOf(*p.target);
+  if (const uint64_t loops = r.loopsWalked + r.loopsByInvariant)
+    out += "; " + grouped(loops) + (loops == 1 ? " loop: " : " loops: ") + grouped(r.loopsWalked) + " walked, " +
+           grouped(r.loopsByInvariant) + " by invariant";
   if (r.dynamicAccesses.empty())
     return out + ", no dynamic accesses";
   return out + "; dynamic accesses: " + grouped(n[0]) + " proved, " + grouped(n[1]) + " skip out-of-range elements, " +
