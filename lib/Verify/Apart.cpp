@@ -55,7 +55,8 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
   auto byPeriod = [&](int64_t period) {
     if (period <= 0)
       return false;
-    return apartModulo(b, a, d.lo, d.hi, period) || (d.step % period == 0 && apartModulo(b, a, d.residue, d.residue, period));
+    return apartModulo(b, a, d.lo, d.hi, period) ||
+           (d.step % period == 0 && apartModulo(b, a, d.residue, d.residue, period));
   };
   for (const Pattern *p : {&a, &b})
     for (int i = 0; i < p->rank; ++i)
@@ -65,8 +66,8 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
     return true;
   constexpr size_t kMostRuns = 4096;
   std::vector<ByteRun> r, s;
-  if (d.lo != d.hi || d.lo > (Wide{1} << 60) || d.lo < -(Wide{1} << 60) || !footprint(a, static_cast<int64_t>(d.lo), r, kMostRuns) ||
-      !footprint(b, 0, s, kMostRuns))
+  if (d.lo != d.hi || d.lo > (Wide{1} << 60) || d.lo < -(Wide{1} << 60) ||
+      !footprint(a, static_cast<int64_t>(d.lo), r, kMostRuns) || !footprint(b, 0, s, kMostRuns))
     return false;
   for (size_t i = 0, k = 0; i < r.size() && k < s.size(); r[i].hi < s[k].hi ? ++i : ++k)
     if (r[i].lo < s[k].hi && s[k].lo < r[i].hi)

@@ -95,7 +95,9 @@ Content typeRange(DType t) {
 
 // Bits of an integer: with a mask that is not negative nothing else is left.
 std::optional<Content> masked(const Value &operand, const Content &c) {
-  const int64_t mask = operand.kind == Value::Int ? operand.integer : operand.kind == Value::Float ? static_cast<int64_t>(operand.number) : -1;
+  const int64_t mask = operand.kind == Value::Int     ? operand.integer
+                       : operand.kind == Value::Float ? static_cast<int64_t>(operand.number)
+                                                      : -1;
   if (mask < 0 || mask > INT32_MAX || (operand.kind == Value::Float && static_cast<float>(mask) != operand.number))
     return std::nullopt;
   const bool whole = c.lo >= 0 && (mask & (mask + 1)) == 0 && c.hi <= mask;
@@ -105,8 +107,9 @@ std::optional<Content> masked(const Value &operand, const Content &c) {
 // (a op b), element by element, for the operations that keep a range.
 std::optional<Content> tensorTensor(const Program &p, const Decoded &d, std::span<const std::optional<Content>> sources) {
   const Value *op = slotOf(d, "op"), *a = slotOf(d, "a"), *b = slotOf(d, "b");
-  if (!op || !a || !b || a->kind != Value::Tensor || b->kind != Value::Tensor || sources.size() != 2 || !sources[0] || !sources[1] ||
-      !isInteger(patternOf(p, *a).dtype) || !isInteger(patternOf(p, *b).dtype) || !exact(*sources[0]) || !exact(*sources[1]))
+  if (!op || !a || !b || a->kind != Value::Tensor || b->kind != Value::Tensor || sources.size() != 2 || !sources[0] ||
+      !sources[1] || !isInteger(patternOf(p, *a).dtype) || !isInteger(patternOf(p, *b).dtype) || !exact(*sources[0]) ||
+      !exact(*sources[1]))
     return std::nullopt;
   const Content &x = *sources[0], &y = *sources[1];
   std::optional<Content> c;

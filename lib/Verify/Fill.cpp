@@ -35,8 +35,8 @@ template <class F> void forEachRun(const Filled &f, size_t dim, int64_t at, F &&
 
 bool alike(const Filled &a, const Filled &b) { // but for where they begin and how wide they are
   return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
-         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims && a.defined == b.defined &&
-         a.matmul == b.matmul;
+         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims &&
+         a.defined == b.defined && a.matmul == b.matmul;
 }
 
 } // namespace
@@ -138,7 +138,8 @@ void Walk::disturb(const Place &p, bool defined, bool matmul) {
     return;
   const uint32_t memory = memoryOf(p);
   std::erase_if(state.filled, [&](Filled &f) {
-    if (f.memory != memory || (p.space != Space::Hbm && (f.lastPartition <= p.firstPartition || p.lastPartition <= f.firstPartition)))
+    if (f.memory != memory ||
+        (p.space != Space::Hbm && (f.lastPartition <= p.firstPartition || p.lastPartition <= f.firstPartition)))
       return false;
     Wide lo = f.start.constant, hi = lo + spanOf(f).hi;
     for (const Form::Term &t : f.start.terms) {

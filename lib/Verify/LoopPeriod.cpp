@@ -15,7 +15,8 @@ using Known = std::optional<int32_t>;
 
 class Follower {
 public:
-  Follower(const Program &p, const EngineWalk &e, const LoopFrame &f) : program(p), core(e.core), engine(e.engine), frame(f) {
+  Follower(const Program &p, const EngineWalk &e, const LoopFrame &f)
+      : program(p), core(e.core), engine(e.engine), frame(f) {
     for (int r = 0; r < 64; ++r)
       if (e.regs[r].isConstant() && !e.regs[r].undefined)
         regs[r] = static_cast<int32_t>(e.regs[r].lo);

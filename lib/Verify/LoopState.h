@@ -12,10 +12,10 @@
 
 namespace glia::flow {
 
-struct Gap {            // of one component
-  uint32_t base = 0;    // its number when the loop began
-  uint32_t length = 0;  // numbers per round; 0: not in the loop
-  int64_t ages = 0;     // rounds in the gap
+struct Gap {           // of one component
+  uint32_t base = 0;   // its number when the loop began
+  uint32_t length = 0; // numbers per round; 0: not in the loop
+  int64_t ages = 0;    // rounds in the gap
   uint32_t head() const { return base + static_cast<uint32_t>(ages) * length; }
   // How many rounds before this one a number above `base` lies.
   int64_t ageOf(uint32_t seq) const { return std::max<int64_t>(ages - (seq - base - 1) / length, 0); }
@@ -59,7 +59,8 @@ struct Activation {
   }
 };
 
-using Takes = std::map<uint32_t, std::vector<std::pair<uint32_t, int64_t>>>; // semaphore: number in the round, consumed by then
+using Takes =
+    std::map<uint32_t, std::vector<std::pair<uint32_t, int64_t>>>; // semaphore: number in the round, consumed by then
 
 struct LoopMemory { // of a loop that was met before: where to begin the search
   std::vector<uint32_t> lengths;
@@ -93,6 +94,14 @@ struct LoopProof {
     return std::any_of(f.terms.begin(), f.terms.end(), [this](const Form::Term &t) { return ofLoop(t.symbol); });
   }
 };
+
+// What a register holds, without what only one round can say of it.
+inline RegisterValue outside(RegisterValue v) {
+  v.source = 0;
+  if (!v.isConstant())
+    v.form.reset();
+  return v;
+}
 
 // Changes every number of the state: `known` those that clocks say, `event` those of things that were done.
 struct Renumber {

@@ -155,7 +155,8 @@ RegisterValue join(const RegisterValue &a, const RegisterValue &b) {
 }
 
 bool sameValue(const RegisterValue &a, const RegisterValue &b) {
-  return (a.source && a.source == b.source) || (a.form && a.form == b.form) || (a.isConstant() && b.isConstant() && a.lo == b.lo);
+  return (a.source && a.source == b.source) || (a.form && a.form == b.form) ||
+         (a.isConstant() && b.isConstant() && a.lo == b.lo);
 }
 
 } // namespace glia::flow

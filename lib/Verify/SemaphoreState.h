@@ -114,9 +114,9 @@ public:
   uint32_t consumer = UINT32_MAX;                         // component of the one engine that consumes (S3)
   std::vector<std::pair<uint32_t, uint32_t>> closed;      // its other components that did, and their last
   std::vector<std::pair<uint32_t, int64_t>> consumptions; // its instruction, total consumed by then
-  int64_t before = 0;       // consumed before the first of them
-  uint32_t countedFrom = 0; // who does not know the consumer up to here may know of none
-  int64_t ever = 0;         // at least what was consumed since the program began
+  int64_t before = 0;                                     // consumed before the first of them
+  uint32_t countedFrom = 0;                               // who does not know the consumer up to here may know of none
+  int64_t ever = 0;                                       // at least what was consumed since the program began
 
   void close(uint32_t comp, uint32_t seq) {
     for (auto &c : closed)

@@ -20,7 +20,7 @@ struct Cell {
   int32_t owner = -1;   // allocation that wrote last
   uint32_t content = 0; // what is known of the values, index into Contents, 0 = nothing
   bool written = false, defined = false;
-  bool matmul = false; // a matmul may add to it: who wrote last is one that it may add to
+  bool matmul = false;            // a matmul may add to it: who wrote last is one that it may add to
   Touch write;                    // the last one that wrote all of the cell
   std::vector<Touch> reads;       // since then
   std::vector<Touch> otherWrites; // since then, of some bytes or perhaps; and what may be the last write in its stead

@@ -112,7 +112,7 @@ struct EngineWalk {
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;
-  std::bitset<kLanes> accumulator;        // lanes whose register is defined
+  std::bitset<kLanes> accumulator;       // lanes whose register is defined
   std::vector<Touch> lastSbuf, lastPsum; // the last instructions that touched it (M1, M2)
 };
 
@@ -137,7 +137,7 @@ struct State {
   std::vector<std::vector<Cow<ByteMap>>> hbm;                   // [tensor][core, or 0 if shared]
   std::vector<Filled> filled;
   std::map<std::pair<std::string, uint32_t>, std::shared_ptr<LoopRun>> runs; // of groups: entered by some, not by all
-  std::vector<std::shared_ptr<LoopRun>> ready; // loops to prove when nobody else can step
+  std::vector<std::shared_ptr<LoopRun>> ready;                               // loops to prove when nobody else can step
   std::map<std::pair<std::string, uint32_t>, BarrierMeet> barriers;
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
 };

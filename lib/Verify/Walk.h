@@ -43,22 +43,22 @@ private:
   State state;
   std::vector<SemaphoreUse> uses;
   std::map<int, uint32_t> pipeComp;
-  std::vector<uint32_t> ownerOf;                          // by component: the engine whose instructions it holds; UINT32_MAX: none
-  std::map<uint32_t, uint32_t> loopStreams;               // by the instruction that begins a loop: its engine's component there
+  std::vector<uint32_t> ownerOf;            // by component: the engine whose instructions it holds; UINT32_MAX: none
+  std::map<uint32_t, uint32_t> loopStreams; // by the instruction that begins a loop: its engine's component there
   std::vector<std::map<uint32_t, uint32_t>> queueStreams; // by queue: its components, by that of its engine
   size_t components = 0;
   std::vector<Content> contents{Content{}}; // index 0: nothing known
   std::vector<Spot> spots{Spot{}};          // index 0: all of a cell
   std::map<std::tuple<std::vector<int64_t>, const Pattern *>, uint32_t> spotNumbers;
-  std::vector<Interval> valueRanges;                 // of symbols that are values, from kFirstValue on
-  std::unordered_map<uint64_t, uint32_t> valueOf;    // their symbols, by source
+  std::vector<Interval> valueRanges;              // of symbols that are values, from kFirstValue on
+  std::unordered_map<uint64_t, uint32_t> valueOf; // their symbols, by source
   std::unordered_map<std::string, int> groupMembers;
   int64_t largestWalkedCount = 0;
   uint64_t steps = 0;
   bool stopped = false;                          // at a limit, which was reported
   std::vector<Activation> active;                // loops that are being proved, outermost first
   std::map<uint32_t, LoopMemory> memories;       // by the instruction that begins the loop
-  std::set<uint32_t> loopsWalked, loopsProved; // by the instruction that begins them
+  std::set<uint32_t> loopsWalked, loopsProved;   // by the instruction that begins them
   int muted = 0;                                 // a search: nothing is reported
   bool failed = false;                           // something would have been
   std::unordered_map<uint64_t, size_t> verdicts; // who and slot -> index in result.dynamicAccesses
@@ -78,7 +78,7 @@ private:
   Visit single;                              // the instruction at hand, outside of loops
   Decoded scratch;
 
-  // Walk.cpp
+  // Walk.cpp, WalkPlan.cpp, WalkEnd.cpp
   void scan();
   void chooseWalkedLoops();
   void numberComponents();
@@ -173,7 +173,7 @@ private:
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 
-  // LoopProof.cpp: loops by an invariant
+  // LoopHead.cpp, LoopProof.cpp, LoopExit.cpp: loops by an invariant
   void prove(const std::shared_ptr<LoopRun> &run);
   void planLoop(LoopProof &p);
   void makeHead(LoopProof &p);

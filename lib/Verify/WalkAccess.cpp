@@ -29,7 +29,8 @@ uint32_t Walk::memoryOf(const Place &p) const {
 // ---- reads and writes ---------------------------------------------------------------------------------------
 
 bool Walk::ordered(const Touch &t, const Issuer &by) const {
-  return (by.self != UINT32_MAX && ownerOf[t.comp] == by.self) || (t.comp == by.comp && t.seq == by.seq) || by.knows->knows(t.comp, t.seq);
+  return (by.self != UINT32_MAX && ownerOf[t.comp] == by.self) || (t.comp == by.comp && t.seq == by.seq) ||
+         by.knows->knows(t.comp, t.seq);
 }
 
 // The access and an earlier one, one of which writes: ordered, or apart, or an error.
@@ -205,7 +206,8 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
       c.matmul = matmul && c.matmul && c.owner == value.owner;
       c.content = 0;
       c.owner = value.owner;
-      if (!me.place && p.fixed && !p.partly) { // all of the cell, if at all: who is ordered after this is ordered after what was before
+      if (!me.place && p.fixed &&
+          !p.partly) { // all of the cell, if at all: who is ordered after this is ordered after what was before
         c.reads.clear();
         c.otherWrites.clear();
         c.written = true;
@@ -226,8 +228,9 @@ void Walk::serialise(EngineWalk &e, const Decoded &d, bool sbuf, bool psum) {
     for (const Touch &t : state.engines[e.core * kNumEngines + static_cast<int>(other)].*last)
       if (!e.knows.knows(t.comp, t.seq))
         fail("ENGINE-SERIAL", who(d), -1,
-             format("it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once",
-                    memory, std::string(name(other)).c_str()),
+             format(
+                 "it uses %s while an instruction of the %s engine may use it too; this target does not allow both at once",
+                 memory, std::string(name(other)).c_str()),
              {}, {}, {"the other: " + reporter.describe(ref(t.who))});
   };
   if (sbuf && serialSbuf) {
@@ -405,9 +408,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
 bool Walk::addsToMatmul(const Place &p) {
   bool good = true;
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-    map.visit(lo, hi, mask, [&](Cell &c) {
-      good &= c.matmul && c.owner == static_cast<int32_t>(p.object.index);
-    });
+    map.visit(lo, hi, mask, [&](Cell &c) { good &= c.matmul && c.owner == static_cast<int32_t>(p.object.index); });
   });
   const Filled *f = good ? nullptr : filledBy(p);
   return good || (f && f->matmul);

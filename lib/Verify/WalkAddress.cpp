@@ -74,11 +74,10 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
     const bool bytesInside = Wide{p.start.lo} + ext.lo >= objectLo && Wide{p.start.hi} + ext.hi <= objectHi;
     const bool partitionsInside =
         !p.partitions || (p.partition.lo >= objectFirst && Wide{p.partition.hi} + p.partitions <= objectLast);
-    const std::string range =
-        bytesInside && partitionsInside
-            ? std::string()
-            : format("bytes %lld to %lld", (long long)clampFar(Wide{p.start.lo} + ext.lo),
-                     (long long)clampFar(Wide{p.start.hi} + ext.hi));
+    const std::string range = bytesInside && partitionsInside
+                                  ? std::string()
+                                  : format("bytes %lld to %lld", (long long)clampFar(Wide{p.start.lo} + ext.lo),
+                                           (long long)clampFar(Wide{p.start.hi} + ext.hi));
     if (bytesInside && partitionsInside) {
       verdict(d, slot, Proof::Proved, "inside the object for every value of the register");
     } else if (d.def->unit == Unit::Dma) {
@@ -148,7 +147,8 @@ void Walk::checkBank(const Decoded &d, const Place &p) {
   if (!p.start.isConstant() && first + (ext.hi - ext.lo) <= step)
     return;
   fail("PSUM-ONE-BANK", who(d), p.slot,
-       format("registers can move `%s` over the edge of a bank of %lld bytes", program.objectName(p.object).c_str(), (long long)bank));
+       format("registers can move `%s` over the edge of a bank of %lld bytes", program.objectName(p.object).c_str(),
+              (long long)bank));
 }
 
 void Walk::resolveAll(const EngineWalk &e, Visit &v) {
@@ -240,13 +240,15 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
         p.partly = true;
     data->fixed = false;
     data->chosen = true;
-    data->runs.assign(1, {static_cast<int64_t>(std::clamp<Wide>(lo, 0, bytes)), static_cast<int64_t>(std::clamp<Wide>(hi, 0, bytes))});
+    data->runs.assign(
+        1, {static_cast<int64_t>(std::clamp<Wide>(lo, 0, bytes)), static_cast<int64_t>(std::clamp<Wide>(hi, 0, bytes))});
     if (data->runs[0].lo >= data->runs[0].hi)
       data->runs.clear();
     // Parts of one transfer read and write at any time: what the indices may choose keeps off its other operands.
     for (const Place &o : places) {
       const bool oneWritten = isWritten(d.def->slots[data->slot].kind) || isWritten(d.def->slots[o.slot].kind);
-      if (o.slot != data->slot && oneWritten && o.space == Space::Hbm && o.object == data->object && meet(o.runs, data->runs))
+      if (o.slot != data->slot && oneWritten && o.space == Space::Hbm && o.object == data->object &&
+          meet(o.runs, data->runs))
         fail("OPERAND-OVERLAP", who(d), data->slot,
              format("the rows of `%s` that indices choose may be those of another operand of the transfer (%s)",
                     program.objectName(data->object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));

@@ -56,7 +56,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   const std::string &group = program.strings[d.values[d.def->slot("group")].integer];
   ++state.numbers[e.stream];
   if (now.undefined)
-    fail("UNDEFINED-CONTROL", who(d), -1, open ? "the condition of the loop is an undefined value" : "the trip count is an undefined value");
+    fail("UNDEFINED-CONTROL", who(d), -1,
+         open ? "the condition of the loop is an undefined value" : "the trip count is an undefined value");
   if (e.maybeUntil)
     fail("CONTROL-FORM", who(d), -1, "a loop is inside what a branch may skip");
 
@@ -66,7 +67,8 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   } else {
     const std::pair<std::string, uint32_t> key{group, e.loopEntries[group]++};
     std::shared_ptr<LoopRun> &slot = state.runs[key];
-    run = slot ? std::make_shared<LoopRun>(*slot) : std::make_shared<LoopRun>(); // states share what they have seen, not what comes
+    run = slot ? std::make_shared<LoopRun>(*slot)
+               : std::make_shared<LoopRun>(); // states share what they have seen, not what comes
     slot = run;
   }
   if (run->arrived.empty()) {
@@ -148,7 +150,7 @@ void Walk::leaveLoop(EngineWalk &e) {
 static int decide(std::string_view cond, const RegisterValue &a, const RegisterValue &b) {
   if (a.undefined || b.undefined)
     return -1;
-  const bool below = a.hi < b.lo, above = a.lo > b.hi, equal = sameValue(a, b);
+  const bool below = a.hi<b.lo, above = a.lo> b.hi, equal = sameValue(a, b);
   auto yes = [](bool certain, bool never) { return certain ? 1 : never ? 0 : -1; };
   if (cond == "lt")
     return yes(below, equal || a.lo >= b.hi);
@@ -179,8 +181,8 @@ static void refine(RegisterValue &a, std::string_view cond, const RegisterValue 
   const bool less = cond == "lt" || cond == "le", more = cond == "gt" || cond == "ge";
   int64_t lo = a.lo, hi = a.hi;
   if (less || more) {
-    const bool below = less == taken;                                   // a < v or a <= v
-    const bool withEqual = (cond == "le" || cond == "ge") == taken;     // v itself
+    const bool below = less == taken;                               // a < v or a <= v
+    const bool withEqual = (cond == "le" || cond == "ge") == taken; // v itself
     (below ? hi : lo) = below ? std::min(hi, withEqual ? v : v - 1) : std::max(lo, withEqual ? v : v + 1);
   } else if ((cond == "eq") == taken) {
     lo = std::max(lo, v), hi = std::min(hi, v);
@@ -217,7 +219,8 @@ uint32_t Walk::whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t t
   decode(program, core, engine, target, d);
   int more = 0;
   uint32_t ignored = 0;
-  const uint32_t next = whereWaysMeet(core, engine, target, static_cast<uint32_t>(d.values[d.def->slot("target")].integer), more, ignored);
+  const uint32_t next =
+      whereWaysMeet(core, engine, target, static_cast<uint32_t>(d.values[d.def->slot("target")].integer), more, ignored);
   if (next == UINT32_MAX || branches + more > kMostBranches)
     return target;
   branches += more;
@@ -242,8 +245,8 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   uint32_t forbidden = 0;
   const uint32_t meet = whereWaysMeet(e.core, e.engine, index, target, branches, forbidden);
   if (meet == UINT32_MAX)
-    fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {}, {},
-         {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, forbidden))});
+    fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {},
+         {}, {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, forbidden))});
   if (cond != "always" && (a.undefined || b.undefined))
     fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
   const int taken = cond == "always" ? 1 : decide(cond, a, b);

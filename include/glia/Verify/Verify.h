@@ -30,7 +30,8 @@ struct VerifyResult {
   std::vector<Diagnostic> diagnostics; // empty: the program is proved
   std::vector<DynamicAccess> dynamicAccesses;
   uint64_t instructions = 0;
-  uint64_t loopsWalked = 0, loopsByInvariant = 0; // how the loops of a proved program were proved: iteration by iteration, or all at once
+  uint64_t loopsWalked = 0,
+           loopsByInvariant = 0; // how the loops of a proved program were proved: iteration by iteration, or all at once
   bool ok() const { return diagnostics.empty(); }
 };
 

@@ -1,0 +1,116 @@
+// What holds behind a loop that was proved by an invariant (docs/verifier.md).
+#include "Fill.h"
+#include "Walk.h"
+
+#include <algorithm>
+
+namespace glia::flow {
+
+void Walk::leaveProved(LoopProof &p) {
+  const int64_t lo = std::max<int64_t>(p.run.count.lo, 0), hi = p.run.count.hi, period = p.a.period;
+  std::vector<uint32_t> top(components);
+  for (uint32_t c : p.components)
+    top[c] = p.exits.back().numbers[c];
+  const std::vector<Filled> filled = p.exits.back().filled;
+
+  // After which iterations of a round it can end.
+  std::vector<State> ends;
+  for (int64_t phase = 0; phase < period; ++phase) {
+    const int64_t first = std::max<int64_t>(lo, 1);
+    const int64_t next =
+        first + ((phase + 1 - first) % period + period) % period; // the first count >= `first` that ends here
+    if (next <= hi) {
+      raiseQuiet(p.exits[phase], top, p.components);
+      ends.push_back(std::move(p.exits[phase]));
+    }
+  }
+  if (lo == 0) { // or it does not run at all, and then it has done nothing that anybody has to know of
+    State none = p.entry;
+    Renumber r;
+    r.known = [&](uint32_t c, uint32_t seq) { return top[c] && seq >= p.entry.numbers[c] ? top[c] : seq; };
+    r.event = [](uint32_t, uint32_t seq) { return seq; };
+    r.place = [](const Touch &t) { return t.place; };
+    renumber(none, r);
+    for (uint32_t s : p.semaphores) {
+      const SemaphoreState &x = ends[0].semaphores[s];
+      SemaphoreState &m = none.semaphores[s];
+      m.lower(m.consumed - x.consumed);
+    }
+    ends.push_back(std::move(none));
+  }
+  std::vector<std::vector<RegisterValue>> regs(p.a.members.size());
+  for (size_t i = 0; i < p.a.members.size(); ++i)
+    for (int reg = 0; reg < 64; ++reg) {
+      RegisterValue v = outside(ends[0].engines[p.a.members[i]].regs[reg]);
+      for (size_t k = 1; k < ends.size(); ++k)
+        v = join(v, outside(ends[k].engines[p.a.members[i]].regs[reg]));
+      regs[i].push_back(v);
+    }
+  state = std::move(ends[0]);
+  for (size_t k = 1; k < ends.size(); ++k) {
+    for (uint32_t s : p.semaphores) // their totals differ by whole rounds
+      ends[k].semaphores[s].lower(ends[k].semaphores[s].consumed - state.semaphores[s].consumed);
+    join(state, ends[k], joiner());
+  }
+  for (uint32_t c : p.components)
+    state.numbers[c] = top[c];
+
+  // The number of its last round means nothing any more.
+  Renumber fold;
+  fold.known = fold.event = [](uint32_t, uint32_t seq) { return seq; };
+  fold.place = [&](const Touch &t) {
+    return p.ofLoop(spots[t.place].start) ? foldSpot(t.place, [&p](uint32_t s) { return p.ofLoop(s); }) : t.place;
+  };
+  renumber(state, fold);
+  std::erase_if(state.filled, [&p](const Filled &f) { return p.ofLoop(f.start); });
+
+  // What every round wrote at an address of its own is written in all the rounds that are certain.
+  const int64_t rounds = lo / period;
+  for (Filled f : filled) {
+    const int64_t step = f.start.factorOf(p.a.level);
+    const bool loaded = std::any_of(f.start.terms.begin(), f.start.terms.end(),
+                                    [&p](const Form::Term &t) { return t.symbol >= p.firstValue; });
+    if (!step || rounds < 1 || loaded)
+      continue;
+    std::erase_if(f.start.terms, [&p](const Form::Term &t) { return t.symbol == p.a.level; });
+    f.dims.push_back({step, rounds});
+    f.content = 0;
+    tidy(f);
+    if (!spoilt(p.a, f))
+      keepFilled(std::move(f));
+  }
+
+  for (size_t i = 0; i < p.a.members.size(); ++i) {
+    EngineWalk &e = state.engines[p.a.members[i]];
+    std::vector<int> changed = p.written[i];
+    const LoopFrame &f = e.loops.back();
+    changed.push_back(f.iv >= 0 ? f.iv : f.cond);
+    for (int reg : changed)
+      e.regs[reg] = regs[i][reg];
+    e.arrived = e.ended = false;
+    loopsProved.insert(whoIs(e.core, e.engine, f.begin));
+    leaveLoop(e);
+  }
+}
+
+// Whether something in the loop may have taken from the piece that it is defined; whether a matmul may still add to it is noted.
+bool Walk::spoilt(const Activation &a, Filled &f) const {
+  Wide lo = f.start.constant, hi = lo + f.width;
+  for (const Stride &s : f.dims)
+    hi += Wide{s.step} * (s.count - 1);
+  for (const Form::Term &t : f.start.terms) {
+    const Interval r = rangeOf(t.symbol);
+    lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+    hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+  }
+  for (const auto &[instruction, n] : a.writes) {
+    if (n.memory != f.memory || n.lo >= hi || n.hi <= lo)
+      continue;
+    if (!n.defined || n.object != f.object)
+      return true;
+    f.matmul &= n.matmul;
+  }
+  return false;
+}
+
+} // namespace glia::flow
