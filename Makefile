@@ -18,9 +18,11 @@ CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 # On a terminal ninja shows its progress; in a log one line is enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: demo test bench build build-asan venv venv-torch packages lint format clean
+.PHONY: demo test bench build configure build-asan venv venv-torch packages lint format clean
 
-demo: build
+# Only what it shows: the tool and the Python module.
+demo: configure
+	@ninja -C build -j$(JOBS) $(QUIET) glia _glia
 	@$(PY) examples/demo.py
 
 test: build build-asan
@@ -33,11 +35,13 @@ bench: build
 
 # The tool, the C++ tests and the Python module, which .venv finds in build/python: after a change in C++ `ninja -C build`
 # is all it takes.
-build: venv
+build: configure
+	@ninja -C build -j$(JOBS) $(QUIET)
+
+configure: venv
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
 	@mv build-configure.log build/configure.log
 	@echo "build: compiling into build/ (several minutes the first time)"
-	@ninja -C build -j$(JOBS) $(QUIET)
 
 build-asan: venv
 	@cmake --preset asan $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
