@@ -92,7 +92,10 @@ def test_the_tool(tmp_path):
     source, out = tmp_path / "for_ever.gasm", tmp_path / "y.npy"
     source.write_text(FOR_EVER)
     run = subprocess.Popen([GLIA, "run", source, "--no-verify", "--output", f"y={out}"])
-    time.sleep(0.3)
-    run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=10) in (-signal.SIGINT, 130)  # a shell says 130 for both
+    try:
+        time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=10) in (-signal.SIGINT, 130)  # a shell says 130 for both
+    finally:
+        run.kill()  # whatever happened, it does not go on for ever
     assert sorted(os.listdir(tmp_path)) == ["for_ever.gasm"]
