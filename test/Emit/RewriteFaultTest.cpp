@@ -14,6 +14,18 @@ struct Case {
   bool idle = false; // the rewrite has nothing to do in this pipeline, whatever the graph
 };
 
+// 64-bit numbers that fit 32.
+constexpr const char *kNarrowed = R"(
+func.func @main(%x: tensor<6xi32>) -> tensor<6xi32> {
+  %c = stablehlo.constant dense<9> : tensor<6xi64>
+  %i = stablehlo.iota dim = 0 : tensor<6xi64>
+  %w = stablehlo.convert %x : (tensor<6xi32>) -> tensor<6xi64>
+  %0 = stablehlo.remainder %w, %c : tensor<6xi64>
+  %1 = stablehlo.subtract %0, %i : tensor<6xi64>
+  %2 = stablehlo.convert %1 : (tensor<6xi64>) -> tensor<6xi32>
+  return %2 : tensor<6xi32>
+})";
+
 const Case kCases[] = {
     {"inline calls", R"(
 func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
@@ -134,16 +146,7 @@ func.func @main(%x: tensor<6xbf16>, %y: tensor<6xbf16>) -> tensor<6xbf16> {
   %2 = stablehlo.add %1, %c : tensor<6xbf16>
   return %2 : tensor<6xbf16>
 })"},
-    {"narrow types", R"(
-func.func @main(%x: tensor<6xi32>) -> tensor<6xi32> {
-  %c = stablehlo.constant dense<9> : tensor<6xi64>
-  %i = stablehlo.iota dim = 0 : tensor<6xi64>
-  %w = stablehlo.convert %x : (tensor<6xi32>) -> tensor<6xi64>
-  %0 = stablehlo.remainder %w, %c : tensor<6xi64>
-  %1 = stablehlo.subtract %0, %i : tensor<6xi64>
-  %2 = stablehlo.convert %1 : (tensor<6xi64>) -> tensor<6xi32>
-  return %2 : tensor<6xi32>
-})"},
+    {"narrow types", kNarrowed},
     {"decompose sorts", R"(
 func.func @main(%x: tensor<3x9xf32>) -> tensor<3x9xf32> {
   %0 = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
@@ -183,16 +186,7 @@ func.func @main(%x: tensor<5x4xi32>) -> tensor<3x4xi32> {
   %0 = stablehlo.dot_general %c, %x, contracting_dims = [1] x [0] : (tensor<3x5xi32>, tensor<5x4xi32>) -> tensor<3x4xi32>
   return %0 : tensor<3x4xi32>
 })"},
-    {"simplify narrowed identities", R"(
-func.func @main(%x: tensor<6xi32>) -> tensor<6xi32> {
-  %c = stablehlo.constant dense<9> : tensor<6xi64>
-  %i = stablehlo.iota dim = 0 : tensor<6xi64>
-  %w = stablehlo.convert %x : (tensor<6xi32>) -> tensor<6xi64>
-  %0 = stablehlo.remainder %w, %c : tensor<6xi64>
-  %1 = stablehlo.subtract %0, %i : tensor<6xi64>
-  %2 = stablehlo.convert %1 : (tensor<6xi64>) -> tensor<6xi32>
-  return %2 : tensor<6xi32>
-})"},
+    {"simplify narrowed identities", kNarrowed},
     {"fold transposes", R"(
 func.func @main(%x: tensor<5x4xf32>, %y: tensor<5x4xf32>) -> tensor<4x4xf32> {
   %c = stablehlo.constant dense<3.0> : tensor<4x4xf32>
