@@ -124,8 +124,7 @@ void Machine::control(StreamState &s, const Prepared &x) {
     const int cond = x.d.def->slot("cond");
     const std::string_view test = x.d.def->slots[cond].names->names[x.operands[cond].integer];
     const int32_t a = s.state.regs[value("a")], b = value("b");
-    const bool taken = test == "always" || (test == "lt" && a < b) || (test == "le" && a <= b) || (test == "eq" && a == b) ||
-                       (test == "ne" && a != b) || (test == "ge" && a >= b) || (test == "gt" && a > b);
+    const bool taken = branches(test, a, b);
     const uint32_t target = static_cast<uint32_t>(value("target"));
     if (target <= s.pc)
       faultAt(program, x.id, "CONTROL-FORM", format("the branch jumps back to instruction %u", target));

@@ -25,6 +25,13 @@ uint32_t Walk::spotOf(const Place &p) {
   return internSpot({*p.start.form, {0, 0}, p.pattern});
 }
 
+// By how much a term can move what it is added to.
+void Walk::reach(const Form::Term &t, Wide &lo, Wide &hi) const {
+  const Interval r = rangeOf(t.symbol);
+  lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+  hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+}
+
 Interval Walk::rangeOf(uint32_t symbol) const {
   if (symbol >= kFirstValue)
     return valueRanges[symbol - kFirstValue];
@@ -62,17 +69,9 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
     for (int i = 0; i < p->rank; ++i)
       if (p->dims[i].count > 1 && byPeriod(std::abs(int64_t{p->dims[i].stride} * sizeOf(p->dtype))))
         return true;
-  if (d.step > 0 && d.step < (Wide{1} << 60) && byPeriod(static_cast<int64_t>(d.step)))
+  if (d.step > 0 && d.step < kFar && byPeriod(static_cast<int64_t>(d.step)))
     return true;
-  constexpr size_t kMostRuns = 4096;
-  std::vector<ByteRun> r, s;
-  if (d.lo != d.hi || d.lo > (Wide{1} << 60) || d.lo < -(Wide{1} << 60) ||
-      !footprint(a, static_cast<int64_t>(d.lo), r, kMostRuns) || !footprint(b, 0, s, kMostRuns))
-    return false;
-  for (size_t i = 0, k = 0; i < r.size() && k < s.size(); r[i].hi < s[k].hi ? ++i : ++k)
-    if (r[i].lo < s[k].hi && s[k].lo < r[i].hi)
-      return false;
-  return true;
+  return d.lo == d.hi && d.lo <= kFar && d.lo >= -kFar && !footprintsMeet(a, static_cast<int64_t>(d.lo), b, 0);
 }
 
 } // namespace

@@ -142,11 +142,8 @@ void Walk::disturb(const Place &p, bool defined, bool matmul) {
         (p.space != Space::Hbm && (f.lastPartition <= p.firstPartition || p.lastPartition <= f.firstPartition)))
       return false;
     Wide lo = f.start.constant, hi = lo + spanOf(f).hi;
-    for (const Form::Term &t : f.start.terms) {
-      const Interval r = rangeOf(t.symbol);
-      lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
-      hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
-    }
+    for (const Form::Term &t : f.start.terms)
+      reach(t, lo, hi);
     if (hi < p.runs.front().lo || lo >= p.runs.back().hi)
       return false;
     if (f.object != p.object || !defined)

@@ -14,6 +14,13 @@ ByteRun extent(const Pattern &p) {
   return r;
 }
 
+bool runsMeet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b) {
+  for (size_t i = 0, k = 0; i < a.size() && k < b.size(); a[i].hi < b[k].hi ? ++i : ++k)
+    if (a[i].lo < b[k].hi && b[k].lo < a[i].hi)
+      return true;
+  return false;
+}
+
 bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_t maxRuns) {
   out.clear();
   const int size = sizeOf(p.dtype);

@@ -2,13 +2,13 @@
 // the loops that are being proved, outermost 0), or a value that was loaded or computed once. Two forms with equal terms differ by a
 // constant, whatever the symbols are.
 #pragma once
+#include "Wide.h"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace glia::flow {
-
-using Wide = __int128;
 
 struct Interval { // inclusive
   int64_t lo = 0, hi = 0;

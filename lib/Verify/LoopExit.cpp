@@ -50,7 +50,7 @@ void Walk::leaveProved(LoopProof &p) {
   for (size_t k = 1; k < ends.size(); ++k) {
     for (uint32_t s : p.semaphores) // their totals differ by whole rounds
       ends[k].semaphores[s].lower(ends[k].semaphores[s].consumed - state.semaphores[s].consumed);
-    join(state, ends[k], joiner());
+    joinInto(state, ends[k]);
   }
   for (uint32_t c : p.components)
     state.numbers[c] = top[c];
@@ -98,11 +98,8 @@ bool Walk::spoilt(const Activation &a, Filled &f) const {
   Wide lo = f.start.constant, hi = lo + f.width;
   for (const Stride &s : f.dims)
     hi += Wide{s.step} * (s.count - 1);
-  for (const Form::Term &t : f.start.terms) {
-    const Interval r = rangeOf(t.symbol);
-    lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
-    hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
-  }
+  for (const Form::Term &t : f.start.terms)
+    reach(t, lo, hi);
   for (const auto &[instruction, n] : a.writes) {
     if (n.memory != f.memory || n.lo >= hi || n.hi <= lo)
       continue;

@@ -170,12 +170,9 @@ uint32_t Walk::foldSpot(uint32_t place, const std::function<bool(uint32_t)> &whi
   std::erase_if(s.start.terms, [&](const Form::Term &t) {
     if (!which(t.symbol))
       return false;
-    const Interval r = rangeOf(t.symbol);
-    lo += std::min(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
-    hi += std::max(Wide{t.factor} * r.lo, Wide{t.factor} * r.hi);
+    reach(t, lo, hi);
     return true;
   });
-  constexpr int64_t kFar = int64_t{1} << 60;
   if (lo < -kFar || hi > kFar)
     return 0; // anywhere in its cell
   s.slack = {static_cast<int64_t>(lo), static_cast<int64_t>(hi)};

@@ -78,9 +78,7 @@ private:
           i = target;
           continue;
         }
-        const bool taken = cond == "always" || (cond == "lt" && *a < *b) || (cond == "le" && *a <= *b) ||
-                           (cond == "eq" && *a == *b) || (cond == "ne" && *a != *b) || (cond == "ge" && *a >= *b) ||
-                           (cond == "gt" && *a > *b);
+        const bool taken = branches(cond, a.value_or(0), b.value_or(0));
         i = taken ? target : i + 1;
         continue;
       }
@@ -102,30 +100,7 @@ private:
     const Known a = value("a"), b = value("b");
     if (!a || !b)
       return std::nullopt;
-    const int op = d.def->slot("op");
-    const std::string_view name = d.def->slots[op].names->names[d.values[op].integer];
-    const uint32_t x = static_cast<uint32_t>(*a), y = static_cast<uint32_t>(*b);
-    if (name == "add")
-      return static_cast<int32_t>(x + y);
-    if (name == "subtract")
-      return static_cast<int32_t>(x - y);
-    if (name == "multiply")
-      return static_cast<int32_t>(x * y);
-    if (name == "and")
-      return static_cast<int32_t>(x & y);
-    if (name == "or")
-      return static_cast<int32_t>(x | y);
-    if (name == "xor")
-      return static_cast<int32_t>(x ^ y);
-    if (name == "shift_left" && y < 32)
-      return static_cast<int32_t>(x << y);
-    if (name == "shift_right" && y < 32)
-      return static_cast<int32_t>(x >> y);
-    if (name == "min")
-      return std::min(*a, *b);
-    if (name == "max")
-      return std::max(*a, *b);
-    return std::nullopt;
+    return computeRegister(static_cast<RegisterOp>(d.values[d.def->slot("op")].integer), *a, *b);
   }
 };
 

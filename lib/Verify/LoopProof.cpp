@@ -9,6 +9,7 @@ namespace glia::flow {
 namespace {
 
 constexpr size_t kDeepest = 12; // nested loops
+constexpr int kMostPasses = 40; // of a search
 
 } // namespace
 
@@ -147,7 +148,7 @@ bool Walk::walkRound(LoopProof &p, bool keepExits) {
 // How many numbers a round takes, and what it consumes. Returns whether that is as it was taken to be.
 bool Walk::measureRound(LoopProof &p) {
   bool same = true;
-  std::map<uint32_t, std::vector<std::pair<uint32_t, int64_t>>> takes;
+  Takes takes;
   for (uint32_t c : p.components) {
     const uint32_t length = state.numbers[c] - p.a.gaps[c].head();
     same &= p.lengths[c] == length;
@@ -175,12 +176,11 @@ bool Walk::measureRound(LoopProof &p) {
 
 // ---- the search and the proof ------------------------------------------------------------------------------------
 
-Joiner Walk::joiner() {
-  return {[this](uint32_t x, uint32_t y) { return joinContents(x, y); }};
+bool Walk::joinInto(State &into, const State &other) {
+  return join(into, other, [this](uint32_t x, uint32_t y) { return joinContents(x, y); });
 }
 
-void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
-  LoopRun run = *shared;
+void Walk::prove(LoopRun &run) {
   LoopProof p{.run = run};
   if (run.count.hi <= 0) { // never runs
     for (uint32_t member : run.arrived) {
@@ -235,11 +235,10 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   }
   const bool searching = muted > 0; // for a loop around this one: nothing rests on what is found
   ++muted;
-  const bool failedBefore = failed;
   bool found = false;
   makeHead(p);
   int fits = 0; // rounds of the right length
-  for (int pass = 0; pass < 40 && !found; ++pass) {
+  for (int pass = 0; pass < kMostPasses && !found; ++pass) {
     if (!walkRound(p, searching))
       return;
     if (!measureRound(p)) { // begin again with the right numbers
@@ -258,10 +257,9 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
     if (less) // what was done at addresses that were not right is no part of the head
       makeHead(p);
     else
-      found = !join(p.head, aged(p, state), joiner());
+      found = !joinInto(p.head, aged(p, state));
   }
   --muted;
-  failed = failedBefore;
   memory.lengths = p.lengths;
   memory.takes = p.takes;
   memory.consumerOf = p.consumerOf;
@@ -279,7 +277,7 @@ void Walk::prove(const std::shared_ptr<LoopRun> &shared) {
   // The proof: one round from the head, which ends with the head.
   if (!walkRound(p, true))
     return;
-  bool holds = measureRound(p) && !join(p.head, aged(p, state), joiner());
+  bool holds = measureRound(p) && !joinInto(p.head, aged(p, state));
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (auto &[reg, value] : p.headRegs[i])
       holds &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);

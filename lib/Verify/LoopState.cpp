@@ -129,7 +129,7 @@ bool contains(const std::vector<Touch> &list, const Touch &t) {
   });
 }
 
-bool joinCell(Cell &a, const Cell &b, const Joiner &j) {
+bool joinCell(Cell &a, const Cell &b, const JoinContents &contents) {
   bool less = false;
   auto lower = [&less](bool &flag, bool other) {
     less |= flag && !other;
@@ -145,7 +145,7 @@ bool joinCell(Cell &a, const Cell &b, const Joiner &j) {
     less = true;
     a.owner = -2; // nobody's
   }
-  if (const uint32_t content = j.content(a.content, b.content); content != a.content) {
+  if (const uint32_t content = contents(a.content, b.content); content != a.content) {
     a.content = content;
     less = true;
   }
@@ -172,14 +172,14 @@ bool joinCell(Cell &a, const Cell &b, const Joiner &j) {
   return less;
 }
 
-bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const Joiner &j) {
+bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const JoinContents &contents) {
   if (a.shares(b))
     return false;
   bool less = false;
   const Cell untouched;
   ByteMap merged = *a;
   b->forEach([&](int64_t lo, int64_t hi, const Cell &c) {
-    merged.visit(lo, hi, c.mask, [&](Cell &mine) { less |= joinCell(mine, c, j); });
+    merged.visit(lo, hi, c.mask, [&](Cell &mine) { less |= joinCell(mine, c, contents); });
   });
   // Bytes that only `a` has heard of.
   std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone;
@@ -191,7 +191,7 @@ bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const Joiner &j) {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
       const uint32_t one = rest & -rest;
       if (!b->all(lo, hi, one, [](const Cell &) { return true; }))
-        merged.visit(lo, hi, one, [&](Cell &mine) { less |= joinCell(mine, untouched, j); });
+        merged.visit(lo, hi, one, [&](Cell &mine) { less |= joinCell(mine, untouched, contents); });
     }
   if (less)
     a.own() = std::move(merged);
@@ -276,7 +276,7 @@ bool sameFilled(const Filled &a, const Filled &b) {
 
 } // namespace
 
-bool join(State &into, const State &other, const Joiner &j) {
+bool join(State &into, const State &other, const JoinContents &contents) {
   bool less = false;
   const size_t components = into.lastEvent.size();
   for (size_t e = 0; e < into.engines.size(); ++e)
@@ -289,10 +289,10 @@ bool join(State &into, const State &other, const Joiner &j) {
   for (size_t c = 0; c < into.chip.size(); ++c)
     for (int space = 0; space < 2; ++space)
       for (int q = 0; q < 4; ++q)
-        less |= joinMap(into.chip[c][space][q], other.chip[c][space][q], j);
+        less |= joinMap(into.chip[c][space][q], other.chip[c][space][q], contents);
   for (size_t t = 0; t < into.hbm.size(); ++t)
     for (size_t c = 0; c < into.hbm[t].size(); ++c)
-      less |= joinMap(into.hbm[t][c], other.hbm[t][c], j);
+      less |= joinMap(into.hbm[t][c], other.hbm[t][c], contents);
   const size_t before = into.filled.size();
   std::erase_if(into.filled, [&](Filled &f) {
     auto it = std::find_if(other.filled.begin(), other.filled.end(), [&f](const Filled &g) { return sameFilled(f, g); });

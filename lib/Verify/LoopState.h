@@ -113,10 +113,8 @@ void renumber(State &s, const Renumber &r);
 // Clocks that know all that a component of the loop did know it up to its present number.
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components);
 
-// Makes `into` say no more than both: returns whether it says less than before. `joinContent` makes one content of two.
-struct Joiner {
-  std::function<uint32_t(uint32_t, uint32_t)> content;
-};
-bool join(State &into, const State &other, const Joiner &j);
+// Makes `into` say no more than both: returns whether it says less than before. `contents` makes one content of two.
+using JoinContents = std::function<uint32_t(uint32_t, uint32_t)>;
+bool join(State &into, const State &other, const JoinContents &contents);
 
 } // namespace glia::flow

@@ -15,7 +15,7 @@ namespace {
 
 struct Inner {
   bool periodic = true;
-  __int128 lo = 0, hi = 0;
+  Wide lo = 0, hi = 0;
 };
 
 Inner innerSpan(const Pattern &x, int64_t period) {
@@ -30,7 +30,7 @@ Inner innerSpan(const Pattern &x, int64_t period) {
       s.periodic = s.periodic && stride % period == 0;
       continue;
     }
-    const __int128 reach = static_cast<__int128>(stride) * (int64_t{d.count} - 1);
+    const Wide reach = static_cast<Wide>(stride) * (int64_t{d.count} - 1);
     (reach < 0 ? s.lo : s.hi) += reach;
   }
   s.hi += size;
@@ -38,7 +38,7 @@ Inner innerSpan(const Pattern &x, int64_t period) {
 }
 
 bool disjointModulo(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB, int64_t period) {
-  const __int128 apart = static_cast<__int128>(startB) - startA;
+  const Wide apart = static_cast<Wide>(startB) - startA;
   return apartModulo(a, b, apart, apart, period);
 }
 
@@ -51,25 +51,20 @@ bool provedByStridesOf(const Pattern &x, const Pattern &a, int64_t startA, const
   return false;
 }
 
-bool runsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB) {
-  constexpr size_t kMostRuns = 4096;
-  std::vector<ByteRun> x, y;
-  if (!footprint(a, startA, x, kMostRuns) || !footprint(b, startB, y, kMostRuns))
-    return true;
-  for (size_t i = 0, k = 0; i < x.size() && k < y.size(); x[i].hi < y[k].hi ? ++i : ++k)
-    if (x[i].lo < y[k].hi && y[k].lo < x[i].hi)
-      return true;
-  return false;
-}
-
 } // namespace
 
-bool apartModulo(const Pattern &a, const Pattern &b, __int128 lo, __int128 hi, int64_t period) {
+bool footprintsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB) {
+  constexpr size_t kMostRuns = 4096;
+  std::vector<ByteRun> x, y;
+  return !footprint(a, startA, x, kMostRuns) || !footprint(b, startB, y, kMostRuns) || runsMeet(x, y);
+}
+
+bool apartModulo(const Pattern &a, const Pattern &b, Wide lo, Wide hi, int64_t period) {
   const Inner x = innerSpan(a, period), y = innerSpan(b, period);
   if (!x.periodic || !y.periodic)
     return false;
-  const __int128 widthA = x.hi - x.lo, widthB = y.hi - y.lo;
-  __int128 delta = (lo + y.lo - x.lo) % period; // where b's run begins after a's
+  const Wide widthA = x.hi - x.lo, widthB = y.hi - y.lo;
+  Wide delta = (lo + y.lo - x.lo) % period; // where b's run begins after a's
   if (delta < 0)
     delta += period;
   return widthA <= delta && delta + (hi - lo) + widthB <= period;
@@ -80,7 +75,7 @@ bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const 
   if (startA + fa.hi <= startB + fb.lo || startB + fb.hi <= startA + fa.lo)
     return false;
   return !provedByStridesOf(a, a, startA, b, startB) && !provedByStridesOf(b, a, startA, b, startB) &&
-         runsMeet(a, startA, b, startB);
+         footprintsMeet(a, startA, b, startB);
 }
 
 } // namespace glia

@@ -7,12 +7,6 @@ namespace glia::flow {
 
 namespace {
 
-constexpr int64_t kFarthest = int64_t{1} << 60; // of an address; far beyond every object
-
-int64_t clampFar(Wide v) {
-  return v > Wide{kFarthest} ? kFarthest : v < -Wide{kFarthest} ? -kFarthest : static_cast<int64_t>(v);
-}
-
 int64_t residueOf(Wide v, int64_t m) { return m > 1 ? static_cast<int64_t>(((v % m) + m) % m) : 0; }
 
 // Congruence of a value; a constant is congruent to itself modulo anything (0).
@@ -40,7 +34,7 @@ RegisterValue linear(const RegisterValue &a, const RegisterValue &b, int64_t fac
   v.lo = clampFar(a.lo + std::min(x, y));
   v.hi = clampFar(a.hi + std::max(x, y));
   const Wide m = Wide{modulusOf(b)} * (factor < 0 ? -Wide{factor} : Wide{factor});
-  const int64_t mb = m > Wide{kFarthest} ? 1 : static_cast<int64_t>(m);
+  const int64_t mb = m > Wide{kFar} ? 1 : static_cast<int64_t>(m);
   v.modulus = std::gcd(modulusOf(a), mb);
   if (v.modulus == 0)
     v.modulus = 1;
@@ -99,23 +93,23 @@ RegisterValue add(const RegisterValue &a, const RegisterValue &b) {
   return v;
 }
 
-RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b) {
+RegisterValue apply(RegisterOp op, const RegisterValue &a, const RegisterValue &b) {
   RegisterValue v = RegisterValue::any();
   const RegisterValue zero = RegisterValue::constant(0);
   switch (op) {
-  case RegOp::Add: v = linear(a, b, 1); break;
-  case RegOp::Subtract: v = linear(a, b, -1); break;
-  case RegOp::Multiply:
+  case RegisterOp::Add: v = linear(a, b, 1); break;
+  case RegisterOp::Subtract: v = linear(a, b, -1); break;
+  case RegisterOp::Multiply:
     if (b.isConstant())
       v = linear(zero, a, b.lo);
     else if (a.isConstant())
       v = linear(zero, b, a.lo);
     break;
-  case RegOp::ShiftLeft:
+  case RegisterOp::ShiftLeft:
     if (b.isConstant() && b.lo >= 0 && b.lo < 31)
       v = linear(zero, a, int64_t{1} << b.lo);
     break;
-  case RegOp::ShiftRight:
+  case RegisterOp::ShiftRight:
     if (b.isConstant() && b.lo == 0)
       v = a;
     else if (b.isConstant() && b.lo > 0 && b.lo < 32 && a.lo >= 0)
@@ -123,15 +117,14 @@ RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b) {
     else if (b.isConstant() && b.lo > 0 && b.lo < 32) // zeros come in from above
       v = RegisterValue::range(0, int64_t{UINT32_MAX} >> b.lo);
     break;
-  case RegOp::And: v = bitAnd(a, b); break;
-  case RegOp::Or:
-  case RegOp::Xor:
+  case RegisterOp::And: v = bitAnd(a, b); break;
+  case RegisterOp::Or:
+  case RegisterOp::Xor:
     if (a.isConstant() && b.isConstant())
-      v = RegisterValue::constant(static_cast<int32_t>(op == RegOp::Or ? a.lo | b.lo : a.lo ^ b.lo));
+      v = RegisterValue::constant(static_cast<int32_t>(op == RegisterOp::Or ? a.lo | b.lo : a.lo ^ b.lo));
     break;
-  case RegOp::Min: v = RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi)); break;
-  case RegOp::Max: v = RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi)); break;
-  case RegOp::Other: break;
+  case RegisterOp::Min: v = RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi)); break;
+  case RegisterOp::Max: v = RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi)); break;
   }
   v.source = 0;
   v.undefined = a.undefined || b.undefined;
@@ -143,7 +136,7 @@ RegisterValue join(const RegisterValue &a, const RegisterValue &b) {
   if (!v.isConstant()) {
     // Both are congruent to either residue modulo what divides both moduli and their difference.
     const Wide apart = Wide{residueOf(a)} - residueOf(b);
-    const int64_t difference = clampFar(apart < 0 ? -apart : apart);
+    const int64_t difference = static_cast<int64_t>(apart < 0 ? -apart : apart); // of two that are not far
     const int64_t m = std::gcd(std::gcd(modulusOf(a), modulusOf(b)), difference);
     v.modulus = m > 1 ? m : 1;
     v.residue = residueOf(Wide{residueOf(a)}, v.modulus);

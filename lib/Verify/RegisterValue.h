@@ -1,6 +1,7 @@
 // What is known of a register: an interval, a congruence, where the value came from, and a linear form if it has one.
 #pragma once
 #include "Form.h"
+#include "glia/ISA/RegisterAlu.h"
 
 #include <cstdint>
 
@@ -20,9 +21,7 @@ struct RegisterValue {
   friend bool operator==(const RegisterValue &, const RegisterValue &) = default;
 };
 
-// The operations of reg_alu, by name: "add" "subtract" "multiply" "and" "or" "xor" "shift_left" "shift_right" "min" "max".
-enum class RegOp : uint8_t { Add, Subtract, Multiply, And, Or, Xor, ShiftLeft, ShiftRight, Min, Max, Other };
-RegisterValue apply(RegOp op, const RegisterValue &a, const RegisterValue &b);
+RegisterValue apply(RegisterOp op, const RegisterValue &a, const RegisterValue &b);
 // One of the two, not known which.
 RegisterValue join(const RegisterValue &a, const RegisterValue &b);
 // For addresses, which are 64 bits wide: no wrap of a 32-bit register.

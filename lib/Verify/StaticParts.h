@@ -1,5 +1,6 @@
 // The parts of the static rules: what is computed once per program, and the checks in their files.
 #pragma once
+#include "Wide.h"
 #include "glia/ISA/Check.h"
 #include "glia/Verify/Reporter.h"
 #include "glia/Verify/StaticRules.h"
@@ -8,10 +9,6 @@
 #include <vector>
 
 namespace glia {
-
-// Sums and products of numbers from outside; they stop at a limit far above every real address.
-inline constexpr int64_t kFar = int64_t{1} << 60;
-inline int64_t clampFar(__int128 v) { return v > kFar ? kFar : v < -kFar ? -kFar : static_cast<int64_t>(v); }
 
 struct PatternFacts {     // computed once per pattern
   int64_t elements = 0;   // per partition
@@ -43,7 +40,9 @@ bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const 
 
 // Whether two operands, the second of which starts `lo` to `hi` bytes after the first, share no byte because both repeat with
 // this period and their runs lie apart in it.
-bool apartModulo(const Pattern &a, const Pattern &b, __int128 lo, __int128 hi, int64_t period);
+bool apartModulo(const Pattern &a, const Pattern &b, Wide lo, Wide hi, int64_t period);
+// Whether they share a byte, run by run; operands of very many runs count as sharing one.
+bool footprintsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB);
 
 // ControlRules.cpp
 void checkLoops(const Program &p, int core, Engine engine, Reporter &r);

@@ -13,7 +13,6 @@ Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &
 
 void Walk::fail(std::string_view rule, uint32_t whoseFault, int slot, std::string what, std::string value, std::string limit,
                 std::vector<std::string> notes) {
-  failed = true;
   if (!muted && reported.emplace(std::string(rule), whoseFault, slot).second)
     reporter.fail(rule, ref(whoseFault), slot, std::move(what), std::move(value), std::move(limit), std::move(notes));
 }
@@ -44,7 +43,7 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
     if (!progress && next != state.ready.end() && !stopped) {
       const std::shared_ptr<LoopRun> run = *next;
       state.ready.erase(next);
-      prove(run);
+      prove(*run);
       progress = any = true;
     }
   }
@@ -338,16 +337,12 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
   } else if (d.def->name == "reg_move") {
     e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
   } else if (d.def->name == "reg_alu") {
-    static constexpr std::string_view kNames[] = {"add", "subtract",   "multiply",    "and", "or",
-                                                  "xor", "shift_left", "shift_right", "min", "max"};
-    const int op = d.def->slot("op");
-    const std::string_view opName = d.def->slots[op].names->names[d.values[op].integer];
-    const auto *it = std::find(std::begin(kNames), std::end(kNames), opName);
+    const int op = d.values[d.def->slot("op")].integer;
     const RegisterValue a = operand("a"), b = operand("b");
-    RegisterValue v = apply(static_cast<RegOp>(it - std::begin(kNames)), a, b);
+    RegisterValue v = apply(static_cast<RegisterOp>(op), a, b);
     const auto from = static_cast<int64_t>(identity(a)), with = static_cast<int64_t>(identity(b));
     if (from && with)
-      v.source = intern({Computed, d.values[op].integer, from, with});
+      v.source = intern({Computed, op, from, with});
     e.regs[d.values[d.def->slot("dst")].integer] = named(v);
   }
 }

@@ -60,7 +60,6 @@ private:
   std::map<uint32_t, LoopMemory> memories;       // by the instruction that begins the loop
   std::set<uint32_t> loopsWalked, loopsProved;   // by the instruction that begins them
   int muted = 0;                                 // a search: nothing is reported
-  bool failed = false;                           // something would have been
   std::unordered_map<uint64_t, size_t> verdicts; // who and slot -> index in result.dynamicAccesses
   std::set<std::tuple<std::string, uint32_t, int>> reported;
   struct KeyHash {
@@ -116,7 +115,7 @@ private:
   };
   Issuer issuer(const EngineWalk &e, const Decoded &d) const;
   Place resolve(const EngineWalk &e, const Decoded &d, int slot);
-  void checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
+  void checkIndexed(const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);
   void checkWrite(const Place &p, const Issuer &who);
@@ -150,6 +149,7 @@ private:
   uint32_t spotOf(const Place &p);
   uint32_t internSpot(const Spot &s);
   Interval rangeOf(uint32_t symbol) const;
+  void reach(const Form::Term &t, Wide &lo, Wide &hi) const;
   bool apart(const Place &p, const Touch &t, const Issuer &by, bool &otherRound) const;
   bool apartAt(const Place &p, const Spot &s, size_t level, Interval ages) const;
   bool apartBy(const Place &p, const Spot &s, size_t level, Interval ages) const;
@@ -174,11 +174,11 @@ private:
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 
   // LoopHead.cpp, LoopProof.cpp, LoopExit.cpp: loops by an invariant
-  void prove(const std::shared_ptr<LoopRun> &run);
+  void prove(LoopRun &run);
+  bool joinInto(State &into, const State &other);
   void planLoop(LoopProof &p);
   void makeHead(LoopProof &p);
   void shareWithConsumers(const LoopProof &p, State &s);
-  Joiner joiner();
   State aged(const LoopProof &p, State s);
   uint32_t foldSpot(uint32_t place, const std::function<bool(uint32_t)> &which);
   bool weaken(const LoopProof &p, RegisterValue &held, const RegisterValue &entry, const RegisterValue &end, int pass);

@@ -354,7 +354,7 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
   const bool dma = d.def->unit == Unit::Dma;
   checkOverlap(d, places);
   if (dma)
-    checkIndexed(e, d, places, by, undefined);
+    checkIndexed(d, places, by, undefined);
   else
     checkGather(d, places);
   for (const Place &p : places)

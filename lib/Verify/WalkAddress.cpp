@@ -10,16 +10,6 @@ namespace glia::flow {
 namespace {
 
 constexpr size_t kMostRuns = 4096; // of an operand in the map of bytes
-constexpr int64_t kFar = int64_t{1} << 58;
-
-int64_t clampFar(Wide v) { return static_cast<int64_t>(std::clamp<Wide>(v, INT64_MIN, INT64_MAX)); }
-
-bool meet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b) {
-  for (size_t i = 0, k = 0; i < a.size() && k < b.size(); a[i].hi < b[k].hi ? ++i : ++k)
-    if (a[i].lo < b[k].hi && b[k].lo < a[i].hi)
-      return true;
-  return false;
-}
 
 } // namespace
 
@@ -180,7 +170,7 @@ void Walk::verdict(const Decoded &d, int slot, Proof proof, std::string_view why
 }
 
 // Indices of gathers and scatters: where they can point, whether they can coincide.
-void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by, bool &undefined) {
+void Walk::checkIndexed(const Decoded &d, std::vector<Place> &places, const Issuer &by, bool &undefined) {
   auto placeOf = [&](std::string_view slotName) -> Place * {
     const int s = d.def->slot(slotName);
     for (Place &p : places)
@@ -248,7 +238,7 @@ void Walk::checkIndexed(EngineWalk &e, const Decoded &d, std::vector<Place> &pla
     for (const Place &o : places) {
       const bool oneWritten = isWritten(d.def->slots[data->slot].kind) || isWritten(d.def->slots[o.slot].kind);
       if (o.slot != data->slot && oneWritten && o.space == Space::Hbm && o.object == data->object &&
-          meet(o.runs, data->runs))
+          runsMeet(o.runs, data->runs))
         fail("OPERAND-OVERLAP", who(d), data->slot,
              format("the rows of `%s` that indices choose may be those of another operand of the transfer (%s)",
                     program.objectName(data->object).c_str(), std::string(d.def->slots[o.slot].name).c_str()));
@@ -308,7 +298,7 @@ void Walk::checkOverlap(const Decoded &d, const std::vector<Place> &places) {
                         std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
       if (same && !otherWritten)
         continue;
-      if (same || meet(w.runs, o.runs))
+      if (same || runsMeet(w.runs, o.runs))
         fail("OPERAND-OVERLAP", who(d), w.slot,
              format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
                     program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),

@@ -282,7 +282,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     mine.regs[r] = join(mine.regs[r], other.regs[r]);
   for (size_t c = 0; c < components; ++c)
     state.numbers[c] = std::max(state.numbers[c], ways[1].numbers[c]);
-  join(state, ways[1], joiner());
+  joinInto(state, ways[1]);
   state.engines[number].pc = std::max(mine.pc, other.pc);
 }
 

@@ -14,6 +14,9 @@ struct ByteRun {
 // Returns false, with the hull as the only run, if there are more than `maxRuns`.
 bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_t maxRuns = 65536);
 
+// Whether two such lists of runs share a byte.
+bool runsMeet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b);
+
 // First and one-past-last byte relative to the first element's start.
 ByteRun extent(const Pattern &p);
 
