@@ -27,8 +27,18 @@ void Survivors::after(std::string_view rewrite, mlir::func::FuncOp main) {
       if (op != news[i]) // somebody copied the attributes
         return;
       kept[olds[i]] = op;
-      survived.insert(op);
     });
+  // The rewrites behind that one make nothing new, and what they erase did not survive.
+  llvm::DenseSet<mlir::Operation *> there;
+  main.walk([&](mlir::Operation *op) { there.insert(op); });
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> left;
+  survived.clear();
+  for (const auto &[old, op] : kept)
+    if (there.contains(op)) {
+      left[old] = op;
+      survived.insert(op);
+    }
+  kept = std::move(left);
 }
 
 llvm::DenseMap<mlir::Value, HostTensor> Survivors::evaluate(const llvm::DenseSet<mlir::Value> &wanted,
