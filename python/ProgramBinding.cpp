@@ -9,11 +9,13 @@
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/Certificate.h"
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -75,13 +77,16 @@ TensorData toTensorData(nb::dict arrays) {
   return out;
 }
 
-static nb::tuple verifyProgram(const Program &p, bool requireProved) {
+static nb::tuple verifyProgram(const Program &p, bool requireProved, std::optional<nb::bytes> certificate) {
   VerifyOptions options;
   options.requireProved = requireProved;
   VerifyResult r;
   {
+    const std::span<const std::byte> proof =
+        certificate ? std::span(static_cast<const std::byte *>(certificate->data()), certificate->size())
+                    : std::span<const std::byte>();
     nb::gil_scoped_release release;
-    r = verify(p, options);
+    r = certificate ? verifyWith(p, proof, options) : verify(p, options);
   }
   static const char *const proofs[] = {"proved", "skips", "may trap"};
   nb::list accesses;
@@ -94,6 +99,18 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved) {
     accesses.append(entry);
   }
   return nb::make_tuple(diagnosticList(r.diagnostics), accesses, r.instructions);
+}
+
+static nb::bytes certificateOf(const Program &p) {
+  std::vector<std::byte> certificate;
+  VerifyResult r;
+  {
+    nb::gil_scoped_release release;
+    r = certify(p, certificate);
+  }
+  if (!r.ok())
+    throw Error(std::move(r.diagnostics));
+  return nb::bytes(certificate.data(), certificate.size());
 }
 
 // Raises Error with everything that is wrong. `compiled`: what glia made the program of, "kernel" or "graph"; empty: somebody else did.
@@ -217,7 +234,8 @@ void bindPrograms(nb::module_ &m) {
                    })
       .def("save", [](const Program &p, const std::string &path) { save(p, path); })
       .def("disassemble", [](const Program &p) { return disassemble(p); })
-      .def("verify", &verifyProgram)
+      .def("verify", &verifyProgram, nb::arg("require_proved"), nb::arg("certificate").none())
+      .def("certificate", &certificateOf)
       .def("require_verified", &requireVerified, "compiled"_a = "")
       .def("run", &runProgram, "inputs"_a, "strict"_a, "seed"_a, "max_steps"_a, "threads"_a, "steered"_a = false,
            "fault_on_range"_a = false, "hold"_a = "")

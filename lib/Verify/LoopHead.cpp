@@ -47,12 +47,21 @@ void Walk::planLoop(LoopProof &p) {
   p.components.assign(comps.begin(), comps.end());
   p.a.members = p.run.arrived;
   p.a.level = static_cast<uint32_t>(active.size());
-  LoopMemory &memory = memories[p.run.firstWho];
-  if (!memory.period)
-    memory.period = p.run.count.hi > 1 ? periodOf(p.run) : 1;
   constexpr int64_t kFew = 8;
-  p.a.period = p.run.count.hi <= kFew ? p.run.count.hi : memory.period; // few iterations are one round
+  p.a.period = p.run.count.hi <= kFew ? p.run.count.hi : givenPeriod(p.run); // few iterations are one round
   p.a.lastRound = (p.run.count.hi - 1) / p.a.period;
+}
+
+// From the certificate, or found when the loop was met first.
+int64_t Walk::givenPeriod(const LoopRun &run) {
+  if (certificate.in)
+    return certificate.in->get(1, kLongestPeriod);
+  LoopMemory &memory = memories[run.firstWho];
+  if (!memory.period)
+    memory.period = periodOf(run);
+  if (certificate.out && !muted)
+    certificate.out->put(memory.period);
+  return memory.period;
 }
 
 // ---- the head ----------------------------------------------------------------------------------------------------
@@ -179,6 +188,14 @@ uint32_t Walk::foldSpot(uint32_t place, const std::function<bool(uint32_t)> &whi
   return internSpot(s);
 }
 
+// What a register holds that grows by the same amount in each round.
+RegisterValue Walk::progression(const LoopProof &p, const RegisterValue &first, int64_t step) {
+  RegisterValue round = RegisterValue::range(0, p.a.lastRound);
+  round.form = symbolForm(p.a.level);
+  const RegisterValue out = add(first, scaled(round, step));
+  return out.lo < INT32_MIN || out.hi > INT32_MAX || !out.form ? RegisterValue::any() : out;
+}
+
 // What a register holds at the head, from what it held there before and at the end of the round. Returns whether that is less.
 bool Walk::weaken(const LoopProof &p, RegisterValue &held, const RegisterValue &entry, const RegisterValue &end, int pass) {
   const uint32_t m = p.a.level;
@@ -187,13 +204,8 @@ bool Walk::weaken(const LoopProof &p, RegisterValue &held, const RegisterValue &
   const bool follows = held.form && end.form && moveForm(*held.form, m, 1) == *end.form;
   if (!follows) {
     const bool fresh = held.form && end.form && entry.form && held.form == entry.form && held.form->terms == end.form->terms;
-    if (fresh) { // it grows by the same amount in each round
-      RegisterValue round = RegisterValue::range(0, p.a.lastRound);
-      round.form = symbolForm(m);
-      next = add(entry, scaled(round, end.form->constant - held.form->constant));
-      if (next.lo < INT32_MIN || next.hi > INT32_MAX || !next.form) {
-        next = RegisterValue::any();
-      }
+    if (fresh) {
+      next = progression(p, entry, end.form->constant - held.form->constant);
       next.undefined = entry.undefined || end.undefined;
     } else {
       const bool undefined = next.undefined;

@@ -10,7 +10,7 @@ namespace glia::flow {
 
 namespace {
 
-constexpr int kFollowed = 72, kLongest = 32;
+constexpr int kFollowed = 72;
 using Known = std::optional<int32_t>;
 
 class Follower {
@@ -109,7 +109,7 @@ int64_t periodOfTrace(const std::vector<Known> &t) {
   if (std::any_of(t.begin(), t.end(), [](const Known &v) { return !v; }))
     return 1;
   const size_t skip = 2; // the first ones may differ
-  for (size_t p = 1; p <= kLongest && skip + 2 * p < t.size(); ++p) {
+  for (size_t p = 1; p <= kLongestPeriod && skip + 2 * p < t.size(); ++p) {
     bool repeats = true;
     for (size_t i = skip; i + 2 * p < t.size() && repeats; ++i)
       repeats = int64_t{*t[i + 2 * p]} - *t[i + p] == int64_t{*t[i + p]} - *t[i];
@@ -127,7 +127,7 @@ int64_t Walk::periodOf(const LoopRun &run) {
     const EngineWalk &e = state.engines[member];
     for (const auto &[at, trace] : Follower(program, e, e.loops.back()).follow()) {
       const int64_t p = periodOfTrace(trace);
-      if (p > 0 && std::lcm(period, p) <= kLongest)
+      if (p > 0 && std::lcm(period, p) <= kLongestPeriod)
         period = std::lcm(period, p);
     }
   }

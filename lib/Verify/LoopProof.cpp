@@ -3,6 +3,7 @@
 #include "Walk.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glia::flow {
 
@@ -159,7 +160,7 @@ bool Walk::measureRound(LoopProof &p) {
     const int64_t before = p.head.semaphores[s].consumed;
     if (m.consumed == before)
       continue;
-    p.consumerOf[s] = m.consumer;
+    same &= std::exchange(p.consumerOf[s], m.consumer) == m.consumer;
     if (const int64_t most = m.ever - p.head.semaphores[s].ever; p.most[s] < most) {
       p.most[s] = most;
       same = false;
@@ -217,11 +218,7 @@ void Walk::prove(LoopRun &run) {
       p.headRegs[i][reg].source = 0;
     }
   }
-  LoopMemory &memory = memories[run.firstWho];
-  p.lengths = memory.lengths.empty() ? std::vector<uint32_t>(components, 0) : memory.lengths;
-  p.takes = memory.takes;
-  p.consumerOf = memory.consumerOf;
-  p.most = memory.most;
+  p.lengths.assign(components, 0);
   p.firstValue = kFirstValue + static_cast<uint32_t>(valueRanges.size());
   active.push_back(p.a);
 
@@ -233,18 +230,52 @@ void Walk::prove(LoopRun &run) {
     active.pop_back();
     return;
   }
-  const bool searching = muted > 0; // for a loop around this one: nothing rests on what is found
+  if (certificate.in) {
+    readHint(p);
+  } else {
+    const bool searching = muted > 0; // for a loop around this one: nothing rests on what is found
+    if (!search(p, searching))
+      return;
+    if (searching) {
+      leaveProved(p);
+      active.pop_back();
+      return;
+    }
+    forgetValues(p.firstValue - kFirstValue);
+    if (certificate.out)
+      writeHint(p);
+  }
+
+  // The proof: one round from the head, which ends with the head.
+  if (!walkRound(p, true))
+    return;
+  if (!holds(p))
+    return failForGood("LOOP-FORM", run.firstWho, "what is said of this loop does not hold in its next iteration");
+  leaveProved(p);
+  active.pop_back();
+}
+
+// Weakens the head until a round that begins with it seems to end with it. False: that was not found, or the program is wrong; it was said.
+bool Walk::search(LoopProof &p, bool keepExits) {
+  LoopMemory &memory = memories[p.run.firstWho];
+  if (!memory.lengths.empty())
+    p.lengths = memory.lengths;
+  p.takes = memory.takes;
+  p.consumerOf = memory.consumerOf;
+  p.most = memory.most;
   ++muted;
   bool found = false;
   makeHead(p);
   int fits = 0; // rounds of the right length
   for (int pass = 0; pass < kMostPasses && !found; ++pass) {
-    if (!walkRound(p, searching))
-      return;
+    if (!walkRound(p, keepExits))
+      return false;
     if (!measureRound(p)) { // begin again with the right numbers
       for (uint32_t c : p.components)
-        if (uint64_t{p.a.gaps[c].base} + uint64_t{p.lengths[c]} * 24 > INT32_MAX)
-          return failForGood("LOOP-FORM", run.firstWho, "the program is too long");
+        if (uint64_t{p.a.gaps[c].base} + uint64_t{p.lengths[c]} * 24 > INT32_MAX) {
+          failForGood("LOOP-FORM", p.run.firstWho, "the program is too long");
+          return false;
+        }
       makeHead(p);
       fits = 0;
       continue;
@@ -265,26 +296,26 @@ void Walk::prove(LoopRun &run) {
   memory.consumerOf = p.consumerOf;
   memory.most = p.most;
   if (!found)
-    return failForGood("LOOP-FORM", run.firstWho,
-                       "no state was found that holds at the beginning of every iteration of this loop");
+    failForGood("LOOP-FORM", p.run.firstWho,
+                "no state was found that holds at the beginning of every iteration of this loop");
+  return found;
+}
 
-  if (searching) {
-    leaveProved(p);
-    active.pop_back();
-    return;
-  }
-
-  // The proof: one round from the head, which ends with the head.
-  if (!walkRound(p, true))
-    return;
-  bool holds = measureRound(p) && !joinInto(p.head, aged(p, state));
+// Whether the round that was walked ends with what it began with.
+bool Walk::holds(LoopProof &p) {
+  bool same = measureRound(p) && !joinInto(p.head, aged(p, state));
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (auto &[reg, value] : p.headRegs[i])
-      holds &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);
-  if (!holds)
-    return failForGood("LOOP-FORM", run.firstWho, "what is said of this loop does not hold in its next iteration");
-  leaveProved(p);
-  active.pop_back();
+      same &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);
+  return same;
+}
+
+// Values that only a search has seen: nothing that is left of it names one.
+void Walk::forgetValues(size_t left) {
+  for (size_t i = left; i < valueRanges.size(); ++i)
+    valueOf.erase(valueSources[i]);
+  valueRanges.resize(left);
+  valueSources.resize(left);
 }
 
 } // namespace glia::flow

@@ -269,12 +269,12 @@ bool joinEngine(EngineWalk &a, const EngineWalk &b) {
   return less;
 }
 
-bool sameFilled(const Filled &a, const Filled &b) {
+} // namespace
+
+bool samePiece(const Filled &a, const Filled &b) {
   return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
          a.lastPartition == b.lastPartition && a.start == b.start && a.dims == b.dims && a.width == b.width;
 }
-
-} // namespace
 
 bool join(State &into, const State &other, const JoinContents &contents) {
   bool less = false;
@@ -295,7 +295,7 @@ bool join(State &into, const State &other, const JoinContents &contents) {
       less |= joinMap(into.hbm[t][c], other.hbm[t][c], contents);
   const size_t before = into.filled.size();
   std::erase_if(into.filled, [&](Filled &f) {
-    auto it = std::find_if(other.filled.begin(), other.filled.end(), [&f](const Filled &g) { return sameFilled(f, g); });
+    auto it = std::find_if(other.filled.begin(), other.filled.end(), [&f](const Filled &g) { return samePiece(f, g); });
     if (it == other.filled.end())
       return true;
     if ((f.matmul && !it->matmul) || (f.content && f.content != it->content)) {

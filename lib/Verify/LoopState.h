@@ -12,6 +12,8 @@
 
 namespace glia::flow {
 
+inline constexpr int kLongestPeriod = 32; // iterations of a round
+
 struct Gap {           // of one component
   uint32_t base = 0;   // its number when the loop began
   uint32_t length = 0; // numbers per round; 0: not in the loop
@@ -112,6 +114,9 @@ void renumber(State &s, const Renumber &r);
 
 // Clocks that know all that a component of the loop did know it up to its present number.
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components);
+
+// The same bytes, whatever is known of them.
+bool samePiece(const Filled &a, const Filled &b);
 
 // Makes `into` say no more than both: returns whether it says less than before. `contents` makes one content of two.
 using JoinContents = std::function<uint32_t(uint32_t, uint32_t)>;

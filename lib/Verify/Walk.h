@@ -3,6 +3,7 @@
 // completes stands for all of them. docs/verifier.md says what is claimed, and why it holds.
 #pragma once
 #include "Contents.h"
+#include "HintBytes.h"
 #include "LoopState.h"
 #include "State.h"
 #include "glia/Verify/Reporter.h"
@@ -23,10 +24,15 @@ struct Visit { // an instruction, and its operands
   bool resolved = false; // `places` are those of `d`; only what registers move has to be found again
 };
 
+struct Hints { // of a certificate: written by a walk that searches, read by one that does not
+  HintWriter *out = nullptr;
+  HintReader *in = nullptr;
+};
+
 class Walk {
 public:
   // `coarse`: reads of many runs count as reads of all that lies between; what passes is proved, what does not may still be right.
-  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, bool coarse);
+  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, bool coarse, Hints certificate = {});
   void run();
   // Whether what was found about registers and indices may be less than can be found.
   bool lessThanExact() const { return lostContent && !result.dynamicAccesses.empty(); }
@@ -38,6 +44,7 @@ private:
   VerifyResult &result;
   const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
   const bool coarse;
+  const Hints certificate;
   bool lostContent = false; // a coarse read may have seen less of the values than an exact one
   static constexpr size_t kManyRuns = 4;
   State state;
@@ -51,6 +58,7 @@ private:
   std::vector<Spot> spots{Spot{}};          // index 0: all of a cell
   std::map<std::tuple<std::vector<int64_t>, const Pattern *>, uint32_t> spotNumbers;
   std::vector<Interval> valueRanges;              // of symbols that are values, from kFirstValue on
+  std::vector<uint64_t> valueSources;             // of the same
   std::unordered_map<uint64_t, uint32_t> valueOf; // their symbols, by source
   std::unordered_map<std::string, int> groupMembers;
   int64_t largestWalkedCount = 0;
@@ -173,8 +181,15 @@ private:
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 
-  // LoopHead.cpp, LoopProof.cpp, LoopExit.cpp: loops by an invariant
+  // LoopHead.cpp, LoopProof.cpp, LoopExit.cpp, LoopHint.cpp: loops by an invariant
   void prove(LoopRun &run);
+  bool search(LoopProof &p, bool keepExits);
+  bool holds(LoopProof &p);
+  void forgetValues(size_t left);
+  void writeHint(const LoopProof &p);
+  void readHint(LoopProof &p);
+  int64_t givenPeriod(const LoopRun &run);
+  RegisterValue progression(const LoopProof &p, const RegisterValue &first, int64_t step);
   bool joinInto(State &into, const State &other);
   void planLoop(LoopProof &p);
   void makeHead(LoopProof &p);

@@ -317,8 +317,10 @@ RegisterValue Walk::named(RegisterValue v) {
     return v;
   uint32_t fresh = kFirstValue + static_cast<uint32_t>(valueRanges.size());
   const uint32_t symbol = v.source ? valueOf.try_emplace(v.source, fresh).first->second : fresh;
-  if (symbol == fresh)
+  if (symbol == fresh) {
     valueRanges.push_back({v.lo, v.hi});
+    valueSources.push_back(v.source);
+  }
   Interval &range = valueRanges[symbol - kFirstValue];
   range = {std::min(range.lo, v.lo), std::max(range.hi, v.hi)};
   v.form = symbolForm(symbol);

@@ -147,9 +147,16 @@ class Program:
         """Assembly text that assembles to the same program."""
         return self._handle.disassemble()
 
-    def verify(self, require_proved: bool = False) -> Verified:
-        """Proves the program against every rule. `require_proved` also refuses dynamic accesses that may trap."""
-        return Verified(*self._handle.verify(require_proved), self._handle.target_title)
+    def verify(self, require_proved: bool = False, certificate: bytes | None = None) -> Verified:
+        """Proves the program against every rule. `require_proved` also refuses dynamic accesses that may trap.
+
+        With what `certificate()` returned no search is needed; raises Error if that does not prove the program.
+        """
+        return Verified(*self._handle.verify(require_proved, certificate), self._handle.target_title)
+
+    def certificate(self) -> bytes:
+        """What a proof of this program rests on, for `verify`. Raises Error if the program is not proved."""
+        return self._handle.certificate()
 
     def run(
         self,

@@ -1,7 +1,9 @@
 #include "glia/Verify/Verify.h"
 #include "Tool.h"
 #include "glia/Program/Decode.h"
+#include "glia/Support/File.h"
 #include "glia/Target/Title.h"
+#include "glia/Verify/Certificate.h"
 
 namespace glia::tool {
 
@@ -36,7 +38,7 @@ static std::string verdicts(const Program &p, const VerifyResult &r) {
 
 void addVerify(CLI::App &app, Tool &tool) {
   struct Options {
-    std::string file, target;
+    std::string file, target, certificate, with;
     bool requireProved = false, accesses = false;
   };
   auto o = std::make_shared<Options>();
@@ -45,21 +47,33 @@ void addVerify(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Verify for this target instead of the program's own");
   c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
   c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
-  c->footer("Example: glia verify softmax.glia --require-proved");
+  auto *certificate = c->add_option("--certificate", o->certificate, "Write what the proof rests on to this file");
+  c->add_option("--with", o->with, "Prove the program with a certificate that was written before, without a search")
+      ->excludes(certificate);
+  c->footer("Example: glia verify softmax.glia --require-proved\n"
+            "         glia verify softmax.glia --certificate softmax.proof; glia verify softmax.glia --with softmax.proof");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);
       VerifyResult r;
+      std::vector<std::byte> certificate;
       {
         Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
         VerifyOptions options;
         options.requireProved = o->requireProved;
-        r = verify(p, options);
+        if (!o->with.empty())
+          r = verifyWith(p, readFile(o->with).bytes, options);
+        else if (!o->certificate.empty())
+          r = certify(p, certificate, options);
+        else
+          r = verify(p, options);
       }
       if (!r.ok()) {
         print(tool, r.diagnostics);
         return 1;
       }
+      if (!o->certificate.empty())
+        writeFile(o->certificate, certificate);
       write(o->file + ": proved; " + counts(p, r) + "\n");
       if (o->accesses)
         write(verdicts(p, r));

@@ -2,7 +2,7 @@
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
 #include "glia/Runtime/FootprintCheck.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/Certificate.h"
 
 #include <algorithm>
 #include <sstream>
@@ -88,7 +88,8 @@ Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
   } catch (const Error &e) {
     return found("compile", e.diagnostics());
   }
-  const VerifyResult v = verify(p);
+  std::vector<std::byte> certificate;
+  const VerifyResult v = certify(p, certificate);
   if (!v.ok()) { // does the simulator see it too? A smaller kernel must not turn the one kind into the other
     Verdict refused = found("verify", v.diagnostics);
     try {
@@ -98,6 +99,11 @@ Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
       refused.code += ", does not run";
     }
     return refused;
+  }
+  try {
+    verifyWith(p, certificate);
+  } catch (const Error &e) {
+    return found("certificate", e.diagnostics());
   }
   try {
     if (Verdict bad = runOne(p, inputs, false, 0, want); !bad.ok())

@@ -1,0 +1,201 @@
+// Certificates prove what they were written for, and no bytes prove a program that is wrong.
+#include "glia/Verify/Certificate.h"
+#include "glia/Program/Assembler.h"
+#include "glia/Program/Container.h"
+#include "glia/Support/Checksum.h"
+#include "glia/Support/File.h"
+#include "glia/Support/Random.h"
+#include "glia/Target/Target.h"
+#include "glia/Verify/Flow.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+using namespace glia;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::vector<std::filesystem::path> programs(const std::string &folder) {
+  std::vector<std::filesystem::path> out;
+  for (const auto &f : std::filesystem::directory_iterator(GLIA_SOURCE_DIR "/test/litmus/" + folder))
+    if (f.path().extension() == ".gasm")
+      out.push_back(f.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Program load(const std::filesystem::path &path) {
+  return assemble(std::string(readFile(path.string()).text()), path.filename().string());
+}
+
+Bytes headerFor(const Program &p) {
+  Bytes out(16);
+  const uint64_t sum = checksum64(toBytes(p));
+  std::memcpy(out.data(), "GLIAPRF1", 8);
+  std::memcpy(out.data() + 8, &sum, 8);
+  return out;
+}
+
+// What the search says of the loops of a program, right or wrong.
+Bytes hintsOf(const Program &p) {
+  VerifyOptions options;
+  Reporter reporter(p, options);
+  VerifyResult result;
+  Bytes hints;
+  checkFlow(p, options, reporter, result, &hints);
+  return hints;
+}
+
+// The whole numbers of a certificate, some of them others.
+Bytes forged(const Bytes &hints, Random &random) {
+  std::vector<uint64_t> numbers;
+  uint64_t u = 0;
+  unsigned shift = 0;
+  for (std::byte b : hints) {
+    u |= (static_cast<uint64_t>(b) & 127) << shift;
+    shift += 7;
+    if (static_cast<unsigned>(b) < 128) {
+      numbers.push_back(u);
+      u = shift = 0;
+    }
+  }
+  for (int64_t k = 1 + random.below(4); k-- && !numbers.empty();) {
+    const int64_t at = random.below(static_cast<int64_t>(numbers.size()));
+    uint64_t &number = numbers[static_cast<size_t>(at)];
+    switch (random.below(5)) {
+    case 0: number += 2; break;
+    case 1: number = number < 2 ? 0 : number - 2; break;
+    case 2: number = static_cast<uint64_t>(random.below(64)); break;
+    case 3: numbers.erase(numbers.begin() + at); break;
+    default: numbers.insert(numbers.begin() + at, static_cast<uint64_t>(random.below(16))); break;
+    }
+  }
+  Bytes out;
+  for (uint64_t v : numbers) {
+    for (; v >= 128; v >>= 7)
+      out.push_back(static_cast<std::byte>(v | 128));
+    out.push_back(static_cast<std::byte>(v));
+  }
+  return out;
+}
+
+// Whether a certificate proves the program; everything else it can do is to be refused.
+bool proves(const Program &p, const Bytes &certificate) {
+  VerifyOptions options;
+  options.requireProved = true; // some attacks are programs that trap
+  try {
+    return verifyWith(p, certificate, options).ok();
+  } catch (const Error &e) {
+    EXPECT_EQ(e.diagnostics().front().code.rfind("CERTIFICATE-", 0), 0u) << e.what();
+    return false;
+  }
+}
+
+std::string codeOf(const Program &p, const Bytes &certificate) {
+  try {
+    verifyWith(p, certificate);
+    return "";
+  } catch (const Error &e) {
+    return e.diagnostics().front().code;
+  }
+}
+
+TEST(Certificate, ProvesWhatIsProvedWithoutOne) {
+  size_t loops = 0;
+  for (const char *folder : {"", "schedules"})
+    for (const auto &path : programs(folder)) {
+      const Program p = load(path);
+      Bytes certificate;
+      const VerifyResult without = certify(p, certificate);
+      EXPECT_EQ(without.ok(), verify(p).ok()) << path;
+      EXPECT_EQ(certificate.empty(), !without.ok()) << path;
+      if (!without.ok())
+        continue;
+      const VerifyResult with = verifyWith(p, certificate);
+      EXPECT_TRUE(with.ok()) << path;
+      EXPECT_EQ(with.loopsByInvariant, without.loopsByInvariant) << path;
+      EXPECT_EQ(with.loopsWalked, without.loopsWalked) << path;
+      EXPECT_EQ(with.dynamicAccesses.size(), without.dynamicAccesses.size()) << path;
+      loops += with.loopsByInvariant;
+    }
+  EXPECT_GT(loops, 20u);
+}
+
+TEST(Certificate, IsTheProgramsOwn) {
+  const Program a = load(GLIA_SOURCE_DIR "/test/litmus/schedules/c01_triple_buffer_dynamic.gasm");
+  const Program b = load(GLIA_SOURCE_DIR "/test/litmus/schedules/d02_carried_pointer.gasm");
+  Bytes certificate;
+  ASSERT_TRUE(certify(a, certificate).ok());
+  EXPECT_EQ(codeOf(a, certificate), "");
+  EXPECT_EQ(codeOf(b, certificate), "CERTIFICATE-OTHER");
+  Program other = a;
+  other.target = loadTarget("trn3");
+  EXPECT_EQ(codeOf(other, certificate), "CERTIFICATE-OTHER");
+  // It travels with the program in either form.
+  EXPECT_TRUE(verifyWith(loadBytes(toBytes(a)), certificate).ok());
+}
+
+TEST(Certificate, OfOtherBytesIsRefused) {
+  const Program p = load(GLIA_SOURCE_DIR "/test/litmus/schedules/c01_triple_buffer_dynamic.gasm");
+  Bytes certificate;
+  ASSERT_TRUE(certify(p, certificate).ok());
+  for (size_t n = 0; n < certificate.size(); ++n)
+    EXPECT_EQ(codeOf(p, Bytes(certificate.begin(), certificate.begin() + static_cast<int64_t>(n))), "CERTIFICATE-FORMAT")
+        << n;
+  Bytes longer = certificate;
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(codeOf(p, longer), "CERTIFICATE-FORMAT");
+  Bytes another = certificate;
+  another[0] = std::byte{'g'};
+  EXPECT_EQ(codeOf(p, another), "CERTIFICATE-FORMAT");
+}
+
+// A head that is stronger than what holds in every round: the round that is walked from it does not end with it.
+TEST(Certificate, ThatClaimsTooMuchFails) {
+  const Program p = load(GLIA_SOURCE_DIR "/test/litmus/schedules/c01_triple_buffer_dynamic.gasm");
+  Bytes certificate;
+  ASSERT_TRUE(certify(p, certificate).ok());
+  // Everything as it was before the loop: lengths, takes and weakenings of 0.
+  Bytes nothing = headerFor(p);
+  nothing.insert(nothing.end(), certificate.size() - 16, std::byte{0});
+  EXPECT_NE(codeOf(p, nothing), "");
+}
+
+TEST(Certificate, NoneProvesAWrongProgram) {
+  Random random(7);
+  size_t tried = 0;
+  for (const auto &path : programs("attacks")) {
+    const Program p = canonical(load(path));
+    const Bytes header = headerFor(p), hints = hintsOf(p);
+    for (int k = 0; k < 60; ++k, ++tried) {
+      Bytes certificate = header;
+      const Bytes said = k ? forged(hints, random) : hints;
+      certificate.insert(certificate.end(), said.begin(), said.end());
+      ASSERT_FALSE(proves(p, certificate)) << path << ", forgery " << k;
+    }
+  }
+  EXPECT_GT(tried, 1000u);
+}
+
+TEST(Certificate, ForgeriesOfRightOnesAreProofsOrRefused) {
+  Random random(8);
+  size_t refused = 0;
+  for (const auto &path : programs("schedules")) {
+    const Program p = canonical(load(path));
+    const Bytes header = headerFor(p), hints = hintsOf(p);
+    for (int k = 0; k < 40; ++k) {
+      Bytes certificate = header;
+      const Bytes said = forged(hints, random);
+      certificate.insert(certificate.end(), said.begin(), said.end());
+      refused += !proves(p, certificate);
+    }
+  }
+  EXPECT_GT(refused, 100u);
+}
+
+} // namespace
