@@ -1,4 +1,4 @@
-// glia-bench replay|verify|container matmul|loops INSTRUCTIONS: measures one thing on one large program in a process of its
+// glia-bench replay|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS: measures one thing on one large program in a process of its
 // own (so that the peak of the memory is its own) and prints one line of JSON. A replay counts what is executed, the others what is
 // written down.
 #include "Programs.h"
@@ -6,7 +6,7 @@
 #include "glia/Program/Decode.h"
 #include "glia/Sim/Timing.h"
 #include "glia/Support/Diagnostic.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/Certificate.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -77,6 +77,16 @@ static int verifyOnce(const Program &p) {
   return r.ok() ? 0 : 1;
 }
 
+static int certificate(const Program &p) {
+  std::vector<std::byte> bytes;
+  if (!certify(p, bytes).ok())
+    return 1;
+  const double without = seconds([&] { verify(p); }), with = seconds([&] { verifyWith(p, bytes); });
+  std::printf("{\"instructions\": %llu, \"without\": %.6f, \"with\": %.6f, \"bytes\": %zu}\n",
+              (unsigned long long)p.instructionCount(), without, with, bytes.size());
+  return 0;
+}
+
 static int container(const Program &p) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("glia-bench-" + std::to_string(getpid()) + ".glia")).string();
@@ -91,15 +101,22 @@ static int container(const Program &p) {
 
 int main(int argc, char **argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: glia-bench replay|verify|container matmul|loops INSTRUCTIONS\n");
+    std::fprintf(stderr,
+                 "usage: glia-bench replay|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS\n");
     return 2;
   }
   try {
     const std::string_view what = argv[1], which = argv[2];
     const uint64_t n = std::strtoull(argv[3], nullptr, 10);
     const Counted how = what == "replay" ? Counted::Executed : Counted::Written;
-    const Program p = which == "matmul" ? unrolledMatmul(n) : loopHeavy(n, how);
-    return what == "replay" ? replay(p) : what == "verify" ? verifyOnce(p) : container(p);
+    const Program p = which == "matmul"    ? unrolledMatmul(n)
+                      : which == "unknown" ? unknownLoops(n)
+                      : which == "strided" ? stridedTransfers(n)
+                                           : loopHeavy(n, how);
+    return what == "replay"        ? replay(p)
+           : what == "verify"      ? verifyOnce(p)
+           : what == "certificate" ? certificate(p)
+                                   : container(p);
   } catch (const Error &e) {
     std::fprintf(stderr, "%s\n", render(e.diagnostics().front()).c_str());
     return 1;

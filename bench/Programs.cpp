@@ -1,5 +1,7 @@
 #include "Programs.h"
+#include "glia/Program/Assembler.h"
 #include "glia/Program/Builder.h"
+#include "glia/Support/Diagnostic.h"
 
 namespace glia {
 
@@ -178,6 +180,66 @@ Program loopHeavy(uint64_t instructions, Counted how) {
       });
     }
   return b.finish();
+}
+
+Program unknownLoops(uint64_t instructions) {
+  constexpr uint64_t kPerNest = 16;
+  std::string text = R"(target trn2
+input n : i32[1] range 0 100
+input m : i32[1] range 0 100
+input x : f32[100, 100, 32, 16]
+output y : f32[100, 32, 16] from y0
+sbuf a : f32[32, 16] @ 0
+sbuf sum : f32[32, 16] @ 64
+queue ql
+queue qs
+semaphore fa
+semaphore ea = 1
+semaphore fo
+semaphore eo = 1
+semaphore so
+gpsimd reg_load dst=r1 src=n
+gpsimd reg_load dst=r2 src=m
+vector reg_load dst=r1 src=n
+vector reg_load dst=r2 src=m
+sync reg_load dst=r1 src=n
+)";
+  for (uint64_t i = 0; i < (instructions + kPerNest - 1) / kPerNest; ++i) {
+    const std::string outer = " count=r1 group=\"o" + std::to_string(i) + "\"\n",
+                      inner = " count=r2 group=\"i" + std::to_string(i) + "\"\n";
+    text += "gpsimd loop iv=r3" + outer + "gpsimd loop iv=r4" + inner +
+            "gpsimd dma_copy dst=a src=x[0, 0, 0:32, 0:16] + r3*204800 + r4*2048 queue=ql dge=swdge when ea >= 1 consume "
+            "then fa "
+            "+= 16\ngpsimd end_loop\ngpsimd end_loop\nvector loop iv=r3" +
+            outer + "vector memset dst=sum value=0.0 when eo >= 1 consume\nvector loop iv=r4" + inner +
+            "vector tensor_tensor dst=sum a=sum b=a op=add when fa >= 16 consume then ea += 1\nvector end_loop\nvector nop "
+            "then fo "
+            "+= 1\nvector end_loop\nsync loop iv=r3" +
+            outer +
+            "sync dma_copy dst=y[0, 0:32, 0:16] + r3*2048 src=sum queue=qs dge=hwdge when fo >= 1 consume then so += 16\n"
+            "sync nop when so >= 16 consume then eo += 1\nsync end_loop\n";
+  }
+  return assemble(text, "loops.gasm");
+}
+
+Program stridedTransfers(uint64_t transfers) {
+  constexpr uint64_t kTiles = 8;
+  std::string text = R"(target trn2
+input x : f32[256, 192]
+output y : f32[128, 64]
+queue q
+queue r
+)";
+  for (uint64_t i = 0; i < kTiles; ++i)
+    text += format("sbuf t%llu : f32[128, 64] @ %llu\nsemaphore s%llu\n", (unsigned long long)i, (unsigned long long)i * 256,
+                   (unsigned long long)i);
+  for (uint64_t i = 0; i < transfers; ++i) {
+    const auto tile = static_cast<unsigned long long>(i % kTiles);
+    text += format("sync dma_copy dst=t%llu src=x[0:256:2, 0:192:3] queue=q%s then s%llu += 16\n", tile,
+                   i < kTiles ? "" : format(" when s%llu >= 16 consume", tile).c_str(), tile);
+  }
+  text += "sync dma_copy dst=y src=t0 queue=r when s0 >= 16\n";
+  return assemble(text, "strided.gasm");
 }
 
 } // namespace glia

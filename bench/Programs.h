@@ -1,4 +1,4 @@
-// The two large programs that replay, verifier and container are measured on.
+// The large programs that replay, verifier and container are measured on.
 #pragma once
 #include "glia/Program/Program.h"
 
@@ -12,5 +12,11 @@ Program unrolledMatmul(uint64_t instructions);
 // as they are written down, which is a tenth of that.
 enum class Counted { Executed, Written };
 Program loopHeavy(uint64_t instructions, Counted how);
+
+// Nests of two loops whose counts are inputs: tiles come by DMA, are added up, and each sum goes back.
+Program unknownLoops(uint64_t instructions);
+
+// Transfers of every second row, every third element, into one tile after the other.
+Program stridedTransfers(uint64_t transfers);
 
 } // namespace glia
