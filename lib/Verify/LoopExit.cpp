@@ -26,7 +26,7 @@ void Walk::leaveProved(LoopProof &p) {
   }
   if (lo == 0) { // or it does not run at all, and then it has done nothing that anybody has to know of
     State none = p.entry;
-    Renumber r;
+    Renumber r{.components = p.components};
     r.known = [&](uint32_t c, uint32_t seq) { return top[c] && seq >= p.entry.numbers[c] ? top[c] : seq; };
     r.event = [](uint32_t, uint32_t seq) { return seq; };
     r.place = [](const Touch &t) { return t.place; };
@@ -56,7 +56,7 @@ void Walk::leaveProved(LoopProof &p) {
     state.numbers[c] = top[c];
 
   // The number of its last round means nothing any more.
-  Renumber fold;
+  Renumber fold{.components = p.components};
   fold.known = fold.event = [](uint32_t, uint32_t seq) { return seq; };
   fold.place = [&](const Touch &t) {
     return p.ofLoop(spots[t.place].start) ? foldSpot(t.place, [&p](uint32_t s) { return p.ofLoop(s); }) : t.place;

@@ -149,7 +149,7 @@ State Walk::aged(const LoopProof &p, State s) {
   const std::vector<Gap> &gaps = p.a.gaps;
   raiseQuiet(s, s.numbers, p.components);
   shareWithConsumers(p, s);
-  Renumber r;
+  Renumber r{.components = p.components};
   r.known = [&gaps](uint32_t c, uint32_t seq) {
     const Gap &g = gaps[c];
     return !g.length || seq <= g.base ? seq : seq <= g.base + g.length ? g.base : seq - g.length;

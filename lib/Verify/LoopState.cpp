@@ -10,33 +10,40 @@ namespace {
 // Clocks are shared by many; each is changed once.
 class Clocks {
 public:
-  explicit Clocks(const std::function<uint32_t(uint32_t, uint32_t)> &f) : f(f) {}
+  Clocks(const std::vector<uint32_t> &components, const std::function<uint32_t(uint32_t, uint32_t)> &f)
+      : components(components), f(f) {}
   std::shared_ptr<const Clock> operator()(const std::shared_ptr<const Clock> &c) {
     if (!c)
       return c;
     auto [it, fresh] = done.try_emplace(c.get());
     if (fresh) {
-      auto changed = std::make_shared<Clock>(*c);
-      for (uint32_t i = 0; i < changed->size(); ++i)
-        (*changed)[i] = f(i, (*changed)[i]);
-      it->second = {c, *changed == *c ? c : changed};
+      std::shared_ptr<Clock> changed;
+      for (uint32_t i : components)
+        if (const uint32_t now = f(i, (*c)[i]); now != (*c)[i]) {
+          if (!changed)
+            changed = std::make_shared<Clock>(*c);
+          (*changed)[i] = now;
+        }
+      it->second = {c, changed ? changed : c};
     }
     return it->second.second;
   }
   void operator()(Snapshot &s) {
     s.base = (*this)(s.base);
     for (int i = 0; i < 2; ++i)
-      if (s.comp[i] != UINT32_MAX)
+      if (s.comp[i] != UINT32_MAX && std::find(components.begin(), components.end(), s.comp[i]) != components.end())
         s.seq[i] = f(s.comp[i], s.seq[i]);
   }
 
 private:
+  const std::vector<uint32_t> &components;
   const std::function<uint32_t(uint32_t, uint32_t)> &f;
   std::unordered_map<const Clock *, std::pair<std::shared_ptr<const Clock>, std::shared_ptr<const Clock>>> done;
 };
 
-void renumberClocks(State &s, const std::function<uint32_t(uint32_t, uint32_t)> &known) {
-  Clocks clocks(known);
+void renumberClocks(State &s, const std::vector<uint32_t> &components,
+                    const std::function<uint32_t(uint32_t, uint32_t)> &known) {
+  Clocks clocks(components, known);
   for (EngineWalk &e : s.engines)
     e.knows.replace(clocks(e.knows.share()));
   for (SemaphoreState &m : s.semaphores) {
@@ -66,7 +73,7 @@ template <class F> void forEachMap(State &s, F &&f) {
 } // namespace
 
 void renumber(State &s, const Renumber &r) {
-  renumberClocks(s, r.known);
+  renumberClocks(s, r.components, r.known);
   for (EngineWalk &e : s.engines)
     for (std::vector<Touch> *list : {&e.lastSbuf, &e.lastPsum})
       for (Touch &t : *list)
@@ -77,7 +84,7 @@ void renumber(State &s, const Renumber &r) {
     for (auto &[comp, seq] : m.closed)
       seq = r.event(comp, seq);
   }
-  for (uint32_t c = 0; c < s.lastEvent.size(); ++c)
+  for (uint32_t c : r.components)
     s.lastEvent[c] = r.event(c, s.lastEvent[c]);
   auto change = [&r](Touch &t) {
     const uint32_t place = t.place ? r.place(t) : 0;
@@ -113,10 +120,8 @@ void renumber(State &s, const Renumber &r) {
 }
 
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components) {
-  std::vector<bool> in(s.lastEvent.size());
-  for (uint32_t c : components)
-    in[c] = true;
-  renumberClocks(s, [&](uint32_t c, uint32_t seq) { return in[c] && seq >= s.lastEvent[c] ? std::max(seq, now[c]) : seq; });
+  renumberClocks(s, components,
+                 [&](uint32_t c, uint32_t seq) { return seq >= s.lastEvent[c] ? std::max(seq, now[c]) : seq; });
 }
 
 // ---- join -----------------------------------------------------------------------------------------------------
@@ -262,10 +267,11 @@ bool joinEngine(EngineWalk &a, const EngineWalk &b) {
     a.accumulator &= b.accumulator, less = true;
   if (a.residentSet != b.residentSet && a.residentSet != -2)
     a.residentSet = -2, less = true;
-  for (const auto &[name, n] : b.loopEntries)
-    a.loopEntries[name] = std::max(a.loopEntries[name], n);
-  for (const auto &[name, n] : b.barriers)
-    a.barriers[name] = std::max(a.barriers[name], n);
+  for (auto counts : {&EngineWalk::loopEntries, &EngineWalk::barriers})
+    if (!(a.*counts).shares(b.*counts))
+      for (const auto &[name, n] : *(b.*counts))
+        if (uint32_t &mine = (a.*counts).own()[name]; mine < n)
+          mine = n;
   return less;
 }
 

@@ -105,8 +105,9 @@ inline RegisterValue outside(RegisterValue v) {
   return v;
 }
 
-// Changes every number of the state: `known` those that clocks say, `event` those of things that were done.
+// Changes the numbers of some components in all of the state: `known` those that clocks say, `event` those of things that were done.
 struct Renumber {
+  const std::vector<uint32_t> &components;
   std::function<uint32_t(uint32_t comp, uint32_t seq)> known, event;
   std::function<uint32_t(const Touch &)> place; // of a touch, before its number changes
 };

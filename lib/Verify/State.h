@@ -108,7 +108,7 @@ struct EngineWalk {
   Knowledge knows;
   std::array<RegisterValue, 64> regs{};
   std::vector<LoopFrame> loops;
-  std::map<std::string, uint32_t> loopEntries, barriers;
+  Cow<std::map<std::string, uint32_t>> loopEntries, barriers; // how often each was come to
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;

@@ -264,9 +264,9 @@ bool Walk::stepBarrier(EngineWalk &e, const Decoded &d) {
   if (!e.arrived) {
     ++state.numbers[e.stream];
     e.arrived = true;
-    state.barriers[{barrier, e.barriers[barrier]++}].arrived.push_back(snapshot(e));
+    state.barriers[{barrier, e.barriers.own()[barrier]++}].arrived.push_back(snapshot(e));
   }
-  const auto meet = state.barriers.find({barrier, e.barriers[barrier] - 1});
+  const auto meet = state.barriers.find({barrier, e.barriers->at(barrier) - 1});
   if (meet->second.arrived.size() < 2)
     return false;
   for (const Snapshot &s : meet->second.arrived)

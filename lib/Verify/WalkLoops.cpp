@@ -65,7 +65,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   if (group.empty()) {
     run = std::make_shared<LoopRun>();
   } else {
-    const std::pair<std::string, uint32_t> key{group, e.loopEntries[group]++};
+    const std::pair<std::string, uint32_t> key{group, e.loopEntries.own()[group]++};
     std::shared_ptr<LoopRun> &slot = state.runs[key];
     run = slot ? std::make_shared<LoopRun>(*slot)
                : std::make_shared<LoopRun>(); // states share what they have seen, not what comes
@@ -90,7 +90,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   }
   run->arrived.push_back(e.number);
   if (static_cast<int>(run->arrived.size()) == run->members && !group.empty())
-    state.runs.erase({group, e.loopEntries[group] - 1});
+    state.runs.erase({group, e.loopEntries->at(group) - 1});
 
   if (run->walked)
     loopsWalked.insert(who(d));
