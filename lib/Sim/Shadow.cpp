@@ -81,13 +81,13 @@ bool Shadow::read(const ByteRect &w, Touch t, const Clock &clock, Findings &find
   return true;
 }
 
-bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Conflict &conflict) {
+bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Conflict &conflict, const Harmless &harmless) {
   Map &m = quads[w.quad];
   t.mask = w.mask;
   t.write = true;
   const auto first = splitAt(m, w.lo);
   const auto last = splitAt(m, w.hi);
-  bool whole = true; // nothing of other partitions has to be kept
+  bool whole = true; // nothing else has to be kept
   for (auto it = first; it != last; ++it)
     for (const Touch &o : it->second.touches) {
       whole &= (o.mask & ~w.mask) == 0;
@@ -96,7 +96,9 @@ bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Co
       if (o.sameEvent(t) && !(once && o.write))
         continue;
       conflict = {o, {w.quad, o.mask & w.mask, it->first, it->second.end}};
-      return false;
+      if (!(o.write && !o.sameEvent(t) && harmless && harmless(conflict)))
+        return false;
+      whole = false; // both stay on record
     }
   if (whole) {
     auto it = first;
@@ -129,7 +131,8 @@ bool Shadow::write(const ByteRect &w, Touch t, const Clock &clock, bool once, Co
     }
     std::vector<Touch> &touches = it->second.touches;
     for (Touch &o : touches)
-      o.mask &= ~w.mask;
+      if (!o.write || o.before(clock) || o.sameEvent(t))
+        o.mask &= ~w.mask;
     std::erase_if(touches, [](const Touch &o) { return o.mask == 0; });
     touches.push_back(t);
     at = it->second.end;

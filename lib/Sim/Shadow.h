@@ -3,6 +3,7 @@
 #include "Clocks.h"
 #include "Faults.h"
 
+#include <functional>
 #include <map>
 
 namespace glia::sim {
@@ -45,8 +46,10 @@ public:
   explicit Shadow(int rows) : quads((rows + 31) / 32) {}
   // Records the access `t` (its mask is set from `where`). False: a conflicting access is not ordered before it.
   bool read(const ByteRect &where, Touch t, const Clock &clock, Findings &findings, Conflict &conflict);
-  // Own earlier writes of the same event conflict too if `once`.
-  bool write(const ByteRect &where, Touch t, const Clock &clock, bool once, Conflict &conflict);
+  // Own earlier writes of the same event conflict too if `once`; writes of others do not if `harmless` says so.
+  using Harmless = std::function<bool(const Conflict &)>;
+  bool write(const ByteRect &where, Touch t, const Clock &clock, bool once, Conflict &conflict,
+             const Harmless &harmless = {});
   const Touch *lastWrite(int row, int64_t byte) const;
   int64_t bytesTouched() const;
   size_t memory() const { return peak * kSegmentBytes; } // at its largest
@@ -54,7 +57,7 @@ public:
 private:
   struct Segment {
     int64_t end;
-    std::vector<Touch> touches; // writes do not share partitions; reads since then
+    std::vector<Touch> touches; // writes do not share partitions, unless they are harmless; reads since then
   };
   using Map = std::map<int64_t, Segment>;
   static constexpr size_t kSegmentBytes = sizeof(Map::value_type) + 4 * sizeof(void *) + 2 * sizeof(Touch);

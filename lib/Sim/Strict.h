@@ -102,6 +102,7 @@ private:
 
   void access(const Event &e, const std::vector<Exec::Operand> &operands);
   void accessRegion(int slot, const Region &r, bool write);
+  bool storesTheSame(const Conflict &c, int slot);
   void touched(int slot, const Region &r, int partition, int64_t byteInRow, int64_t bytes, bool write) override;
   void touchedTwice(int slot, const Region &r, int64_t lo, int64_t bytes, int64_t element, bool write);
   void touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write);

@@ -43,6 +43,38 @@ void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
                                             std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
 }
 
+// Two transfers of different cores that store equal bytes in a shared tensor (docs/ordering.md, C4). What they store is known now:
+// sources of transfers do not change before these are complete.
+bool Strict::storesTheSame(const Conflict &c, int slot) {
+  const Prepared &mine = *event.x;
+  if (!event.transfer || mine.d.def->unit != Unit::Dma || mine.indexed >= 0 || c.other.by.core == mine.id.core)
+    return false;
+  const Region r = mine.operands[slot].region;
+  std::byte *bytes = memory.place(r.object, mine.d.core).base;
+  if (r.space != Space::Hbm)
+    return false;
+  const int64_t lo = c.where.lo, hi = c.where.hi;
+  const std::vector<std::byte> before(bytes + byteSet(r).start, bytes + byteSet(r).last);
+  const Event now = event;
+  const auto stored = [&](const Prepared &x, int64_t number, const Clock &clock) {
+    std::vector<Exec::Operand> operands = x.operands;
+    for (int part = 0; part < parts; ++part)
+      executeRecorded({&x, now.component, static_cast<uint32_t>(number), &clock, true}, operands, part, parts);
+    std::vector<std::byte> out(bytes + lo, bytes + hi);
+    std::copy(before.begin(), before.end(), bytes + byteSet(r).start);
+    return out;
+  };
+  std::vector<std::byte> theirs(bytes + lo, bytes + hi);
+  for (const TransferQueue &q : queues)
+    if (q.component == c.other.component)
+      for (const Transfer &t : q.inFlight)
+        if (t.number == c.other.time)
+          theirs = stored(t.sides[0], t.number, t.clock);
+  const std::vector<std::byte> ours = stored(mine, now.time, *now.clock);
+  event = now;
+  return ours == theirs;
+}
+
 void Strict::accessRegion(int slot, const Region &r, bool write) {
   const int m = memory.place(r.object, event.x->d.core).memory;
   if (memory.memories[m].readOnly) {
@@ -62,7 +94,8 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
   forEachQuad(r.firstPartition, r.partitions, [&](int quad, uint32_t mask) {
     forEachRun(set, [&](int64_t lo, int64_t hi) {
       const ByteRect where{quad, mask, lo, hi};
-      const bool fine = write ? shadows[m].write(where, t, *event.clock, event.transfer, conflict)
+      const bool fine = write ? shadows[m].write(where, t, *event.clock, event.transfer, conflict,
+                                                 [&](const Conflict &c) { return storesTheSame(c, slot); })
                               : shadows[m].read(where, t, *event.clock, findings, conflict);
       if (!fine)
         race(conflict, slot, r, write);

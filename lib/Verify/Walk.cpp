@@ -238,6 +238,13 @@ void Walk::meetExchanges(int pipe) {
     // It starts when both are issued, so each side is checked with what both issuers knew then, not with what they did since;
     // what arrives is defined if what was sent is.
     bool defined[2] = {true, true};
+    uint64_t sent[2] = {0, 0};
+    beginWrite(0);
+    if (numbersValues)
+      for (int side = 0; side < 2; ++side)
+        for (const Place &p : x[side].places)
+          if (p.slot == src)
+            sent[side] = valueRead(p);
     for (int side = 0; side < 2; ++side)
       for (const Place &p : x[side].places)
         if (p.slot == dst)
@@ -248,8 +255,11 @@ void Walk::meetExchanges(int pipe) {
           defined[side] = !read(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both}, nullptr);
     for (int side = 0; side < 2; ++side) {
       for (const Place &p : x[side].places)
-        if (p.slot == dst)
-          write(p, Issuer{comp, n, who(x[side].d), UINT32_MAX, &both}, defined[1 - side], x[side].maybe, false, 0);
+        if (p.slot == dst) {
+          const Issuer by{comp, n, who(x[side].d), UINT32_MAX, &both};
+          write(p, by, defined[1 - side], x[side].maybe, false, 0);
+          keepValue(x[side].maybe ? 0 : sent[1 - side], p, by);
+        }
       Snapshot s;
       s.base = both.share();
       s.comp[0] = comp;
@@ -330,6 +340,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
     e.regs[d.values[d.def->slot("dst")].integer] = named(v);
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
+    beginWrite(0);
     for (const Place &p : places) {
       checkWrite(p, by);
       write(p, by, !undefined, e.maybeUntil != 0, false, 0);

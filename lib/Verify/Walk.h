@@ -81,6 +81,17 @@ private:
   std::unordered_map<std::vector<int64_t>, uint64_t, KeyHash> sources; // where values of registers come from
   uint64_t lastSource = 0;                                             // they are numbered from 1
   int64_t iterations = 0;                                              // of loops that are being proved, walked so far
+  struct WriteValue {                                                  // what a write wrote, and where
+    uint64_t value = 0;
+    int64_t start = 0;
+    int firstPartition = 0;
+    const Pattern *pattern = nullptr;
+  };
+  bool numbersValues = false;                                                 // see WalkValues.cpp
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, WriteValue> writeValues; // by component, number, instruction
+  uint64_t writing = 0;                      // the value that the instruction at hand writes
+  std::vector<Touch> storing;                // others that store the same bytes as it
+  int exploring = 0;                         // one of several ways of a branch
   std::vector<std::array<Visit, 32>> recent; // by engine, in a loop: instructions by the last bits of their numbers
   Visit single;                              // the instruction at hand, outside of loops
   Decoded scratch;
@@ -147,11 +158,23 @@ private:
   uint32_t joinContents(uint32_t x, uint32_t y);
   uint32_t keepContent(const std::optional<Content> &c);
   uint64_t sourceOf(const EngineWalk &e, const Place &p);
-  enum SourceKind : int64_t { Loaded, Constant, Computed, Formed };
+  enum SourceKind : int64_t { Loaded, Constant, Computed, Formed, ValueRead, ValueMade };
   uint64_t intern(std::vector<int64_t> key);
   static bool ofRound(const Form &f);
   uint64_t identity(const RegisterValue &v);
   RegisterValue named(RegisterValue v);
+
+  // WalkValues.cpp: who stores the same bytes
+  bool coresShareWrites() const;
+  const WriteValue *writtenValue(const Touch &t) const;
+  uint64_t valueRead(const Place &p);
+  uint64_t valueMade(const Decoded &d, const std::vector<Place> &places);
+  void beginWrite(uint64_t value) {
+    writing = value;
+    storing.clear();
+  }
+  void keepValue(uint64_t value, const Place &p, const Issuer &by);
+  bool storesTheSame(const Place &p, const Issuer &by, const Touch &other) const;
 
   // Apart.cpp: touches that are not ordered and share no byte
   uint32_t spotOf(const Place &p);

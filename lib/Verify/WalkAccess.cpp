@@ -165,12 +165,18 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
 
 // Asked before the instruction's own reads are on record, which could stand for earlier ones of its queue.
 void Walk::checkWrite(const Place &p, const Issuer &by) {
+  const auto write = [&](const Touch &t) {
+    if (!ordered(t, by) && storesTheSame(p, by, t))
+      keepLatest(storing, t);
+    else
+      meets(p, by, t, "writes", "writing");
+  };
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
     map.visit(lo, hi, mask, [&](Cell &c) {
       if (c.written)
-        meets(p, by, c.write, "writes", "writing");
+        write(c.write);
       for (const Touch &t : c.otherWrites)
-        meets(p, by, t, "writes", "writing");
+        write(t);
       for (const Touch &t : c.reads)
         meets(p, by, t, "writes", "reading");
     });
@@ -198,8 +204,12 @@ void Walk::write(const Place &p, const Issuer &by, bool defined, bool maybe, boo
   const bool certain = p.fixed && !p.partly && !p.chosen && !maybe;
   disturb(p, defined, matmul);
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
-    if (certain)
-      return map.assign(lo, hi, mask, value); // checkWrite has cut the cells
+    if (certain) {
+      map.assign(lo, hi, mask, value); // checkWrite has cut the cells
+      for (const Touch &t : storing)
+        map.visit(lo, hi, mask, [&t](Cell &c) { keepLatest(c.otherWrites, t); });
+      return;
+    }
     map.visit(lo, hi, mask, [&](Cell &c) {
       const bool keep = c.defined && c.owner == value.owner;
       c.defined = defined && keep;
@@ -354,6 +364,7 @@ static bool replacesAll(const Decoded &d) {
 void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &by) {
   bool undefined = false, sbuf = false, psum = false;
   const bool dma = d.def->unit == Unit::Dma;
+  beginWrite(e.maybeUntil ? 0 : valueMade(d, places));
   checkOverlap(d, places);
   if (dma)
     checkIndexed(d, places, by, undefined);
@@ -403,6 +414,8 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
       content = keepContent(contentOf(program, d, sourceContents));
     write(p, by, !bad, e.maybeUntil != 0, e.engine == Engine::Tensor && d.def->unit == Unit::Compute,
           slot.name == "dst" ? content : 0);
+    if (p.slot == 0)
+      keepValue(writing, p, by);
   }
 }
 

@@ -264,6 +264,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   const uint32_t number = e.number;
   const State before = state;
   std::vector<State> ways;
+  ++exploring;
   for (bool way : {true, false}) {
     state = before;
     EngineWalk &mine = state.engines[number];
@@ -275,6 +276,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     endMaybe(state.engines[number]);
     ways.push_back(std::move(state));
   }
+  --exploring;
   state = std::move(ways[0]);
   EngineWalk &mine = state.engines[number];
   const EngineWalk &other = ways[1].engines[number];

@@ -9,6 +9,7 @@ namespace glia::flow {
 void Walk::scan() {
   const int cores = static_cast<int>(program.cores);
   uses.resize(program.semaphores.size());
+  numbersValues = coresShareWrites();
   std::map<std::string, std::set<int>> members;
   std::map<std::pair<int, std::string>, int> barrierUsers;
   for (int c = 0; c < cores; ++c)

@@ -26,8 +26,7 @@ def exchange_and_add(x):
     nisa.dma_copy(dst=mine, src=x[core : core + 1])
     nisa.sendrecv(src=mine, dst=other, send_to_rank=1 - core, recv_from_rank=1 - core, pipe_id=0)
     nisa.tensor_tensor(dst=total, data1=mine, data2=other, op=nl.add)
-    if core == 0:  # the sum is the same on both cores; one of them stores it
-        nisa.dma_copy(dst=out, src=total)
+    nisa.dma_copy(dst=out, src=total)  # both cores store the same sum
     return out
 
 
