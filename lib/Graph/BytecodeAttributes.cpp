@@ -287,7 +287,7 @@ Attribute EntryReader::denseElements(Type type, std::string_view bytes) {
     if (__builtin_mul_overflow(n, static_cast<uint64_t>(d), &n) || n > (uint64_t(1) << 40))
       in.fail("a constant has more than 2^40 elements");
   if (e.isInteger(1)) {
-    if (bytes.size() == 1 && (static_cast<uint8_t>(bytes[0]) == 0xFF || n > 8 || n == 1))
+    if (bytes.size() == 1 && (static_cast<uint8_t>(bytes[0]) == 0xFF || n > 8 || n < 2))
       return DenseElementsAttr::get(t, bytes[0] != 0);
     const bool packed = bytes.size() == (n + 7) / 8 && bytes.size() != n;
     if (!packed && bytes.size() != n)
@@ -299,7 +299,7 @@ Attribute EntryReader::denseElements(Type type, std::string_view bytes) {
   }
   const uint64_t bits = part.isIndex() ? 64 : part.getIntOrFloatBitWidth();
   const uint64_t size = (complex ? 2 : 1) * ((bits + 7) / 8);
-  if (bytes.size() != n * size && (bytes.size() != size || n == 0))
+  if (bytes.size() != n * size && bytes.size() != size)
     in.fail("a constant has more or fewer bytes than its type");
   return DenseElementsAttr::getFromRawBuffer(t, ArrayRef<char>(bytes.data(), bytes.size()));
 }
