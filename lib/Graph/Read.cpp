@@ -12,10 +12,22 @@ static bool isBinary(std::string_view bytes) {
   });
 }
 
-Graph readGraph(std::string_view bytes, std::string_view file) {
+GraphForm formOf(std::string_view bytes) {
   if (bytes.starts_with("ML\xefR"))
+    return GraphForm::Bytecode;
+  return isBinary(bytes) ? GraphForm::Hlo : GraphForm::Text;
+}
+
+Graph readGraph(std::string_view bytes, std::string_view file) {
+  switch (formOf(bytes)) {
+  case GraphForm::Bytecode:
     return readBytecode(bytes, file);
-  return isBinary(bytes) ? readHlo(bytes, file) : parseGraph(bytes, file);
+  case GraphForm::Hlo:
+    return readHlo(bytes, file);
+  case GraphForm::Text:
+    break;
+  }
+  return parseGraph(bytes, file);
 }
 
 } // namespace glia::graph

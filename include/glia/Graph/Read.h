@@ -14,7 +14,10 @@ Graph readBytecode(std::string_view bytes, std::string_view file);
 // regions. Throws Error as parseGraph does, and HLO-FORMAT and HLO-UNSUPPORTED.
 Graph readHlo(std::string_view bytes, std::string_view file);
 
-// The form is recognised by the first bytes.
+enum class GraphForm : uint8_t { Text, Bytecode, Hlo };
+GraphForm formOf(std::string_view bytes); // by the first bytes
+
+// Of any form.
 Graph readGraph(std::string_view bytes, std::string_view file);
 
 } // namespace glia::graph
