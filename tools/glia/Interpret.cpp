@@ -1,6 +1,6 @@
 #include "Tool.h"
 #include "glia/Emit/KernelCalls.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Runtime/Npy.h"
 #include "glia/Support/File.h"
@@ -120,7 +120,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("interpret", "Evaluates a graph on the host: the reference, without the machine");
-  c->add_option("file", o->file, "The graph (StableHLO text)")->required();
+  c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
   c->add_option("--input", o->inputs, "name=file.npy, by name or number of the argument; may be repeated")
       ->allow_extra_args(false);
   c->add_option("--output", o->outputs,
@@ -132,7 +132,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
   c->callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
-      graph::Graph g = graph::parseGraph(f.text(), o->file);
+      graph::Graph g = graph::readGraph(f.text(), o->file);
       mlir::func::FuncOp function = o->function.empty() ? g.main() : g.module->lookupSymbol<mlir::func::FuncOp>(o->function);
       if (!function)
         throw Error("GRAPH-FUNCTION", "there is no function @" + printable(o->function) + " in the graph");
