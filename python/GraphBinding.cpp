@@ -1,7 +1,8 @@
-// The graph compiler for Python: StableHLO text in, a program out. glia.jit is the public form.
+// The graph compiler for Python: a graph in, a program out. glia.jit is the public form.
 #include "Bindings.h"
+#include "GraphBytes.h"
 #include "glia/Emit/CompileGraph.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -14,16 +15,17 @@ namespace glia {
 namespace {
 
 // The program, and what it is made of.
-std::tuple<std::shared_ptr<Program>, nb::dict> compileText(std::string_view text, std::string_view file,
-                                                           const std::string &target, std::string dump, int cores) {
+std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
+                                                            const std::string &target, std::string dump, int cores) {
   CompiledGraph made;
+  const std::string_view bytes = bytesOf(graph);
   {
     const nb::gil_scoped_release release;
     GraphOptions options;
     options.target = target;
     options.cores = cores;
     options.dump = std::move(dump);
-    graph::Graph g = graph::parseGraph(text, file);
+    graph::Graph g = graph::readGraph(bytes, file);
     made = compileGraph(*g.module, options);
   }
   nb::dict counts;
@@ -34,13 +36,24 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileText(std::string_view text
   return {std::make_shared<Program>(std::move(made.program)), counts};
 }
 
+std::string textOf(const GraphBytes &graph, std::string_view file, bool locations) {
+  const std::string_view bytes = bytesOf(graph);
+  const nb::gil_scoped_release release;
+  graph::Graph g = graph::readGraph(bytes, file);
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  g.module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(locations));
+  return out;
+}
+
 } // namespace
 
 void bindGraph(nb::module_ &m) {
-  m.def("compile_graph", &compileText, "text"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1,
+  m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1,
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
         "distinct kernels. dump: a folder for the simplified graph, its groups and kernels.");
+  m.def("graph_text", &textOf, "graph"_a, "file"_a = "<graph>", "locations"_a = false, "The text of a graph of any form.");
 }
 
 } // namespace glia

@@ -1,8 +1,9 @@
 // The reference interpreter for Python: text of a graph and arrays in, arrays out. glia.interpret is the public form.
 #include "Bindings.h"
+#include "GraphBytes.h"
 #include "glia/Emit/CheckGraph.h"
 #include "glia/Emit/KernelCalls.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -38,9 +39,9 @@ Array arrayOf(const HostTensor &h) {
           nb::bytes(reinterpret_cast<const char *>(h.bytes.data()), h.bytes.size())};
 }
 
-std::vector<Array> interpretText(std::string_view text, const std::vector<Array> &inputs, const std::string &function,
-                                 std::string_view file, bool inDouble, uint64_t shaken,
-                                 const std::optional<Watcher> &watcher) {
+std::vector<Array> interpretBytes(const GraphBytes &graph, const std::vector<Array> &inputs, const std::string &function,
+                                  std::string_view file, bool inDouble, uint64_t shaken,
+                                  const std::optional<Watcher> &watcher) {
   std::vector<HostTensor> in, out;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
@@ -55,9 +56,10 @@ std::vector<Array> interpretText(std::string_view text, const std::vector<Array>
       const nb::gil_scoped_acquire acquire;
       (*watcher)(op->getName().getStringRef().str(), place, result, arrayOf(value));
     };
+  const std::string_view bytes = bytesOf(graph);
   {
     const nb::gil_scoped_release release;
-    graph::Graph g = graph::parseGraph(text, file);
+    graph::Graph g = graph::readGraph(bytes, file);
     const std::string name = function.empty() ? g.main().getSymName().str() : function;
     out = interpret(*g.module, name, std::move(in), options);
   }
@@ -69,15 +71,16 @@ std::vector<Array> interpretText(std::string_view text, const std::vector<Array>
 
 // A compiled graph against the reference: what is wrong, the numbers of operations, groups and kernels, and per result its error and
 // the reference's own, against f64.
-nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, const std::string &target,
-                    std::string_view file, int cores) {
+nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, const std::string &target,
+                     std::string_view file, int cores) {
   std::vector<HostTensor> in;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
   GraphCheck r;
+  const std::string_view bytes = bytesOf(graph);
   {
     const nb::gil_scoped_release release;
-    graph::Graph g = graph::parseGraph(text, file);
+    graph::Graph g = graph::readGraph(bytes, file);
     GraphOptions options;
     options.target = target;
     options.cores = cores;
@@ -94,11 +97,11 @@ nb::tuple checkText(std::string_view text, const std::vector<Array> &inputs, con
 } // namespace
 
 void bindInterpret(nb::module_ &m) {
-  m.def("interpret", &interpretText, "text"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
+  m.def("interpret", &interpretBytes, "graph"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
         "shaken"_a = 0, "watcher"_a = nb::none(),
         "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
   m.def(
-      "check_graph", &checkText, "text"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,
+      "check_graph", &checkBytes, "graph"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,
       "Compares a compiled graph with the reference, group by group: (what is wrong, operations, groups, kernels, errors).");
 }
 

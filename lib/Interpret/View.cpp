@@ -16,10 +16,10 @@ void failAt(Operation *op, std::string_view code, std::string message, std::stri
   d.message = op->getName().getStringRef().str() + ": " + std::move(message);
   d.advice = std::move(advice);
   op->getLoc()->walk([&](Location l) {
-    const auto file = dyn_cast<FileLineColLoc>(l);
+    const auto file = dyn_cast<FileLineColRange>(l);
     if (!file)
       return WalkResult::advance();
-    d.place = {file.getFilename().str(), file.getLine(), file.getColumn()};
+    d.place = {file.getFilename().str(), file.getStartLine(), file.getStartColumn()};
     return WalkResult::interrupt();
   });
   throw Error(std::move(d));

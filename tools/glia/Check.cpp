@@ -1,6 +1,6 @@
 #include "glia/Emit/CheckGraph.h"
 #include "Tool.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Target.h"
 
@@ -26,7 +26,7 @@ void addCheck(CLI::App &app, Tool &tool) {
     tool.command = [o] {
       loadTarget(o->target); // a wrong name is found before any work
       const FileBytes f = readFile(o->file);
-      graph::Graph g = graph::parseGraph(f.text(), o->file);
+      graph::Graph g = graph::readGraph(f.text(), o->file);
       GraphOptions options;
       options.target = o->target;
       options.cores = o->cores;

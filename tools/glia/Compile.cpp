@@ -2,7 +2,7 @@
 #include "Tool.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/CompileGraph.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 #include "glia/Program/Container.h"
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/File.h"
@@ -122,7 +122,7 @@ int compileModel(const Options &o, std::string_view text) {
   {
     Progress progress("reading the graph");
     times.begin("read");
-    graph::Graph g = graph::parseGraph(text, o.file);
+    graph::Graph g = graph::readGraph(text, o.file);
     options.progress = [&](std::string_view phase, size_t done, size_t all) {
       times.begin(phase);
       progress.say("compiling, " + std::string(phase) + (all > 1 ? " " + grouped(done) + " of " + grouped(all) : ""));

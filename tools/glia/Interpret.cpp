@@ -1,6 +1,6 @@
 #include "Tool.h"
 #include "glia/Emit/KernelCalls.h"
-#include "glia/Graph/Parse.h"
+#include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Runtime/Npy.h"
 #include "glia/Support/File.h"
@@ -132,7 +132,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
   c->callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
-      graph::Graph g = graph::parseGraph(f.text(), o->file);
+      graph::Graph g = graph::readGraph(f.text(), o->file);
       mlir::func::FuncOp function = o->function.empty() ? g.main() : g.module->lookupSymbol<mlir::func::FuncOp>(o->function);
       if (!function)
         throw Error("GRAPH-FUNCTION", "there is no function @" + printable(o->function) + " in the graph");

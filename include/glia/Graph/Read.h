@@ -1,0 +1,16 @@
+// Graphs from files of any form.
+#pragma once
+#include "glia/Graph/Parse.h"
+
+namespace glia::graph {
+
+// StableHLO's portable artifacts: VHLO 0.9 to 1.17 in MLIR bytecode of versions 0 to 6. Operations and attributes of Shardy that
+// only say where the parts of tensors are, are dropped. Throws Error as parseGraph does, and
+//   BYTECODE-FORMAT   the bytes are malformed      BYTECODE-VERSION  a newer version
+//   GRAPH-DEVICES     the graph is divided among several devices
+Graph readBytecode(std::string_view bytes, std::string_view file);
+
+// The form is recognised by the first bytes.
+Graph readGraph(std::string_view bytes, std::string_view file);
+
+} // namespace glia::graph
