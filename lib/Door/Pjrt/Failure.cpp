@@ -10,7 +10,7 @@ namespace {
 // The codes of what is right and not implemented, or too large; everything else that is refused is the caller's to change.
 Code codeOf(const std::string &name) {
   for (const char *missing : {"GRAPH-UNSUPPORTED", "GRAPH-TYPE", "GRAPH-DYNAMIC", "GRAPH-QUANTISED", "GRAPH-SPARSE",
-                              "GRAPH-OPERATION", "GRAPH-VERSION"})
+                              "GRAPH-OPERATION", "GRAPH-DEVICES", "BYTECODE-VERSION"})
     if (name == missing)
       return Code::Unimplemented;
   for (const char *large : {"GRAPH-MEMORY", "RUN-MEMORY", "MEMORY", "GRAPH-SIZE"})
