@@ -1,5 +1,6 @@
 #include "Sharding.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -79,8 +80,34 @@ Attribute ShardingDialect::parseAttribute(DialectAsmParser &parser, Type) const 
   return StringAttr::get(getContext(), parser.getFullSymbolSpec());
 }
 
+static bool isSharding(NamedAttribute a) { return a.getName().getValue().starts_with("sdy."); }
+
+// Of arguments or of results.
+static ArrayAttr withoutShardings(ArrayAttr lists) {
+  return ArrayAttr::get(lists.getContext(), llvm::map_to_vector(lists, [](Attribute a) -> Attribute {
+                          auto list = dyn_cast<DictionaryAttr>(a);
+                          if (!list || llvm::none_of(list, isSharding))
+                            return a;
+                          SmallVector<NamedAttribute> kept(llvm::make_filter_range(list, std::not_fn(isSharding)));
+                          return DictionaryAttr::get(list.getContext(), kept);
+                        }));
+}
+
+static void dropAttributes(Operation *op) {
+  for (NamedAttribute a : llvm::to_vector(op->getDiscardableAttrs()))
+    if (isSharding(a))
+      op->removeDiscardableAttr(a.getName());
+  if (auto f = dyn_cast<func::FuncOp>(op)) {
+    if (const ArrayAttr arguments = f.getArgAttrsAttr())
+      f.setArgAttrsAttr(withoutShardings(arguments));
+    if (const ArrayAttr results = f.getResAttrsAttr())
+      f.setResAttrsAttr(withoutShardings(results));
+  }
+}
+
 void dropShardings(ModuleOp module) {
   module.walk([](Operation *op) {
+    dropAttributes(op);
     const StringRef name = op->getName().getStringRef();
     if (name == "sdy.sharding_constraint" && op->getNumRegions() == 0 && op->getNumOperands() == 1 &&
         op->getOperandTypes() == op->getResultTypes() && op->getOperand(0) != op->getResult(0))

@@ -1,4 +1,4 @@
-// The dialect `sdy` (Shardy), as far as it stands in the text that JAX prints for one device: meshes and constraints say where a partitioner
+// The dialect `sdy` (Shardy), as far as it stands in the text that JAX prints for one device: meshes, constraints and attributes say where a partitioner
 // would put values. They mean nothing for what is computed: they are read, and dropped.
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
