@@ -27,7 +27,8 @@ void ownConstants(mlir::Region &body) {
 
 void ownConstants(mlir::func::FuncOp main) {
   main.walk([](mlir::Operation *op) {
-    if (mlir::isa<graph::WhileOp, graph::IfOp, graph::CaseOp, mlir::func::FuncOp>(op)) // these are part of what is around them
+    if (mlir::isa<graph::WhileOp, graph::IfOp, graph::CaseOp, mlir::func::FuncOp>(
+            op)) // these are part of what is around them
       return;
     for (mlir::Region &r : op->getRegions())
       if (!r.empty())
