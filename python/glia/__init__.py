@@ -30,11 +30,11 @@ def jit(function=None, **options):
     return jit_function(function, **options)
 
 
-def interpret(text, *inputs, **options):
-    """Evaluates a StableHLO graph on the host, as the reference does: see glia.reference."""
-    from .reference import interpret as interpret_text
+def interpret(graph, *inputs, **options):
+    """Evaluates a graph on the host, as the reference does: see glia.reference."""
+    from .reference import interpret as interpret_graph
 
-    return interpret_text(text, *inputs, **options)
+    return interpret_graph(graph, *inputs, **options)
 
 
 __version__ = "0.1.0"

@@ -1,4 +1,6 @@
-"""The reference of graphs: evaluates StableHLO text on the host, without the machine, and compares compiled graphs with it.
+"""The reference of graphs: evaluates them on the host, without the machine, and compares compiled graphs with it.
+
+A graph is StableHLO text, or the bytes of a portable artifact of StableHLO or of an HloModuleProto.
 
 y, = glia.interpret(jax.jit(f).lower(x).as_text(), x)
 """
@@ -58,7 +60,7 @@ def _tuples(inputs):
     return arrays
 
 
-def interpret(text, *inputs, function="", file="<graph>", in_double=False, shaken=0, watcher=None):
+def interpret(graph, *inputs, function="", file="<graph>", in_double=False, shaken=0, watcher=None):
     """Evaluates a function of a graph (@main unless named) and returns the list of its results as NumPy arrays.
 
     in_double: every float type is evaluated, and returned, as f64.
@@ -66,7 +68,7 @@ def interpret(text, *inputs, function="", file="<graph>", in_double=False, shake
     watcher(operation, place, result, array): called for every value that is computed."""
     arrays = _tuples(inputs)
     watch = None if watcher is None else lambda op, place, result, value: watcher(op, place, result, _array(value))
-    return [_array(r) for r in _glia.interpret(text, arrays, function, file, in_double, shaken, watch)]
+    return [_array(r) for r in _glia.interpret(graph, arrays, function, file, in_double, shaken, watch)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,6 @@ class Checked:
         return "\n".join(map(str, self.diagnostics)) or good
 
 
-def check(text, *inputs, target, file="<graph>", lnc=1) -> Checked:
+def check(graph, *inputs, target, file="<graph>", lnc=1) -> Checked:
     """Compiles a graph for `target` and compares it with the reference on these inputs, as `glia check` does."""
-    return Checked(*_glia.check_graph(text, _tuples(inputs), os.fspath(target), file, lnc))
+    return Checked(*_glia.check_graph(graph, _tuples(inputs), os.fspath(target), file, lnc))

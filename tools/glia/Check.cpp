@@ -17,7 +17,7 @@ void addCheck(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c =
       app.add_subcommand("check", "Compiles a graph and compares it with the reference, group by group and as a whole");
-  c->add_option("file", o->file, "The graph (StableHLO text)")->required();
+  c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
   c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
   c->add_option("--lnc", o->cores, "2: each group on both cores of a logical one; 1 if not given");
   c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");

@@ -1,4 +1,4 @@
-// glia compile: a kernel (.nisa) or a graph (.mlir) becomes a program file.
+// glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
 #include "Tool.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/CompileGraph.h"
@@ -24,7 +24,7 @@ struct Options {
 
 // The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
 bool isGraph(const std::string &path, std::string_view text) {
-  if (path.ends_with(".mlir"))
+  if (path.ends_with(".mlir") || graph::formOf(text) != graph::GraphForm::Text)
     return true;
   if (path.ends_with(".nisa"))
     return false;
@@ -162,7 +162,7 @@ int compileText(const Options &o, std::string_view text) {
 void addCompile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("compile", "Compiles a graph or a kernel into a program file");
-  c->add_option("file", o->file, "A graph (StableHLO text, .mlir) or the IR of a kernel (.nisa)")->required();
+  c->add_option("file", o->file, "A graph (StableHLO as text or bytecode, HloModuleProto) or the IR of a kernel (.nisa)")->required();
   c->add_option("--target", o->target,
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");

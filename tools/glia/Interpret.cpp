@@ -120,7 +120,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("interpret", "Evaluates a graph on the host: the reference, without the machine");
-  c->add_option("file", o->file, "The graph (StableHLO text)")->required();
+  c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
   c->add_option("--input", o->inputs, "name=file.npy, by name or number of the argument; may be repeated")
       ->allow_extra_args(false);
   c->add_option("--output", o->outputs,

@@ -10,7 +10,14 @@ namespace glia::graph {
 //   GRAPH-DEVICES     the graph is divided among several devices
 Graph readBytecode(std::string_view bytes, std::string_view file);
 
-// The form is recognised by the first bytes.
+// XLA's HloModuleProto, or an HloProto around one. Tuples are taken apart, and computations that are called become functions or
+// regions. Throws Error as parseGraph does, and HLO-FORMAT and HLO-UNSUPPORTED.
+Graph readHlo(std::string_view bytes, std::string_view file);
+
+enum class GraphForm : uint8_t { Text, Bytecode, Hlo };
+GraphForm formOf(std::string_view bytes); // by the first bytes
+
+// Of any form.
 Graph readGraph(std::string_view bytes, std::string_view file);
 
 } // namespace glia::graph

@@ -1,0 +1,133 @@
+"""Binary forms of graphs, as JAX writes them: portable artifacts read as the same graph as jaxlib's own text of them, and HLO modules give
+JAX's numbers. Skipped where JAX is not installed."""
+
+import functools
+
+import glia
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+if not hasattr(glia._glia, "graph_text"):
+    pytest.skip("glia was built without the compiler", allow_module_level=True)
+
+from graph_cases import CASES
+from jax import export
+from jax._src.interpreters import mlir
+from jaxlib.mlir.dialects import stablehlo
+
+# One or more of each version of MLIR bytecode (0, 1, 3, 4, 6), and those that changed an operation.
+VERSIONS = ["0.9.0", "0.11.0", "0.13.0", "0.14.0", "0.20.0", "1.0.0", "1.5.0", "1.8.0", "1.9.0", "1.13.0", "1.17.0"]
+
+
+@functools.cache
+def artifact(name):
+    f, args = CASES[name]
+    return export.export(jax.jit(f), platforms=["cpu"])(*args).mlir_module_serialized
+
+
+@functools.cache
+def text_of(data, locations=True):
+    with mlir.make_ir_context() as context:
+        module = stablehlo.deserialize_portable_artifact(context, data)
+        return module.operation.get_asm(enable_debug_info=locations)
+
+
+def same(data):
+    read = glia._glia.graph_text(data, "a.mlirbc", True)
+    assert read == glia._glia.graph_text(text_of(data), "a.mlir", True)
+    return read
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_artifact(name):
+    """As the text form: operations, attributes, constants, and the lines of Python that made them."""
+    assert "graph_cases.py" in same(artifact(name))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_versions(version):
+    written = []
+    for name in CASES:
+        text = text_of(artifact(name), locations=False)
+        try:
+            data = stablehlo.serialize_portable_artifact_str(text, version)
+        except ValueError:  # something in it is newer than that version
+            continue
+        assert f"StableHLO_v{version}".encode() in data
+        same(data)
+        written.append(name)
+    assert {"conv", "grouped", "loops", "branches", "integers", "shapes"} <= set(written), written
+
+
+def close(got, want, tolerance=3e-5):
+    """Integers are equal; floats are, to a part of the largest."""
+    want = np.asarray(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if want.dtype.kind in "biu" or not want.size:
+        np.testing.assert_array_equal(got, want)
+        return
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    largest = np.max(np.abs(want[np.isfinite(want)]), initial=0)
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * largest)
+
+
+def test_artifact_is_interpreted():
+    f, args = CASES["block"]
+    want = jax.tree.leaves(jax.jit(f)(*args))
+    for got, w in zip(glia.interpret(artifact("block"), *jax.tree.leaves(args)), want, strict=True):
+        close(got, w)
+
+
+def test_every_cut_is_refused():
+    data = artifact("mixed")
+    for size in range(4, len(data), 7):
+        with pytest.raises(glia.Error, match="BYTECODE-"):
+            glia._glia.graph_text(data[:size])
+
+
+def hlo(name, args):
+    return jax.jit(CASES[name][0]).lower(*args).compiler_ir("hlo").as_serialized_hlo_module_proto()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hlo(name):
+    f, args = CASES[name]
+    data = hlo(name, args)
+    if name in ("complexes", "solve"):  # the interpreter has no complex numbers
+        assert glia._glia.graph_text(data, "a.pb").count("stablehlo.") > 3
+        return
+    tolerance = 4e-3 if name == "mixed" else 3e-5  # XLA leaves out roundings to bf16
+    for got, want in zip(glia.interpret(data, *jax.tree.leaves(args)), jax.tree.leaves(jax.jit(f)(*args)), strict=True):
+        close(got, want, tolerance)
+
+
+def test_hlo_as_compiled():
+    """Fusions, copies and layouts, as XLA leaves them for a CPU."""
+    for name in ("shapes", "reductions", "loops"):
+        f, args = CASES[name]
+        compiled = jax.jit(f).lower(*args).compile()
+        data = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+        assert b"fusion" in data
+        for g, w in zip(glia.interpret(data, *args), jax.tree.leaves(compiled(*args)), strict=True):
+            close(g, w)
+
+
+def test_hlo_places_and_donation():
+    f = jax.jit(lambda x, y: (y * 2, x + 1), donate_argnums=0)
+    x = np.ones((4, 4), np.float32)
+    module = f.lower(x, x).compiler_ir("hlo").as_hlo_module()
+    text = glia._glia.graph_text(module.as_serialized_hlo_module_proto(), "a.pb", True)
+    assert "test_graph_formats.py" in text and 'loc("x")' in text
+
+
+def test_hlo_cuts():
+    data = hlo("mixed", CASES["mixed"][1])
+    refused = 0
+    for size in range(40, len(data), 11):
+        try:
+            glia._glia.graph_text(data[:size], "a.pb")
+        except glia.Error as e:
+            refused += 1
+            assert any(code in str(e) for code in ("HLO-FORMAT", "HLO-UNSUPPORTED", "GRAPH-"))
+    assert refused > 10
