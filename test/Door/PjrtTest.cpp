@@ -241,6 +241,10 @@ TEST_F(Pjrt, FailuresReachWhatDependsOnThem) {
   a.arguments = secondIn, a.outputs = secondOut;
   DONE(table().LoadedExecutableExecute(&a));
   buffers.insert(buffers.end(), {outs[0], outs[1], more[0], more[1]});
+  DeviceMemoryStatsArgs memory{};
+  memory.device = devices[0];
+  DONE(table().DeviceMemoryStats(&memory));
+  EXPECT_EQ(memory.bytesInUse, 24); // the argument's: results have no memory before they are computed
   BufferReadyEventArgs ready{};
   ready.buffer = more[0];
   DONE(table().BufferReadyEvent(&ready));

@@ -6,21 +6,21 @@
 
 namespace glia::pjrt {
 
-Storage::Storage(std::shared_ptr<MemoryUse> of, int64_t bytes, CompletionPtr ready)
-    : ready(std::move(ready)), use(std::move(of)), size(static_cast<size_t>(bytes)) {
-  use->take(bytes);
+std::span<std::byte> Storage::allocate() {
+  use->take(static_cast<int64_t>(size));
   start = static_cast<std::byte *>(std::calloc(std::max<size_t>(size, 1), 1));
   if (!start) {
-    use->give(bytes);
+    use->give(static_cast<int64_t>(size));
     throw std::bad_alloc();
   }
+  return bytes();
 }
 
 Storage::Storage(std::byte *foreign, int64_t bytes, std::function<void()> release)
     : ready(completed()), start(foreign), size(static_cast<size_t>(bytes)), release(std::move(release)) {}
 
 Storage::~Storage() {
-  if (use) {
+  if (use && start) {
     std::free(start);
     use->give(static_cast<int64_t>(size));
   }

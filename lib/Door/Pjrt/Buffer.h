@@ -11,16 +11,18 @@
 
 namespace glia::pjrt {
 
-// The bytes of an array. Written once, before `ready` is done.
+// The bytes of an array. Written once, before `ready` is done; there is no memory for them until then, so that calls may run far ahead.
 class Storage {
 public:
-  Storage(std::shared_ptr<MemoryUse> use, int64_t bytes, CompletionPtr ready); // zeroed; throws Failure PJRT-MEMORY
+  Storage(std::shared_ptr<MemoryUse> use, int64_t bytes, CompletionPtr ready)
+      : ready(std::move(ready)), use(std::move(use)), size(static_cast<size_t>(bytes)) {}
   // Memory of somebody else, who is told when it is not needed any more.
   Storage(std::byte *foreign, int64_t bytes, std::function<void()> release);
   Storage(const Storage &) = delete;
   ~Storage();
 
-  std::span<std::byte> bytes() const { return {start, size}; }
+  std::span<std::byte> allocate(); // by who writes them, once: zeroed; throws Failure PJRT-MEMORY
+  std::span<std::byte> bytes() const { return {start, size}; } // of what is allocated
   const CompletionPtr ready;
 
 private:

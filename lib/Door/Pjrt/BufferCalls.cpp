@@ -21,8 +21,10 @@ void requireRowMajor(const MemoryLayout *layout, const Shape &dims, int64_t elem
                   "Leave the layout to the platform.");
 }
 
-StoragePtr allocate(Memory &memory, int64_t bytes, CompletionPtr ready) {
-  return std::make_shared<Storage>(memory.use, bytes, std::move(ready));
+StoragePtr allocate(Memory &memory, int64_t bytes) { // for what is written at once
+  auto out = std::make_shared<Storage>(memory.use, bytes, completed());
+  out->allocate();
+  return out;
 }
 
 // A copy of its own: what one of the two is donated to must not change the other.
@@ -30,13 +32,18 @@ Buffer *copyTo(const Buffer &from, Memory &memory) {
   requireOwnProcess();
   const StoragePtr source = from.storage();
   auto ready = std::make_shared<Completion>();
-  const StoragePtr copy = allocate(memory, from.bytes, ready);
+  auto copy = std::make_shared<Storage>(memory.use, from.bytes, ready);
   auto out = std::make_unique<Buffer>(from.type, from.dims, memory, copy);
   source->ready->whenDone([source, copy, ready] {
     if (const Failure *bad = source->ready->failure())
       return ready->finish(*bad);
-    std::memcpy(copy->bytes().data(), source->bytes().data(), source->bytes().size());
-    ready->finish();
+    std::optional<Failure> failed;
+    try {
+      std::memcpy(copy->allocate().data(), source->bytes().data(), source->bytes().size());
+    } catch (...) {
+      failed = currentFailure();
+    }
+    ready->finish(std::move(failed));
   });
   return out.release();
 }
@@ -53,7 +60,7 @@ void call(ClientBufferFromHostBufferArgs &a) {
   const Shape there = a.byteStrides && a.numByteStrides ? Shape(a.byteStrides, a.byteStrides + a.numByteStrides) : here;
   if (there.size() != dims.size())
     throw failure(Code::InvalidArgument, "PJRT-LAYOUT", "an array has another number of strides than of dimensions");
-  const StoragePtr storage = allocate(memory, bytes, completed());
+  const StoragePtr storage = allocate(memory, bytes);
   copyStrided(storage->bytes().data(), here, static_cast<const std::byte *>(a.data), there, dims, element);
   a.buffer = new Buffer(a.type, std::move(dims), memory, storage);
   a.doneWithHostBuffer = new Event(completed());
@@ -63,7 +70,7 @@ void call(ClientCreateUninitializedBufferArgs &a) {
   Memory &memory = placeOf(a.memory, a.device);
   Shape dims(a.dims, a.dims + a.numDims);
   requireRowMajor(a.layout, dims, bytesPerElement(a.type));
-  const StoragePtr storage = allocate(memory, bytesOf(a.type, dims), completed());
+  const StoragePtr storage = allocate(memory, bytesOf(a.type, dims));
   a.buffer = new Buffer(a.type, std::move(dims), memory, storage);
 }
 
@@ -105,17 +112,16 @@ void call(BufferGetMemoryLayoutArgs &a) {
 
 void call(BufferReadyEventArgs &a) { a.event = new Event(a.buffer->storage()->ready); }
 
-void call(BufferUnsafePointerArgs &a) {
-  const StoragePtr s = a.buffer->storage();
+static std::byte *memoryOf(const Buffer &b) {
+  const StoragePtr s = b.storage();
   s->ready->wait();
-  a.pointer = reinterpret_cast<uintptr_t>(s->bytes().data());
+  if (const Failure *f = s->ready->failure())
+    throw *f;
+  return s->bytes().data();
 }
 
-void call(BufferOpaqueDeviceMemoryDataPointerArgs &a) {
-  const StoragePtr s = a.buffer->storage();
-  s->ready->wait();
-  a.pointer = s->bytes().data();
-}
+void call(BufferUnsafePointerArgs &a) { a.pointer = reinterpret_cast<uintptr_t>(memoryOf(*a.buffer)); }
+void call(BufferOpaqueDeviceMemoryDataPointerArgs &a) { a.pointer = memoryOf(*a.buffer); }
 
 void call(BufferCopyToDeviceArgs &a) {
   if (a.device == a.buffer->memory.device)

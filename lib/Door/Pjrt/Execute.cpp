@@ -49,9 +49,11 @@ TensorViews Launch::inputs() const {
 
 void Launch::simulate(const TensorViews &in) {
   TensorBuffers out;
-  for (size_t i = 0; i < results.size(); ++i)
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::span<std::byte> bytes = results[i]->allocate();
     if (const std::string &name = compiled->signature.results[i].tensor; !name.empty())
-      out.emplace(name, results[i]->bytes());
+      out.emplace(name, bytes);
+  }
   RunOptions options;
   options.outputs = &out;
   options.strict = settings->strict;
@@ -83,6 +85,7 @@ void Launch::run() {
     failed = currentFailure();
   }
   arguments.clear(); // what was donated is free before anybody hears of it
+  results.clear();   // what nobody holds any more, too
   done->finish(std::move(failed));
 }
 
