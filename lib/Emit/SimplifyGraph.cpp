@@ -10,6 +10,7 @@
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
 #include "NarrowTypes.h"
+#include "OwnConstants.h"
 #include "SimplifyIdentities.h"
 #include "SmallAngles.h"
 #include "RemoveEmpty.h"
@@ -99,6 +100,7 @@ struct Rewrite {
 };
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
+    {"own constants", ownConstants},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},

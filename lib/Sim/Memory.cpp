@@ -6,7 +6,7 @@
 
 namespace glia::sim {
 
-Pages::Pages(size_t bytes, bool large) : size(bytes) {
+Pages::Pages(size_t bytes, bool large) : size(bytes), large(large) {
   void *p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     throw Error("RUN-MEMORY", format("the host has no room for %lld bytes of simulated memory", (long long)bytes),
@@ -26,19 +26,20 @@ Pages::~Pages() {
 // A pitch of a power of two (or near one) puts all partitions into the same cache sets: one more line avoids that.
 static int64_t paddedPitch(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
 
-// Fresh pages cost more than zeroing what a run has used: a thread keeps the memories of a pair of cores for its next run.
+// Fresh pages cost more than zeroing what a run has used: a thread keeps the memories of a pair of cores for its next run. In between,
+// where a run may touch few of the bytes that it has, zeroing costs more.
 static thread_local std::vector<Pages> idle;
-static constexpr size_t kMostIdle = 4;
+static constexpr size_t kMostIdle = 8;
+static constexpr int64_t kLittle = 64 << 10; // bytes of all partitions
 
 static Pages zeroedPages(size_t bytes, bool large) {
-  if (large)
-    for (Pages &p : idle)
-      if (p.bytes() == bytes) {
-        std::swap(p, idle.back());
-        Pages out = std::move(idle.back());
-        idle.pop_back();
-        return out;
-      }
+  for (Pages &p : idle)
+    if (p.bytes() == bytes && p.isLarge() == large) {
+      std::swap(p, idle.back());
+      Pages out = std::move(idle.back());
+      idle.pop_back();
+      return out;
+    }
   return Pages(bytes, large);
 }
 
@@ -46,21 +47,24 @@ Memory::~Memory() {
   for (const Used &u : used) {
     if (idle.size() == kMostIdle)
       return;
-    for (int p = 0; p < u.partitions; ++p)
-      std::memset(pages[u.page].data() + p * u.pitch + u.lo, 0, static_cast<size_t>(u.hi - u.lo));
+    for (int64_t p = u.part.first; p < u.part.behind; ++p)
+      std::memset(pages[u.page].data() + p * u.pitch + u.part.lo, 0, static_cast<size_t>(u.part.hi - u.part.lo));
     idle.push_back(std::move(pages[u.page]));
   }
 }
 
-// The bytes of a partition from the first to the last that an allocation has.
-static std::pair<int64_t, int64_t> usedBytes(const Program &p, int core, Space s, int64_t capacity) {
-  int64_t lo = capacity, hi = 0;
-  for (const Allocation &a : p.allocations)
-    if (a.core == core && a.space == s && a.byteOffset >= 0) {
-      lo = std::min<int64_t>(lo, a.byteOffset);
-      hi = std::max<int64_t>(hi, a.byteOffset + a.bytesPerPartition());
+Memory::Part Memory::usedPart(int core, Space s, int64_t capacity) const {
+  const int64_t all = program.target->partitions;
+  Part out{capacity, 0, all, 0};
+  for (const Allocation &a : program.allocations)
+    if (a.core == core && a.space == s && a.byteOffset >= 0 && a.partition >= 0) {
+      out.lo = std::min<int64_t>(out.lo, a.byteOffset);
+      out.hi = std::max<int64_t>(out.hi, a.byteOffset + a.bytesPerPartition());
+      out.first = std::min<int64_t>(out.first, a.partition);
+      out.behind = std::max<int64_t>(out.behind, a.partition + a.partitions());
     }
-  return {std::min(lo, capacity), std::clamp(hi, std::min(lo, capacity), capacity)};
+  return {std::min(out.lo, capacity), std::clamp(out.hi, std::min(out.lo, capacity), capacity), std::min(out.first, all),
+          std::min(out.behind, all)};
 }
 
 Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers *outputs) : program(p), cores(p.cores) {
@@ -75,10 +79,10 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
     for (Space s : {Space::Sbuf, Space::Psum}) {
       const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
       const int64_t pitch = paddedPitch(bytes);
-      const auto [lo, hi] = usedBytes(p, static_cast<int>(core), s, bytes);
-      const bool large = hi - lo > bytes / 3;
-      if (large)
-        used.push_back({pages.size(), pitch, lo, hi, t.partitions});
+      const Part part = usedPart(static_cast<int>(core), s, bytes);
+      const bool large = part.hi - part.lo > bytes / 3;
+      if (large || (part.hi - part.lo) * (part.behind - part.first) <= kLittle)
+        used.push_back({pages.size(), pitch, part});
       chips[core][static_cast<int>(s)] = {pages.emplace_back(zeroedPages(pitch * t.partitions, large)).data(), pitch, bytes,
                                           static_cast<int>(memories.size())};
       memories.push_back({s, t.partitions, bytes, false});
@@ -114,8 +118,9 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       } else if (core == 0 || !x.shared) {
         place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
       }
-      if (!x.from.empty() && core == 0) // the caller's bytes stay as they are
-        std::memcpy(place.base, inputs.find(x.from)->second.data(), static_cast<size_t>(place.bytes));
+      if (!x.from.empty() && core == 0) // the caller's bytes stay as they are, unless it gives the same place for both
+        if (const std::byte *from = inputs.find(x.from)->second.data(); from != place.base)
+          std::memcpy(place.base, from, static_cast<size_t>(place.bytes));
       if (core == 0 || !x.shared) {
         place.memory = static_cast<int>(memories.size());
         memories.push_back({Space::Hbm, 1, place.bytes, place.readOnly, !x.from.empty()});

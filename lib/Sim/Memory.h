@@ -14,20 +14,23 @@ class Pages {
 public:
   Pages() = default;
   explicit Pages(size_t bytes, bool large = false); // large: most of it will be touched
-  Pages(Pages &&o) noexcept : start(o.start), size(o.size) { o.start = nullptr; }
+  Pages(Pages &&o) noexcept : start(o.start), size(o.size), large(o.large) { o.start = nullptr; }
   Pages &operator=(Pages &&o) noexcept {
     std::swap(start, o.start);
     std::swap(size, o.size);
+    std::swap(large, o.large);
     return *this;
   }
   Pages(const Pages &) = delete;
   ~Pages();
   std::byte *data() const { return start; }
   size_t bytes() const { return size; }
+  bool isLarge() const { return large; }
 
 private:
   std::byte *start = nullptr;
   size_t size = 0;
+  bool large = false;
 };
 
 // An object in a core's view. On chip, `base` is the first byte of the whole memory and starts are absolute.
@@ -65,11 +68,16 @@ private:
   const Program &program;
   size_t cores;
   std::vector<Pages> pages;
-  struct Used { // a memory of which much was used: its bytes [lo, hi) of every partition
-    size_t page;
-    int64_t pitch, lo, hi;
-    int partitions;
+  struct Part {            // of a memory, from the first to the last that an allocation has
+    int64_t lo, hi;        // bytes of a partition
+    int64_t first, behind; // partitions
   };
+  struct Used { // a memory to be kept: what of it has to be zeroed
+    size_t page;
+    int64_t pitch;
+    Part part;
+  };
+  Part usedPart(int core, Space s, int64_t capacity) const;
   std::vector<Used> used;
   std::vector<Place> allocations, tensors; // tensors: [tensor][core]
 };

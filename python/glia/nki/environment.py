@@ -7,6 +7,7 @@ import sys
 
 DEFAULT_TARGET = "trn2"
 _TARGETS = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+_VARIABLES = ("GLIA_TARGET", "NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
 _NO_MEANING = {
     "NKI_PRECISE_FP": "types are always stored as the machine stores them",
     "NEURON_LOGICAL_NC_CONFIG": "the number of cores is that of kernel[n]",
@@ -26,11 +27,9 @@ def choose_target(name: str | None) -> None:
 
 
 def target_name() -> str:
-    """The target of kernels that do not say one: chosen, or NEURON_PLATFORM_TARGET_OVERRIDE, or NKI_NC_VERSION, or trn2."""
-    name = (
-        _chosen[0] if _chosen else os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION")
-    )
-    name = (name or DEFAULT_TARGET).strip()
+    """The target of what does not say one: chosen, or the first of _VARIABLES that is set, or trn2."""
+    given = _chosen or [os.environ[v] for v in _VARIABLES if os.environ.get(v)]
+    name = (given[0] if given else DEFAULT_TARGET).strip()
     return _TARGETS.get(name.lower(), name)
 
 

@@ -1,5 +1,5 @@
-"""Kernels inside of JAX functions: a call on values that JAX traces is one primitive, `nki_call`. glia.jit lowers it to a custom call
-that carries the kernel; anywhere else (jax.jit on the host) the kernel's program runs when the numbers are there. One primitive for
+"""Kernels inside of JAX functions: a call on values that JAX traces is one primitive, `nki_call`. glia.jit and JAX's platform
+glia lower it to a custom call that carries the kernel; anywhere else (jax.jit on the host) the kernel's program runs when the numbers are there. One primitive for
 both, because JAX keeps what it traced, and does not know who asks next. Imported only where JAX is."""
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from jax.extend import source_info_util
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from . import environment
 from . import trace as _t
 from .jit import Traced, require_returned
 
 TARGET = "glia.nki"  # the name of the custom call
+PLATFORM = "glia"  # of JAX, on which programs take kernels as they are (glia/jax_plugin.py)
 
 source_info_util.register_exclusion(str(Path(__file__).parents[1]))  # a call is where the user makes it
 
@@ -146,6 +148,8 @@ def _run_later(*symbols, call: KernelCall):
 
 def _lower(ctx, *operands, call: KernelCall):
     target = chosen_target()
+    if target is None and tuple(ctx.module_context.platforms) == (PLATFORM,):
+        target = environment.target_name()
     if target is None:
         return mlir.lower_fun(_run_later, multiple_results=True)(ctx, *operands, call=call)
     text = call.on(target).kernel.text(places=True)

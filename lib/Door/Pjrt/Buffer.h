@@ -1,0 +1,62 @@
+// Arrays on a device: always row by row, in memory of the host that stands for the device's.
+#pragma once
+#include "Client.h"
+#include "Completion.h"
+#include "Strides.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+
+namespace glia::pjrt {
+
+// The bytes of an array. Written once, before `ready` is done; there is no memory for them until then, so that calls may run far ahead.
+class Storage {
+public:
+  Storage(std::shared_ptr<MemoryUse> use, int64_t bytes, CompletionPtr ready)
+      : ready(std::move(ready)), use(std::move(use)), size(static_cast<size_t>(bytes)) {}
+  // Memory of somebody else, who is told when it is not needed any more.
+  Storage(std::byte *foreign, int64_t bytes, std::function<void()> release);
+  Storage(const Storage &) = delete;
+  ~Storage();
+
+  std::span<std::byte> allocate(); // by who writes them, once: zeroed; throws Failure PJRT-MEMORY
+  std::span<std::byte> bytes() const { return {start, size}; } // of what is allocated
+  const CompletionPtr ready;
+
+private:
+  std::shared_ptr<MemoryUse> use;
+  std::byte *start = nullptr;
+  size_t size = 0;
+  std::function<void()> release;
+};
+
+using StoragePtr = std::shared_ptr<Storage>;
+
+class Buffer {
+public:
+  Buffer(ElementType type, Shape dims, Memory &memory, StoragePtr storage);
+
+  const ElementType type;
+  const Shape dims, minorToMajor;
+  Memory &memory;
+  const int64_t elementBytes, bytes;
+
+  StoragePtr storage() const; // throws Failure PJRT-DELETED
+  bool isDeleted() const;
+  void remove(const char *how); // "deleted" or "donated"
+  StoragePtr donate();          // storage(), and gone; throws Failure if somebody outside holds on to its memory
+  void hold(int change);        // by 1 or -1: somebody outside uses the memory
+
+private:
+  mutable std::mutex mutex;
+  StoragePtr held;
+  const char *gone = nullptr;
+  int holders = 0;
+};
+
+// Does `f` with the storage when it is ready, now if it is; the event says when that is done, or why it cannot be.
+Event *whenReady(const StoragePtr &storage, std::function<void(const Storage &)> f);
+
+} // namespace glia::pjrt

@@ -1,0 +1,110 @@
+// The calls that this plugin answers. Each does what is asked, or throws; Table.cpp makes an error of what is thrown. Of the table's other
+// calls, the answer is their name.
+#pragma once
+#include "PjrtTable.h"
+
+namespace glia::pjrt {
+
+void call(ErrorGetCodeArgs &a);
+void call(PluginInitializeArgs &a);
+void call(PluginAttributesArgs &a);
+void call(EventDestroyArgs &a);
+void call(EventIsReadyArgs &a);
+void call(EventErrorArgs &a);
+void call(EventAwaitArgs &a);
+void call(EventOnReadyArgs &a);
+void call(ClientCreateArgs &a);
+void call(ClientDestroyArgs &a);
+void call(ClientPlatformNameArgs &a);
+void call(ClientProcessIndexArgs &a);
+void call(ClientPlatformVersionArgs &a);
+void call(ClientDevicesArgs &a);
+void call(ClientAddressableDevicesArgs &a);
+void call(ClientLookupDeviceArgs &a);
+void call(ClientLookupAddressableDeviceArgs &a);
+void call(ClientAddressableMemoriesArgs &a);
+void call(ClientCompileArgs &a);
+void call(ClientDefaultDeviceAssignmentArgs &a);
+void call(ClientBufferFromHostBufferArgs &a);
+void call(DescriptionIdArgs &a);
+void call(DescriptionProcessIndexArgs &a);
+void call(DescriptionAttributesArgs &a);
+void call(DescriptionKindArgs &a);
+void call(DescriptionDebugStringArgs &a);
+void call(DescriptionToStringArgs &a);
+void call(DeviceGetDescriptionArgs &a);
+void call(DeviceIsAddressableArgs &a);
+void call(DeviceLocalHardwareIdArgs &a);
+void call(DeviceAddressableMemoriesArgs &a);
+void call(DeviceDefaultMemoryArgs &a);
+void call(DeviceMemoryStatsArgs &a);
+void call(MemoryIdArgs &a);
+void call(MemoryKindArgs &a);
+void call(MemoryDebugStringArgs &a);
+void call(MemoryToStringArgs &a);
+void call(MemoryAddressableByDevicesArgs &a);
+void call(ExecutableDestroyArgs &a);
+void call(ExecutableNameArgs &a);
+void call(ExecutableNumReplicasArgs &a);
+void call(ExecutableNumPartitionsArgs &a);
+void call(ExecutableNumOutputsArgs &a);
+void call(ExecutableSizeOfGeneratedCodeInBytesArgs &a);
+void call(ExecutableGetCostAnalysisArgs &a);
+void call(ExecutableOutputMemoryKindsArgs &a);
+void call(ExecutableOptimizedProgramArgs &a);
+void call(ExecutableSerializeArgs &a);
+void call(LoadedExecutableDestroyArgs &a);
+void call(LoadedExecutableGetExecutableArgs &a);
+void call(LoadedExecutableAddressableDevicesArgs &a);
+void call(LoadedExecutableDeleteArgs &a);
+void call(LoadedExecutableIsDeletedArgs &a);
+void call(LoadedExecutableExecuteArgs &a);
+void call(ExecutableDeserializeAndLoadArgs &a);
+void call(LoadedExecutableFingerprintArgs &a);
+void call(BufferDestroyArgs &a);
+void call(BufferElementTypeArgs &a);
+void call(BufferDimensionsArgs &a);
+void call(BufferUnpaddedDimensionsArgs &a);
+void call(BufferDynamicDimensionIndicesArgs &a);
+void call(BufferGetMemoryLayoutArgs &a);
+void call(BufferOnDeviceSizeInBytesArgs &a);
+void call(BufferDeviceArgs &a);
+void call(BufferMemoryArgs &a);
+void call(BufferDeleteArgs &a);
+void call(BufferIsDeletedArgs &a);
+void call(BufferCopyToDeviceArgs &a);
+void call(BufferToHostBufferArgs &a);
+void call(BufferIsOnCpuArgs &a);
+void call(BufferReadyEventArgs &a);
+void call(BufferUnsafePointerArgs &a);
+void call(BufferIncreaseExternalReferenceCountArgs &a);
+void call(BufferDecreaseExternalReferenceCountArgs &a);
+void call(BufferOpaqueDeviceMemoryDataPointerArgs &a);
+void call(TopologyDestroyArgs &a);
+void call(TopologyPlatformNameArgs &a);
+void call(TopologyPlatformVersionArgs &a);
+void call(TopologyGetDeviceDescriptionsArgs &a);
+void call(TopologyAttributesArgs &a);
+void call(CompileArgs &a);
+void call(ExecutableOutputElementTypesArgs &a);
+void call(ExecutableOutputDimensionsArgs &a);
+void call(BufferCopyToMemoryArgs &a);
+void call(ClientCreateViewOfDeviceBufferArgs &a);
+void call(ExecutableFingerprintArgs &a);
+void call(ClientTopologyDescriptionArgs &a);
+void call(ExecutableGetCompiledMemoryStatsArgs &a);
+void call(MemoryKindIdArgs &a);
+void call(BufferCopyRawToHostArgs &a);
+void call(TransferManagerDestroyArgs &a);
+void call(TransferManagerTransferDataArgs &a);
+void call(ClientCreateBuffersForAsyncHostToDeviceArgs &a);
+void call(TransferManagerRetrieveBufferArgs &a);
+void call(TransferManagerDeviceArgs &a);
+void call(TransferManagerBufferCountArgs &a);
+void call(TransferManagerBufferSizeArgs &a);
+void call(TransferManagerSetBufferErrorArgs &a);
+void call(ClientCreateUninitializedBufferArgs &a);
+
+const Api *api(); // the table
+
+} // namespace glia::pjrt

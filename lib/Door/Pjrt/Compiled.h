@@ -1,0 +1,71 @@
+// A program that was compiled from a module and proved, with what a framework may ask about it.
+#pragma once
+#include "Failure.h"
+#include "Settings.h"
+#include "Strides.h"
+#include "glia/Graph/Parse.h"
+#include "glia/Program/Program.h"
+#include "glia/Sim/Timing.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glia::pjrt {
+
+struct ArraySpec { // of an argument or a result
+  ElementType type = ElementType::Invalid;
+  Shape dims;
+  std::string tensor; // the program's name for it; empty: it has no elements, and so no tensor
+};
+
+struct Signature {
+  std::string name; // of the module
+  std::vector<ArraySpec> arguments, results;
+  std::vector<bool> donated; // by argument
+  double flops = 0;          // of the graph as it was given
+};
+
+// That each array is a tensor of its size in the program, and nothing is left over. Throws Failure INTERNAL.
+void checkSignature(const Signature &s, const Program &p);
+
+class Compiled {
+public:
+  Compiled(Signature s, Program p, std::string module, std::string target);
+
+  const Signature signature;
+  const Program program;
+  const std::string module; // the bytes that the framework gave
+  const std::string target; // name or file
+  const std::string fingerprint;
+
+  // Results, as the framework asks for them.
+  std::vector<ElementType> resultTypes;
+  std::vector<int64_t> resultDims; // all of them
+  std::vector<size_t> resultRanks;
+
+  // The predicted run, computed once; nothing if it depends on the arguments.
+  const TimingResult *timing() const;
+
+  mutable std::once_flag checked, profiled; // what is done when it first runs
+
+private:
+  mutable std::once_flag timed;
+  mutable std::optional<TimingResult> predicted;
+};
+
+using CompiledPtr = std::shared_ptr<const Compiled>;
+
+graph::Graph readModule(std::string_view bytes, std::string_view format); // throws Failure PJRT-FORMAT, Error
+
+// Reads, compiles and verifies, on a stack that is deep enough.
+CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings);
+
+// Everything in bytes, and back; what comes back is verified too. Throws Failure PJRT-SERIALIZED.
+std::string serialize(const Compiled &c);
+CompiledPtr deserialize(std::string_view bytes, const Settings &settings);
+
+} // namespace glia::pjrt

@@ -1,0 +1,165 @@
+#include "Calls.h"
+#include "CompileOptions.h"
+#include "Executable.h"
+#include "ElementTypes.h"
+
+#include <cstring>
+
+namespace glia::pjrt {
+
+namespace {
+
+std::string_view view(const char *bytes, size_t size) { return bytes ? std::string_view(bytes, size) : std::string_view(); }
+
+LoadedExecutable *load(CompiledPtr compiled, Client &client, const CompileOptions &options) {
+  return new LoadedExecutable(std::move(compiled), client, options.portable ? nullptr : &client.device(options.device));
+}
+
+int64_t bytesOfAll(const std::vector<ArraySpec> &specs) {
+  int64_t sum = 0;
+  for (const ArraySpec &s : specs)
+    sum += bytesOf(s.type, s.dims);
+  return sum;
+}
+
+int64_t codeBytes(const Program &p) {
+  uint64_t sum = 0;
+  for (const auto &core : p.streams)
+    for (const Stream &s : core)
+      sum += s.instrs.size() * sizeof(Instr) + s.words.size() * sizeof(uint32_t) + s.syncs.size() * sizeof(SyncOp);
+  return static_cast<int64_t>(sum);
+}
+
+NamedValue cost(const char *name, double value) {
+  NamedValue v{};
+  v.structSize = sizeof v;
+  v.name = name, v.nameSize = std::strlen(name);
+  v.type = ValueType::Float;
+  v.number = static_cast<float>(value);
+  v.valueSize = 1;
+  return v;
+}
+
+} // namespace
+
+void call(ClientCompileArgs &a) {
+  const CompileOptions options = readCompileOptions(view(a.options, a.optionsSize));
+  a.executable = load(
+      compileModule({a.program->code, a.program->codeSize}, {a.program->format, a.program->formatSize}, a.client->settings),
+      *a.client, options);
+}
+
+void call(ExecutableDestroyArgs &a) { delete a.executable; }
+
+void call(ExecutableNameArgs &a) {
+  const std::string &name = a.executable->compiled->signature.name;
+  a.name = name.data(), a.nameSize = name.size();
+}
+
+void call(ExecutableNumReplicasArgs &a) { a.number = 1; }
+void call(ExecutableNumPartitionsArgs &a) { a.number = 1; }
+void call(ExecutableNumOutputsArgs &a) { a.number = a.executable->compiled->resultTypes.size(); }
+void call(ExecutableSizeOfGeneratedCodeInBytesArgs &a) { a.size = codeBytes(a.executable->compiled->program); }
+
+void call(ExecutableFingerprintArgs &a) {
+  const std::string &f = a.executable->compiled->fingerprint;
+  a.fingerprint = f.data(), a.fingerprintSize = f.size();
+}
+
+void call(ExecutableOutputElementTypesArgs &a) {
+  a.types = a.executable->compiled->resultTypes.data();
+  a.numTypes = a.executable->compiled->resultTypes.size();
+}
+
+void call(ExecutableOutputDimensionsArgs &a) {
+  a.numOutputs = a.executable->compiled->resultRanks.size();
+  a.dims = a.executable->compiled->resultDims.data();
+  a.ranks = a.executable->compiled->resultRanks.data();
+}
+
+void call(ExecutableOutputMemoryKindsArgs &a) {
+  const std::string_view kind = kindName(MemoryKind::Device);
+  a.numOutputs = a.executable->compiled->resultTypes.size();
+  a.executable->memoryKinds.assign(a.numOutputs, kind.data());
+  a.executable->memoryKindSizes.assign(a.numOutputs, kind.size());
+  a.kinds = a.executable->memoryKinds.data();
+  a.kindSizes = a.executable->memoryKindSizes.data();
+}
+
+// Frameworks read shardings, layouts and shapes out of it: what they gave says all of that.
+void call(ExecutableOptimizedProgramArgs &a) {
+  const std::string &module = a.executable->compiled->module;
+  a.program->format = "mlir", a.program->formatSize = 4;
+  if (a.program->code && a.program->codeSize >= module.size())
+    std::memcpy(a.program->code, module.data(), module.size());
+  a.program->codeSize = module.size();
+}
+
+void call(ExecutableGetCostAnalysisArgs &a) {
+  const Compiled &c = *a.executable->compiled;
+  if (a.executable->costs.empty()) {
+    std::vector<NamedValue> &costs = a.executable->costs;
+    costs.push_back(cost("flops", c.signature.flops));
+    costs.push_back(cost("instructions", static_cast<double>(c.program.instructionCount())));
+    if (const TimingResult *t = c.timing()) {
+      costs.push_back(cost("bytes accessed", static_cast<double>(t->hbmBytesRead + t->hbmBytesWritten)));
+      costs.push_back(cost("predicted_seconds", t->total * 1e-9));
+    }
+  }
+  a.numProperties = a.executable->costs.size();
+  a.properties = a.executable->costs.data();
+}
+
+void call(ExecutableGetCompiledMemoryStatsArgs &a) {
+  const Compiled &c = *a.executable->compiled;
+  a.generatedCode = codeBytes(c.program);
+  a.arguments = bytesOfAll(c.signature.arguments);
+  a.outputs = bytesOfAll(c.signature.results);
+  a.aliased = a.temporary = 0;
+  for (const Tensor &t : c.program.tensors) {
+    if (!t.from.empty())
+      a.aliased += t.bytes();
+    if (t.kind == TensorKind::Scratch)
+      a.temporary += t.bytes() * (t.shared ? 1 : c.program.cores);
+  }
+  a.hostGeneratedCode = a.hostArguments = a.hostOutputs = a.hostAliased = a.hostTemporary = 0;
+  a.peak = a.arguments + a.outputs - a.aliased + a.temporary;
+}
+
+void call(LoadedExecutableDestroyArgs &a) { delete a.loaded; }
+void call(LoadedExecutableGetExecutableArgs &a) { a.executable = new Executable(a.loaded->compiled); }
+
+void call(LoadedExecutableAddressableDevicesArgs &a) {
+  a.devices = a.loaded->device ? &a.loaded->device->self : nullptr;
+  a.numDevices = a.loaded->device ? 1 : 0;
+}
+
+void call(LoadedExecutableDeleteArgs &a) { a.loaded->deleted = true; }
+void call(LoadedExecutableIsDeletedArgs &a) { a.isDeleted = a.loaded->deleted; }
+
+void call(LoadedExecutableFingerprintArgs &a) {
+  const std::string &f = a.loaded->compiled->fingerprint;
+  a.fingerprint = f.data(), a.fingerprintSize = f.size();
+}
+
+// ---- in bytes -------------------------------------------------------------------------------------
+
+class SerializedExecutable {
+public:
+  std::string bytes;
+};
+
+void call(ExecutableSerializeArgs &a) {
+  auto owner = std::make_unique<SerializedExecutable>();
+  owner->bytes = serialize(*a.executable->compiled);
+  a.bytes = owner->bytes.data(), a.bytesSize = owner->bytes.size();
+  a.owner = owner.release();
+  a.deleter = [](SerializedExecutable *s) { delete s; };
+}
+
+void call(ExecutableDeserializeAndLoadArgs &a) {
+  const CompileOptions options = readCompileOptions(view(a.options, a.optionsSize));
+  a.executable = load(deserialize(view(a.bytes, a.bytesSize), a.client->settings), *a.client, options);
+}
+
+} // namespace glia::pjrt

@@ -1,0 +1,26 @@
+// What the environment says about the platform (docs/jax.md).
+#pragma once
+#include "PjrtAbi.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace glia::pjrt {
+
+struct Settings {
+  std::string target = "trn2"; // GLIA_TARGET
+  int devices = 1;             // GLIA_DEVICES
+  bool time = false;           // GLIA_TIME: say how long each call is predicted to take
+  bool strict = false;         // GLIA_STRICT: run as `glia run --strict` does
+  bool check = false;          // GLIA_CHECK: compare each executable with the reference when it first runs
+  std::string profile;         // GLIA_PROFILE: a folder for a page per executable
+  uint64_t maxSteps = 0;       // GLIA_MAX_STEPS; 0: no limit
+};
+
+constexpr int kMostDevices = 64;
+
+// The option `target` of the client stands in for what the environment leaves open. Throws Failure or Error.
+Settings readSettings(std::span<const NamedValue> options);
+
+} // namespace glia::pjrt

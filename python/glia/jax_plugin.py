@@ -1,0 +1,87 @@
+"""The platform `glia` of JAX: every jitted function is compiled by glia and runs on its simulator (docs/jax.md).
+
+JAX calls `initialize` when it looks for platforms; nobody else has to. What is private in JAX and needed here is touched here only."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from .nki import environment
+
+NAME = "glia"
+LIBRARY = Path(__file__).with_name("libglia_pjrt.so")
+_PRIORITY = -100  # JAX takes the platform with the highest one unless JAX_PLATFORMS names another; the CPU has 0
+
+# What runs on the host in the middle of a program.
+_CALLBACKS = ("pure_callback", "io_callback", "debug_callback", "debug_print")
+
+
+def initialize() -> None:
+    """Makes the platform known to JAX; a second call does nothing."""
+    from jax._src import xla_bridge
+
+    if NAME in xla_bridge._backend_factories or not LIBRARY.exists():
+        return  # without a compiler (GLIA_COMPILER=OFF) there is no library, and so no platform
+    xla_bridge._nonexperimental_plugins.add(NAME)  # no warning to everybody who has glia installed
+    xla_bridge.register_plugin(
+        NAME,
+        priority=_PRIORITY,
+        library_path=str(LIBRARY),
+        options=lambda: {"target": environment.target_name()},
+    )
+    _allow_donation()
+    _allow_compilation_cache()
+    _refuse_by_name()
+
+
+def _allow_donation() -> None:
+    from jax._src.interpreters import mlir
+
+    mlir._platforms_with_donation.append(NAME)
+
+
+def _allow_compilation_cache() -> None:
+    """JAX keeps compiled programs in files only for platforms of a list that is inside of a function."""
+    from jax._src import compilation_cache
+
+    known = compilation_cache.is_cache_used
+
+    @functools.wraps(known)
+    def is_cache_used(backend) -> bool:
+        if backend.platform == NAME:
+            return compilation_cache._is_cache_enabled()
+        return known(backend)
+
+    compilation_cache.is_cache_used = is_cache_used
+
+
+def _refuse_by_name() -> None:
+    """What JAX lowers for other platforms only, or to a call of the host, is refused with advice."""
+    from jax._src.interpreters import mlir
+
+    for rules in list(mlir._platform_specific_lowerings.values()):
+        for primitive in rules:
+            if primitive not in mlir._lowerings:
+                _refuse(primitive)
+    for primitive in list(mlir._lowerings):
+        if primitive.name in _CALLBACKS:
+            _refuse(primitive)
+
+
+def _refuse(primitive) -> None:
+    from jax._src.interpreters import mlir
+
+    if primitive.name in _CALLBACKS:
+        why = "it calls the host while a program runs, and a program on this platform runs without the host"
+        advice = "Return the values and look at them afterwards, or run this function on the CPU"
+    else:
+        why = "JAX has no way to write it in operations of StableHLO"
+        advice = "Compute it on the CPU"
+    how = "JAX_PLATFORMS=glia,cpu, and arguments with jax.device_put(x, jax.devices('cpu')[0])"
+    message = f"`{primitive.name}` cannot be compiled for the platform glia: {why}. {advice} ({how})."
+
+    def rule(ctx, *args, **kwargs):
+        raise NotImplementedError(message)
+
+    mlir.register_lowering(primitive, rule, platform=NAME)
