@@ -20,9 +20,9 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
 .PHONY: demo test bench build configure build-asan venv venv-torch packages lint format clean
 
-# Only what it shows: the tool and the Python module.
+# Only what it shows: the tool, the Python module and the platform of JAX.
 demo: configure
-	@ninja -C build -j$(JOBS) $(QUIET) glia _glia
+	@ninja -C build -j$(JOBS) $(QUIET) glia _glia glia_pjrt
 	@$(PY) examples/demo.py
 
 test: build build-asan

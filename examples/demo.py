@@ -1,10 +1,13 @@
-"""Runs the examples on every target that can, against NumPy, and the cases of the museum; prints tables and a timeline.
+"""Runs the examples on every target that can, against NumPy, the cases of the museum, and a JAX program; prints tables and a timeline.
 
 Programs in assembly run fast and strict; kernels and graphs are traced, compiled, linked, verified, run and timed. Writes
 build/demo.html, a zoomable timeline of the matmul. Exit status 1 if a result is wrong.
 """
 
 import importlib.util
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -95,6 +98,29 @@ def show_museum():
     return failures
 
 
+def show_jax():
+    """A JAX program on the CPU and, unchanged, on the platform glia; returns 1 if they disagree."""
+    if importlib.util.find_spec("jax") is None:
+        print("The JAX program is left out: JAX is not installed.\n")
+        return 0
+    script = Path(__file__).with_name("jax_train.py")
+    printed = {}
+    for platform in ("cpu", "glia"):
+        environment = os.environ | {"JAX_PLATFORMS": platform, "GLIA_TARGET": "trn2"}
+        done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+            return 1
+        printed[platform] = done.stdout.splitlines()
+    print("JAX_PLATFORMS=glia GLIA_TARGET=trn2 python examples/jax_train.py")
+    for line in printed["glia"]:
+        print(f"  {line}")
+    losses = {k: [float(re.search(r"loss ([0-9.]+)", line)[1]) for line in lines] for k, lines in printed.items()}
+    apart = max(abs(a - b) for a, b in zip(losses["cpu"], losses["glia"], strict=True))
+    print(f"  the losses on the CPU differ by at most {apart:.0e}\n")
+    return int(apart > 1e-3)
+
+
 def show_programs():
     """Programs in assembly; returns how many are not as they should be."""
     failures = 0
@@ -120,6 +146,7 @@ def main():
     if hasattr(glia._glia, "link"):
         failures += show_kernels()
         failures += show_museum()
+        failures += show_jax()
     else:
         print("This build has no compiler: the kernels of examples/nki and museum are left out.\n")
 
