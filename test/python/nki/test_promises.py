@@ -97,12 +97,22 @@ def test_what_cannot_be_promised(argument, keywords, word, fails):
     assert d.code == "NKI-ASSUME" and word in d.message and d.file == __file__
 
 
-def test_two_cores_that_write_the_same(fails):
+def test_two_cores_that_write_the_same():
     @nki.jit
     def copy(x):
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         nl.store(out, nl.load(x))
         return out
 
-    d = fails(copy[2], ROWS)[0]
+    np.testing.assert_array_equal(copy[2](ROWS), ROWS)
+
+
+def test_two_cores_that_write_something_else(fails):
+    @nki.jit
+    def numbered(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(nl.load(x), float(nl.program_id(0))))
+        return out
+
+    d = fails(numbered[2], ROWS)[0]
     assert d.code == "RACE" and "the other core" in d.message and "nl.program_id" in d.advice and d.file == __file__
