@@ -55,7 +55,7 @@ public:
     take(1);
     return s;
   }
-  // Zero bytes up to a multiple of n, counted from the beginning of the file.
+  // Over padding, up to a multiple of n, counted from the beginning of the file.
   void align(uint64_t n) {
     if (n == 0 || !std::has_single_bit(n) || n > (uint64_t(1) << 32))
       fail("an alignment is no power of two");

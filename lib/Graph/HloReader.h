@@ -73,6 +73,8 @@ private:
   const Known &operand(const Instruction &i, const Body &body, size_t which) const;
   mlir::Value value(const Instruction &i, const Body &body, size_t which) const; // of an array
   Leaves operands(const Instruction &i, const Body &body, size_t from = 0) const;
+  void count(const Instruction &i);
+  mlir::Value makeConstant(const Instruction &i, Body &body, mlir::DenseElementsAttr elements);
   mlir::Operation *make(const Instruction &i, Body &body, llvm::StringRef name, mlir::ValueRange operands,
                         const Attributes &attributes = {}, unsigned regions = 0);
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute a) const {

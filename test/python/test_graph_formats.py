@@ -2,6 +2,8 @@
 JAX's numbers. Skipped where JAX is not installed."""
 
 import functools
+import re
+from pathlib import Path
 
 import glia
 import numpy as np
@@ -155,6 +157,41 @@ def test_hlo(name):
     tolerance = 4e-3 if name == "mixed" else 3e-5  # XLA leaves out roundings to bf16
     for got, want in zip(glia.interpret(data, *jax.tree.leaves(args)), jax.tree.leaves(jax.jit(f)(*args)), strict=True):
         close(got, want, tolerance)
+
+
+def test_hlo_operations():
+    text = (Path(__file__).parent / "hlo-operations.mlir").read_text()
+    data = _jax.mlir.mlir_module_to_xla_computation(text).as_serialized_hlo_module_proto()
+    read, written = (glia._glia.graph_text(form, "a") for form in (data, text))
+    operations = re.compile(r"stablehlo\.\w+")
+    assert set(operations.findall(written)) <= set(operations.findall(read))
+    for attribute in (
+        "epsilon = 1.000000e-03 : f32, feature_index = 1 : i64",
+        "left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false",
+        "lower = true : tensor<3x3xf32>",
+        "window_dimensions = array<i64: 1, 2, 2, 1>, window_strides = array<i64: 1, 2, 2, 1>",
+        "format = e5m10",
+        "precision = [HIGH, HIGHEST]",
+        "channel_handle = #stablehlo.channel_handle<handle = 3, type = 0>, replica_groups = dense<0> : tensor<1x1xi64>, use_global_device_ids",
+        "concat_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64",
+        "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>",
+        'api_version = 2 : i32, backend_config = "abc", has_side_effect = true, operand_layouts = [dense<[0, 1]>',
+        "output_tuple_indices = [0], operand_index = 1, operand_tuple_indices = []",
+    ):
+        assert attribute in written and attribute in read
+
+
+def test_resource():
+    """Elements that are stored beside the module."""
+    text = """module attributes {jax.weights = dense_resource<w> : tensor<4xf32>} {
+      func.func public @main() -> tensor<4xf32> {
+        %0 = stablehlo.constant dense_resource<w> : tensor<4xf32>
+        return %0 : tensor<4xf32>
+      }
+    }
+    {-# dialect_resources: { builtin: { w: "0x040000000000803F000000400000404000008040" } } #-}"""
+    data = _jax.mlir.serialize_portable_artifact(text, "1.17.0", True)
+    np.testing.assert_array_equal(glia.interpret(data)[0], np.array([1, 2, 3, 4], np.float32))
 
 
 def test_hlo_as_compiled():
