@@ -20,7 +20,7 @@ from jaxlib import _jax
 from jaxlib.mlir.dialects import stablehlo
 
 # One or more of each version of MLIR bytecode (0, 1, 3, 4, 6), and those that changed an operation.
-VERSIONS = ["0.9.0", "0.11.0", "0.13.0", "0.14.0", "1.0.0", "1.5.0", "1.9.0", "1.17.0"]
+VERSIONS = ["0.9.0", "0.11.0", "0.13.0", "0.14.0", "1.4.0", "1.17.0"]
 
 
 @functools.cache
@@ -76,10 +76,9 @@ def close(got, want, tolerance=3e-5):
 
 
 def test_artifact_is_interpreted():
-    f, args = CASES["block"]
-    want = jax.tree.leaves(jax.jit(f)(*args))
-    for got, w in zip(glia.interpret(artifact("block"), *jax.tree.leaves(args)), want, strict=True):
-        close(got, w)
+    f, args = CASES["loops"]
+    for got, want in zip(glia.interpret(artifact("loops"), *args), run(jax.jit(f).lower(*args), args), strict=True):
+        close(got, want)
 
 
 def test_every_cut_is_refused():
@@ -143,19 +142,25 @@ def test_sharded_arguments():
     assert "dot_general" in read and "sdy" not in read
 
 
-def hlo(name, args):
-    return jax.jit(CASES[name][0]).lower(*args).compiler_ir("hlo").as_serialized_hlo_module_proto()
+def hlo(lowered):
+    return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
+
+
+def run(lowered, args):
+    """What JAX computes on the host, compiled fast."""
+    return jax.tree.leaves(lowered.compile({"xla_backend_optimization_level": 0})(*args))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_hlo(name):
     f, args = CASES[name]
-    data = hlo(name, args)
+    lowered = jax.jit(f).lower(*args)
+    data = hlo(lowered)
     if name in ("complexes", "solve"):  # the interpreter has no complex numbers
         assert glia._glia.graph_text(data, "a.pb").count("stablehlo.") > 3
         return
     tolerance = 4e-3 if name == "mixed" else 3e-5  # XLA leaves out roundings to bf16
-    for got, want in zip(glia.interpret(data, *jax.tree.leaves(args)), jax.tree.leaves(jax.jit(f)(*args)), strict=True):
+    for got, want in zip(glia.interpret(data, *jax.tree.leaves(args)), run(lowered, args), strict=True):
         close(got, want, tolerance)
 
 
@@ -196,7 +201,7 @@ def test_resource():
 
 def test_hlo_as_compiled():
     """Fusions, copies and layouts, as XLA leaves them for a CPU."""
-    for name in ("shapes", "reductions", "loops"):
+    for name in ("shapes", "loops"):
         f, args = CASES[name]
         compiled = jax.jit(f).lower(*args).compile()
         data = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
@@ -214,7 +219,8 @@ def test_hlo_places_and_donation():
 
 
 def test_hlo_cuts():
-    data = hlo("mixed", CASES["mixed"][1])
+    f, args = CASES["mixed"]
+    data = hlo(jax.jit(f).lower(*args))
     refused = 0
     for size in range(40, len(data), 11):
         try:
