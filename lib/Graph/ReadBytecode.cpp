@@ -268,8 +268,11 @@ void OperationReader::readOperation(ByteCursor &at, const Place &place) {
     return readModule(at, op);
   if (op.dialect == "builtin" && op.name == "unrealized_conversion_cast" && op.types == ValueRange(op.operands).getTypes())
     return define(at, *place.scope, op.operands); // types of VHLO and of other dialects are the same here
-  at.fail("GRAPH-OPERATION", "unknown operation '" + (op.dialect + "." + op.name).str() + "'",
-          "Write a portable artifact: it holds only operations of VHLO and Shardy.");
+  const std::string name = (op.dialect + "." + op.name).str();
+  if (op.dialect == "func" || op.dialect == "stablehlo" || op.dialect == "chlo" || op.dialect == "mhlo")
+    at.fail("BYTECODE-FORMAT", "the operation '" + name + "' is stored as such, and a portable artifact holds VHLO",
+            "Write the module as a portable artifact, or as text.");
+  at.fail("GRAPH-OPERATION", "unknown operation '" + name + "'", "A portable artifact holds operations of VHLO and Shardy.");
 }
 
 void OperationReader::readModule(ByteCursor &at, ReadOperation &op) {

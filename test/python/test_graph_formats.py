@@ -88,6 +88,14 @@ def test_every_cut_is_refused():
             glia._glia.graph_text(data[:size])
 
 
+def test_other_bytecode():
+    """A module that is not for other versions: MLIR's own encoding of the dialects."""
+    f, args = CASES["mixed"]
+    data = _jax.mlir.hlo_to_stablehlo(hlo(jax.jit(f).lower(*args)))
+    with pytest.raises(glia.Error, match=r"BYTECODE-FORMAT.*'func\.func'.*\n.*\n.*portable artifact"):
+        glia._glia.graph_text(data)
+
+
 SHARDED = """
 module @m {
   sdy.mesh @mesh = <["x"=1, "y"=2]>
