@@ -103,8 +103,9 @@ public:
     fail("a number has more than ten bytes");
   }
   template <typename T> T fixed() {
+    const std::string_view bytes = take(sizeof(T));
     T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    std::memcpy(&value, bytes.begin(), bytes.size());
     return value;
   }
 

@@ -134,7 +134,7 @@ Reader::Known Reader::readComputation(const Computation &c, Block *block, ArrayR
   if (++depth > kDeepestComputation)
     c.at.fail("HLO-UNSUPPORTED", format("computations call each other more than %u deep", kDeepestComputation),
               "Recursion has no equal in StableHLO.");
-  Body body{OpBuilder::atBlockEnd(block), parameters, llvm::DenseMap<uint32_t, Known>()};
+  Body body{OpBuilder::atBlockEnd(block), parameters, {}};
   for (const ByteCursor &in : c.instructions) {
     const Instruction i(in);
     Leaves leaves = readInstruction(i, body);

@@ -173,7 +173,7 @@ def test_hlo(name):
 
 
 def test_hlo_operations():
-    text = (Path(__file__).parent / "hlo-operations.mlir").read_text()
+    text = (Path(__file__).parent / "Inputs" / "hlo-operations.mlir").read_text()
     data = _jax.mlir.mlir_module_to_xla_computation(text).as_serialized_hlo_module_proto()
     read, written = (glia._glia.graph_text(form, "a") for form in (data, text))
     operations = re.compile(r"stablehlo\.\w+")
