@@ -55,7 +55,7 @@ public:
     take(1);
     return s;
   }
-  // Zero bytes up to a multiple of n, counted from the beginning of the file.
+  // Over padding, up to a multiple of n, counted from the beginning of the file.
   void align(uint64_t n) {
     if (n == 0 || !std::has_single_bit(n) || n > (uint64_t(1) << 32))
       fail("an alignment is no power of two");
@@ -103,8 +103,9 @@ public:
     fail("a number has more than ten bytes");
   }
   template <typename T> T fixed() {
+    const std::string_view bytes = take(sizeof(T));
     T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    std::memcpy(&value, bytes.begin(), bytes.size());
     return value;
   }
 

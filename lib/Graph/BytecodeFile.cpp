@@ -73,9 +73,11 @@ BytecodeFile::BytecodeFile(const ByteSource &source) {
 // The sizes first, of the last string first; then the strings, each with a zero at its end.
 void BytecodeFile::readStrings(ByteCursor at) {
   std::vector<uint64_t> sizes(at.count());
-  for (uint64_t &size : sizes)
-    if ((size = at.varint()) == 0)
+  for (uint64_t &size : sizes) {
+    size = at.varint();
+    if (size == 0)
       at.fail("a string has no end");
+  }
   strings.resize(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     const std::string_view s = at.take(sizes[sizes.size() - 1 - i]);

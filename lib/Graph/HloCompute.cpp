@@ -253,7 +253,7 @@ bool Reader::readCompute(const Instruction &i, Body &body, Leaves &out) {
     const auto shape = DenseIntElementsAttr::get(RankedTensorType::get({static_cast<int64_t>(i.shape.dims.size())}, i64),
                                                  ArrayRef<int64_t>(i.shape.dims));
     Leaves all = operands(i, body);
-    all.push_back(ConstantOp::create(body.builder, places.of(i), shape));
+    all.push_back(makeConstant(i, body, shape));
     const Attributes attributes{named("rng_distribution", RngDistributionAttr::get(context, *distribution))};
     llvm::append_range(out, make(i, body, "stablehlo.rng", all, attributes)->getResults());
     return true;

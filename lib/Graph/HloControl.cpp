@@ -238,6 +238,20 @@ bool Reader::readDevices(const Instruction &i, Body &body, Leaves &out) {
     attributes.push_back(integer(op == "all-gather" ? "all_gather_dim" : "scatter_dimension", i.dimensions[0]));
     return emit(op == "all-gather" ? "stablehlo.all_gather" : "stablehlo.reduce_scatter", attributes, op != "all-gather");
   }
+  if (op == "collective-broadcast") {
+    addReplicaGroups(i, attributes);
+    return emit("stablehlo.collective_broadcast", attributes);
+  }
+  if (op == "all-to-all") { // of one array that is divided, not of one per device
+    addReplicaGroups(i, attributes);
+    if (i.dimensions.size() != 1 || i.shape.isTuple())
+      unsupported(i, "is of several arrays");
+    const int64_t parts = cast<DenseIntElementsAttr>(attributes[0].getValue()).getType().getDimSize(1);
+    attributes.push_back(integer("split_dimension", i.dimensions[0]));
+    attributes.push_back(integer("concat_dimension", i.dimensions[0]));
+    attributes.push_back(integer("split_count", parts));
+    return emit("stablehlo.all_to_all", attributes);
+  }
   if (op == "collective-permute") {
     SmallVector<int64_t> pairs;
     for (const ByteCursor &p : i.pairs) {

@@ -20,11 +20,8 @@ bool Reader::readMovement(const Instruction &i, Body &body, Leaves &out) {
   if (op == "constant") {
     if (!i.literal)
       wrong(i, "has no literal");
-    for (const ByteCursor &part : literalParts(*i.literal)) {
-      const DenseElementsAttr elements = readLiteral(part, context);
-      OpBuilder &b = body.builder;
-      out.push_back(ConstantOp::create(b, places.of(i), elements));
-    }
+    for (const ByteCursor &part : literalParts(*i.literal))
+      out.push_back(makeConstant(i, body, readLiteral(part, context)));
     return true;
   }
   if (op == "iota")

@@ -7,6 +7,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <unordered_map>
+
 namespace glia::graph::hlo {
 
 // Places in the program that a module was made of.
@@ -50,7 +52,7 @@ private:
   struct Body {
     mlir::OpBuilder builder;
     llvm::ArrayRef<Known> parameters;
-    llvm::DenseMap<uint32_t, Known> values;
+    std::unordered_map<uint32_t, Known> values; // numbers may be any
   };
   using Attributes = llvm::SmallVector<mlir::NamedAttribute>;
 
@@ -73,6 +75,8 @@ private:
   const Known &operand(const Instruction &i, const Body &body, size_t which) const;
   mlir::Value value(const Instruction &i, const Body &body, size_t which) const; // of an array
   Leaves operands(const Instruction &i, const Body &body, size_t from = 0) const;
+  void count(const Instruction &i);
+  mlir::Value makeConstant(const Instruction &i, Body &body, mlir::DenseElementsAttr elements);
   mlir::Operation *make(const Instruction &i, Body &body, llvm::StringRef name, mlir::ValueRange operands,
                         const Attributes &attributes = {}, unsigned regions = 0);
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute a) const {
@@ -108,7 +112,7 @@ private:
   Places places;
   mlir::OwningOpRef<mlir::ModuleOp> made;
   std::vector<Computation> computations;
-  llvm::DenseMap<int64_t, size_t> byId;
+  std::unordered_map<int64_t, size_t> byId;           // likewise
   llvm::DenseMap<size_t, mlir::StringAttr> functions; // names, by number of the computation
   llvm::StringMap<unsigned> names;
   std::vector<size_t> waiting; // functions to be read

@@ -20,12 +20,9 @@ GraphForm formOf(std::string_view bytes) {
 
 Graph readGraph(std::string_view bytes, std::string_view file) {
   switch (formOf(bytes)) {
-  case GraphForm::Bytecode:
-    return readBytecode(bytes, file);
-  case GraphForm::Hlo:
-    return readHlo(bytes, file);
-  case GraphForm::Text:
-    break;
+  case GraphForm::Bytecode: return readBytecode(bytes, file);
+  case GraphForm::Hlo: return readHlo(bytes, file);
+  case GraphForm::Text: break;
   }
   return parseGraph(bytes, file);
 }

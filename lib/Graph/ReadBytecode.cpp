@@ -58,6 +58,7 @@ private:
 
   void readModule(ByteCursor &at, ReadOperation &op);
   void readVhlo(ByteCursor &at, ReadOperation &op, const Place &place);
+  void readConstant(ByteCursor &at, ReadOperation &op, const Place &place);
   void readSharding(ByteCursor &at, ReadOperation &op, const Place &place);
   void readInPlace(ByteCursor &at, ReadOperation &op, const Place &place);
   bool needsDevices(const ReadOperation &op) const;
@@ -177,7 +178,7 @@ void OperationReader::readProperties(ByteCursor &at, const BytecodeFile::Operati
     required({"mesh", "sym_name"});
   } else if (name.dialect == "sdy" && op == "manual_computation") {
     required({"in_shardings", "manual_axes", "out_shardings"});
-  } else if (name.dialect == "sdy" && op == "constant") {
+  } else if (op == "constant") { // of Shardy, or of StableHLO where VHLO has no form for its elements
     required({"value"});
   } else {
     return; // of an annotation, or refused by its name
@@ -259,14 +260,19 @@ void OperationReader::readOperation(ByteCursor &at, const Place &place) {
   ReadOperation op = readHead(at, *place.scope);
   if (op.dialect == "vhlo")
     return readVhlo(at, op, place);
+  if ((op.dialect == "sdy" || op.dialect == "stablehlo") && op.name == "constant")
+    return readConstant(at, op, place);
   if (op.dialect == "sdy")
     return readSharding(at, op, place);
   if (op.dialect == "builtin" && op.name == "module" && place.parent == Parent::Module && !module)
     return readModule(at, op);
   if (op.dialect == "builtin" && op.name == "unrealized_conversion_cast" && op.types == ValueRange(op.operands).getTypes())
     return define(at, *place.scope, op.operands); // types of VHLO and of other dialects are the same here
-  at.fail("GRAPH-OPERATION", "unknown operation '" + (op.dialect + "." + op.name).str() + "'",
-          "Write a portable artifact: it holds only operations of VHLO and Shardy.");
+  const std::string name = (op.dialect + "." + op.name).str();
+  if (op.dialect == "func" || op.dialect == "stablehlo" || op.dialect == "chlo" || op.dialect == "mhlo")
+    at.fail("BYTECODE-FORMAT", "the operation '" + name + "' is stored as such, and a portable artifact holds VHLO",
+            "Write the module as a portable artifact, or as text.");
+  at.fail("GRAPH-OPERATION", "unknown operation '" + name + "'", "A portable artifact holds operations of VHLO and Shardy.");
 }
 
 void OperationReader::readModule(ByteCursor &at, ReadOperation &op) {
@@ -316,6 +322,18 @@ void OperationReader::readVhlo(ByteCursor &at, ReadOperation &op, const Place &p
   });
 }
 
+void OperationReader::readConstant(ByteCursor &at, ReadOperation &op, const Place &place) {
+  const auto value = dyn_cast_or_null<ElementsAttr>(op.attributes.get("value"));
+  if (!value || !op.operands.empty() || op.regions || op.types.size() != 1 || place.parent == Parent::Module)
+    at.fail("a constant has elements and one result");
+  OperationState state(op.location, ConstantOp::getOperationName());
+  state.addAttribute("value", value);
+  state.addTypes(op.types);
+  Operation *made = Operation::create(state);
+  place.block->push_back(made);
+  define(at, *place.scope, made->getResults());
+}
+
 // ---- Shardy -----------------------------------------------------------------------------------------------------------------
 
 // Whether a manual computation is divided among devices: its manual axes have more than one between them.
@@ -359,14 +377,6 @@ void OperationReader::readSharding(ByteCursor &at, ReadOperation &op, const Plac
     *place.returned = op.operands;
   } else if (op.name == "named_computation" || (op.name == "manual_computation" && !needsDevices(op))) {
     readInPlace(at, op, place);
-  } else if (op.name == "constant" && op.operands.empty() && !op.regions && op.types.size() == 1 &&
-             isa_and_nonnull<ElementsAttr>(op.attributes.get("value"))) {
-    OperationState state(op.location, ConstantOp::getOperationName());
-    state.addAttribute("value", op.attributes.get("value"));
-    state.addTypes(op.types);
-    Operation *made = Operation::create(state);
-    place.block->push_back(made);
-    define(at, *place.scope, made->getResults());
   } else {
     at.fail("GRAPH-DEVICES", "the operation 'sdy." + op.name.str() + "' divides the graph among several devices",
             "Compile for one device: a mesh of one, or no shard_map.");

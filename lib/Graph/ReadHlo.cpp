@@ -82,10 +82,19 @@ Attribute Reader::matrix(ArrayRef<int64_t> v, int64_t columns) const {
   return DenseIntElementsAttr::get(RankedTensorType::get({rows, columns}, IntegerType::get(context, 64)), v);
 }
 
-Operation *Reader::make(const Instruction &i, Body &body, StringRef name, ValueRange operands, const Attributes &attributes,
-                        unsigned regions) {
+void Reader::count(const Instruction &i) {
   if (++operations > mostOperations)
     unsupported(i, "is in a computation that is called too often to be written out at each place");
+}
+
+Value Reader::makeConstant(const Instruction &i, Body &body, DenseElementsAttr elements) {
+  count(i);
+  return ConstantOp::create(body.builder, places.of(i), elements);
+}
+
+Operation *Reader::make(const Instruction &i, Body &body, StringRef name, ValueRange operands, const Attributes &attributes,
+                        unsigned regions) {
+  count(i);
   OperationState state(places.of(i), name);
   state.addOperands(operands);
   state.addTypes(types(i.shape, i.at));
@@ -125,7 +134,7 @@ Reader::Known Reader::readComputation(const Computation &c, Block *block, ArrayR
   if (++depth > kDeepestComputation)
     c.at.fail("HLO-UNSUPPORTED", format("computations call each other more than %u deep", kDeepestComputation),
               "Recursion has no equal in StableHLO.");
-  Body body{OpBuilder::atBlockEnd(block), parameters, llvm::DenseMap<uint32_t, Known>()};
+  Body body{OpBuilder::atBlockEnd(block), parameters, {}};
   for (const ByteCursor &in : c.instructions) {
     const Instruction i(in);
     Leaves leaves = readInstruction(i, body);

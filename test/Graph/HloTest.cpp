@@ -70,6 +70,13 @@ TEST(Hlo, Least) {
   EXPECT_EQ(graph::readGraph(bytes, "a.pb").text(), read(bytes));
 }
 
+TEST(Hlo, AnyNumber) { // of instructions and computations
+  for (const int n : {-1, -2, 0, INT32_MAX, INT32_MIN}) {
+    const std::string bytes = module(parameter(n, kMatrix) + instruction("negate", n / 2 + 7, kMatrix, {n}), n, n / 2 + 7);
+    EXPECT_NE(read(bytes).find("stablehlo.negate"), std::string::npos) << n;
+  }
+}
+
 TEST(Hlo, Malformed) {
   const std::string good = module(parameter(1, kMatrix) + instruction("negate", 2, kMatrix, {1}), 1, 2);
   for (size_t size = 1; size + 2 < good.size(); ++size) // the last field has two bytes
