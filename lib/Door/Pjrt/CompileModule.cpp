@@ -8,6 +8,8 @@
 #include "glia/Support/Checksum.h"
 #include "glia/Verify/Verify.h"
 
+#include <algorithm>
+
 namespace glia::pjrt {
 
 namespace {
@@ -103,6 +105,11 @@ Compiled::Compiled(Signature s, Program p, std::string module, std::string targe
     resultTypes.push_back(r.type);
     resultRanks.push_back(r.dims.size());
     resultDims.insert(resultDims.end(), r.dims.begin(), r.dims.end());
+    const int tensor = program.findTensor(r.tensor);
+    const std::string_view from = tensor < 0 ? std::string_view() : program.tensors[static_cast<size_t>(tensor)].from;
+    const auto it = std::find_if(signature.arguments.begin(), signature.arguments.end(),
+                                 [&](const ArraySpec &a) { return !from.empty() && a.tensor == from; });
+    inPlaceOf.push_back(it == signature.arguments.end() ? -1 : static_cast<int>(it - signature.arguments.begin()));
   }
 }
 

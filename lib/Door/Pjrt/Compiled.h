@@ -47,6 +47,9 @@ public:
   std::vector<int64_t> resultDims; // all of them
   std::vector<size_t> resultRanks;
 
+  // By result: the argument in whose place it is computed, or -1.
+  std::vector<int> inPlaceOf;
+
   // The predicted run, computed once; nothing if it depends on the arguments.
   const TimingResult *timing() const;
 
