@@ -203,6 +203,9 @@ def test_views_of_memory(device):
     host = jax.device_put(x, jax.sharding.SingleDeviceSharding(device, memory_kind="unpinned_host"))
     assert host.sharding.memory_kind == "unpinned_host"
     np.testing.assert_array_equal(host, x)
+    there = jax.jit(lambda a: a + 1, out_shardings=host.sharding)(host)
+    assert there.sharding.memory_kind == "unpinned_host"
+    np.testing.assert_array_equal(there, x + 1)
 
 
 # ---- executables

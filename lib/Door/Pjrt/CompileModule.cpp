@@ -36,6 +36,9 @@ Signature signatureOf(mlir::ModuleOp module, mlir::func::FuncOp main) {
     out.arguments.push_back(specOf(t, "argument", i++));
   for (size_t i = 0; const mlir::Type t : main.getResultTypes())
     out.results.push_back(specOf(t, "result", i++));
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    if (const auto kind = main.getResultAttrOfType<mlir::StringAttr>(i, "mhlo.memory_kind"))
+      out.results[i].memory = kind.getValue().str() == kindName(MemoryKind::Host) ? MemoryKind::Host : MemoryKind::Device;
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
     const auto donor = main.getArgAttrOfType<mlir::BoolAttr>(i, "jax.buffer_donor");
     out.donated.push_back(main.getArgAttr(i, "tf.aliasing_output") || (donor && donor.getValue()));

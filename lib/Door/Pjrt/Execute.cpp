@@ -168,8 +168,9 @@ void call(LoadedExecutableExecuteArgs &a) {
   }
   std::vector<std::unique_ptr<Buffer>> results;
   for (const ArraySpec &r : signature.results) {
-    launch->results.push_back(std::make_shared<Storage>(device.memory.use, bytesOf(r.type, r.dims), launch->done));
-    results.push_back(std::make_unique<Buffer>(r.type, r.dims, device.memory, launch->results.back()));
+    Memory &memory = *device.memories[static_cast<int>(r.memory)];
+    launch->results.push_back(std::make_shared<Storage>(memory.use, bytesOf(r.type, r.dims), launch->done));
+    results.push_back(std::make_unique<Buffer>(r.type, r.dims, memory, launch->results.back()));
   }
   for (size_t i = 0; i < a.numArguments; ++i) // nothing fails behind this
     if (launch->donated[i])
