@@ -21,7 +21,7 @@ Reader::Reader(const Module &m, MLIRContext *c) : module(m), context(c), places(
     if (!byId.try_emplace(made.id, computations.size() - 1).second)
       in.fail(format("two computations have the number %lld", static_cast<long long>(made.id)));
   }
-  mostOperations = 10000 + 100 * instructions;
+  mostOperations = 10000 + 20 * instructions;
 }
 
 void Reader::unsupported(const Instruction &i, const std::string &why) const {

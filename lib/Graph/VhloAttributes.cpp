@@ -316,7 +316,8 @@ void Conversion::run() {
 }
 
 void convertVhloAttributes(const VhloOperation &op, NamedAttrList &attributes, MLIRContext *context, const ByteCursor &at) {
-  Conversion(op, attributes, context, at).run();
+  if (!op.attributes.empty())
+    Conversion(op, attributes, context, at).run();
 }
 
 } // namespace glia::graph
