@@ -57,6 +57,7 @@ public:
 class Client {
 public:
   explicit Client(Settings s);
+  ~Client();
   const Settings settings;
   const std::string platform = "glia", version, deviceKind;
   std::vector<std::unique_ptr<Device>> owned;
