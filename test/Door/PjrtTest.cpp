@@ -142,6 +142,13 @@ protected:
     return await(done[0]);
   }
 
+  uintptr_t pointer(Buffer *b) {
+    BufferUnsafePointerArgs a{};
+    a.buffer = b;
+    EXPECT_EQ(said(table().BufferUnsafePointer(&a)), "");
+    return a.pointer;
+  }
+
   bool isDeleted(Buffer *b) {
     BufferIsDeletedArgs a{};
     a.buffer = b;
@@ -198,8 +205,10 @@ func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf
   std::vector<Buffer *> out(1);
   Buffer *a = put({5, 6, 7, 8}, {4}), *b = put({1, 1, 2, 2}, {4});
   EXPECT_NE(run(e, {a, a}, out).find("a second time"), std::string::npos);
+  const uintptr_t place = pointer(a);
   ASSERT_EQ(run(e, {a, b}, out), "");
   EXPECT_EQ(get(out[0]), (std::vector<float>{4, 5, 5, 6}));
+  EXPECT_EQ(pointer(out[0]), place); // no second memory
   EXPECT_TRUE(isDeleted(a));
   EXPECT_FALSE(isDeleted(b));
   EXPECT_NE(run(e, {a, b}, out).find("PJRT-DELETED"), std::string::npos);

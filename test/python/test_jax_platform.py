@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import glia
 import ml_dtypes
@@ -69,6 +71,15 @@ def test_is_never_the_default():
     assert jax.default_backend() == "cpu"
     done = script("print(jax.default_backend(), jnp.ones(3).devices())", JAX_PLATFORMS="")
     assert done.stdout.split()[0] == "cpu" and "experimental" not in done.stderr
+
+
+def test_an_installed_package_is_found_by_its_entry_point():
+    tomllib = pytest.importorskip("tomllib")
+    root = Path(os.environ.get("GLIA_ROOT", Path(__file__).parents[2]))
+    entries = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]["jax_plugins"]
+    module = importlib.import_module(entries["glia"])
+    module.initialize()  # a second time: JAX may find the platform in more than one way
+    assert module.LIBRARY.exists()
 
 
 def test_training_a_perceptron_with_donation():
@@ -203,6 +214,9 @@ def test_views_of_memory(device):
     host = jax.device_put(x, jax.sharding.SingleDeviceSharding(device, memory_kind="unpinned_host"))
     assert host.sharding.memory_kind == "unpinned_host"
     np.testing.assert_array_equal(host, x)
+    there = jax.jit(lambda a: a + 1, out_shardings=host.sharding)(host)
+    assert there.sharding.memory_kind == "unpinned_host"
+    np.testing.assert_array_equal(there, x + 1)
 
 
 # ---- executables

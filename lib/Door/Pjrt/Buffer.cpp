@@ -16,6 +16,13 @@ std::span<std::byte> Storage::allocate() {
   return bytes();
 }
 
+bool Storage::takeOver(Storage &from) {
+  if (!from.use || from.use != use || from.size != size)
+    return false;
+  std::swap(start, from.start); // what is taken stays taken
+  return true;
+}
+
 Storage::Storage(std::byte *foreign, int64_t bytes, std::function<void()> release)
     : ready(completed()), start(foreign), size(static_cast<size_t>(bytes)), release(std::move(release)) {}
 
@@ -60,17 +67,9 @@ void Buffer::remove(const char *how) {
     gone = how;
 }
 
-StoragePtr Buffer::donate() {
-  StoragePtr out = storage();
-  {
-    const std::lock_guard lock(mutex);
-    if (holders)
-      throw failure(Code::FailedPrecondition, "PJRT-DELETED",
-                    "an array is donated while its memory is in use outside of the platform",
-                    "Let go of views of the array first.");
-  }
-  remove("donated");
-  return out;
+bool Buffer::isHeld() const {
+  const std::lock_guard lock(mutex);
+  return holders > 0;
 }
 
 void Buffer::hold(int change) {

@@ -22,6 +22,7 @@ public:
   ~Storage();
 
   std::span<std::byte> allocate(); // by who writes them, once: zeroed; throws Failure PJRT-MEMORY
+  bool takeOver(Storage &from);    // instead: the memory of another one, bytes and all; false if it cannot be had
   std::span<std::byte> bytes() const { return {start, size}; } // of what is allocated
   const CompletionPtr ready;
 
@@ -46,8 +47,8 @@ public:
   StoragePtr storage() const; // throws Failure PJRT-DELETED
   bool isDeleted() const;
   void remove(const char *how); // "deleted" or "donated"
-  StoragePtr donate();          // storage(), and gone; throws Failure if somebody outside holds on to its memory
   void hold(int change);        // by 1 or -1: somebody outside uses the memory
+  bool isHeld() const;
 
 private:
   mutable std::mutex mutex;

@@ -156,7 +156,8 @@ void call(BufferCopyRawToHostArgs &a) {
                   format("bytes %lld to %lld of an array of %lld are asked for", (long long)a.offset,
                          (long long)(a.offset + a.size), (long long)a.buffer->bytes));
   a.event = whenReady(storage, [to = a.data, offset = a.offset, size = a.size](const Storage &s) {
-    std::memcpy(to, s.bytes().data() + offset, static_cast<size_t>(size));
+    if (size)
+      std::memcpy(to, s.bytes().data() + offset, static_cast<size_t>(size));
   });
 }
 

@@ -1,6 +1,7 @@
 #include "Client.h"
 #include "BuildId.h"
 #include "Failure.h"
+#include "Fork.h"
 #include "glia/Target/Target.h"
 #include "glia/Target/Title.h"
 
@@ -43,6 +44,12 @@ Client::Client(Settings s)
     memories.insert(memories.end(), std::begin(devices.back()->memories), std::end(devices.back()->memories));
   }
   topology = {platform, version, devices.data(), devices.size()};
+}
+
+Client::~Client() {
+  if (!isForked())
+    for (Device *d : devices) // all of them first: one may wait for what another computes
+      d->worker.stop();
 }
 
 Device &Client::device(int64_t id) const {

@@ -42,8 +42,8 @@ public:
   Client &client;
   const std::string text;
   Memory memory, hostMemory;
-  Memory *const memories[2] = {&memory, &hostMemory};
-  Device *const self = this; // as a list of one
+  Memory *const memories[2] = {&memory, &hostMemory}; // by MemoryKind
+  Device *const self = this;                          // as a list of one
   Worker worker;
 };
 
@@ -57,6 +57,7 @@ public:
 class Client {
 public:
   explicit Client(Settings s);
+  ~Client();
   const Settings settings;
   const std::string platform = "glia", version, deviceKind;
   std::vector<std::unique_ptr<Device>> owned;

@@ -8,6 +8,8 @@
 #include "glia/Support/Checksum.h"
 #include "glia/Verify/Verify.h"
 
+#include <algorithm>
+
 namespace glia::pjrt {
 
 namespace {
@@ -34,6 +36,9 @@ Signature signatureOf(mlir::ModuleOp module, mlir::func::FuncOp main) {
     out.arguments.push_back(specOf(t, "argument", i++));
   for (size_t i = 0; const mlir::Type t : main.getResultTypes())
     out.results.push_back(specOf(t, "result", i++));
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    if (const auto kind = main.getResultAttrOfType<mlir::StringAttr>(i, "mhlo.memory_kind"))
+      out.results[i].memory = kind.getValue().str() == kindName(MemoryKind::Host) ? MemoryKind::Host : MemoryKind::Device;
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
     const auto donor = main.getArgAttrOfType<mlir::BoolAttr>(i, "jax.buffer_donor");
     out.donated.push_back(main.getArgAttr(i, "tf.aliasing_output") || (donor && donor.getValue()));
@@ -103,6 +108,11 @@ Compiled::Compiled(Signature s, Program p, std::string module, std::string targe
     resultTypes.push_back(r.type);
     resultRanks.push_back(r.dims.size());
     resultDims.insert(resultDims.end(), r.dims.begin(), r.dims.end());
+    const int tensor = program.findTensor(r.tensor);
+    const std::string_view from = tensor < 0 ? std::string_view() : program.tensors[static_cast<size_t>(tensor)].from;
+    const auto it = std::find_if(signature.arguments.begin(), signature.arguments.end(),
+                                 [&](const ArraySpec &a) { return !from.empty() && a.tensor == from; });
+    inPlaceOf.push_back(it == signature.arguments.end() ? -1 : static_cast<int>(it - signature.arguments.begin()));
   }
 }
 

@@ -1,5 +1,6 @@
 // A program that was compiled from a module and proved, with what a framework may ask about it.
 #pragma once
+#include "Client.h"
 #include "Failure.h"
 #include "Settings.h"
 #include "Strides.h"
@@ -19,7 +20,8 @@ namespace glia::pjrt {
 struct ArraySpec { // of an argument or a result
   ElementType type = ElementType::Invalid;
   Shape dims;
-  std::string tensor; // the program's name for it; empty: it has no elements, and so no tensor
+  std::string tensor;                     // the program's name for it; empty: it has no elements, and so no tensor
+  MemoryKind memory = MemoryKind::Device; // of a result: where it is wanted
 };
 
 struct Signature {
@@ -46,6 +48,9 @@ public:
   std::vector<ElementType> resultTypes;
   std::vector<int64_t> resultDims; // all of them
   std::vector<size_t> resultRanks;
+
+  // By result: the argument in whose place it is computed, or -1.
+  std::vector<int> inPlaceOf;
 
   // The predicted run, computed once; nothing if it depends on the arguments.
   const TimingResult *timing() const;

@@ -78,10 +78,13 @@ void call(ExecutableOutputDimensionsArgs &a) {
 }
 
 void call(ExecutableOutputMemoryKindsArgs &a) {
-  const std::string_view kind = kindName(MemoryKind::Device);
-  a.numOutputs = a.executable->compiled->resultTypes.size();
-  a.executable->memoryKinds.assign(a.numOutputs, kind.data());
-  a.executable->memoryKindSizes.assign(a.numOutputs, kind.size());
+  Executable &e = *a.executable;
+  e.memoryKinds.clear(), e.memoryKindSizes.clear();
+  for (const ArraySpec &r : e.compiled->signature.results) {
+    e.memoryKinds.push_back(kindName(r.memory).data());
+    e.memoryKindSizes.push_back(kindName(r.memory).size());
+  }
+  a.numOutputs = e.memoryKinds.size();
   a.kinds = a.executable->memoryKinds.data();
   a.kindSizes = a.executable->memoryKindSizes.data();
 }

@@ -21,13 +21,15 @@ struct Launch {
   StopFlag stop;
   std::string device;
   std::vector<StoragePtr> arguments, results;
+  std::vector<bool> donated; // by argument
   CompletionPtr done = std::make_shared<Completion>();
 
   void run();
-  TensorViews inputs() const;
 
 private:
   void awaitArguments() const;
+  TensorViews inputs() const;
+  TensorBuffers outputs();
   void simulate(const TensorViews &in);
 };
 
@@ -47,13 +49,23 @@ TensorViews Launch::inputs() const {
   return in;
 }
 
-void Launch::simulate(const TensorViews &in) {
+// A result that the program computes in the place of an argument gets that argument's memory, if nobody else has an eye on it.
+TensorBuffers Launch::outputs() {
   TensorBuffers out;
   for (size_t i = 0; i < results.size(); ++i) {
-    const std::span<std::byte> bytes = results[i]->allocate();
+    const int place = compiled->inPlaceOf[i];
+    const bool free =
+        place >= 0 && donated[static_cast<size_t>(place)] && arguments[static_cast<size_t>(place)].use_count() == 1;
+    if (!free || !results[i]->takeOver(*arguments[static_cast<size_t>(place)]))
+      results[i]->allocate();
     if (const std::string &name = compiled->signature.results[i].tensor; !name.empty())
-      out.emplace(name, bytes);
+      out.emplace(name, results[i]->bytes());
   }
+  return out;
+}
+
+void Launch::simulate(const TensorViews &in) {
+  const TensorBuffers out = outputs();
   RunOptions options;
   options.outputs = &out;
   options.strict = settings->strict;
@@ -101,6 +113,17 @@ void checkArgument(const Buffer &b, const ArraySpec &want, const Device &device,
                   "Copy it there first (jax.device_put).");
 }
 
+void checkDonated(const Buffer &b, std::span<Buffer *const> all, size_t number) {
+  if (std::count(all.begin(), all.end(), &b) > 1)
+    throw failure(Code::InvalidArgument, "PJRT-DELETED",
+                  format("argument %zu is donated and passed a second time in the same call", number),
+                  "Pass a copy, or do not donate it.");
+  if (b.isHeld())
+    throw failure(Code::FailedPrecondition, "PJRT-DELETED",
+                  format("argument %zu is donated while its memory is in use outside of the platform", number),
+                  "Let go of views of the array first.");
+}
+
 // Which arguments this call takes over: what the module says, without those that the caller keeps.
 std::vector<bool> donatedOf(const Signature &s, const ExecuteOptions *options) {
   std::vector<bool> out = s.donated;
@@ -136,22 +159,21 @@ void call(LoadedExecutableExecuteArgs &a) {
   launch->settings = &loaded.client.settings;
   launch->stop = device.worker.stopFlag();
   launch->device = device.text;
-  const std::vector<bool> donated = donatedOf(signature, a.options);
+  launch->donated = donatedOf(signature, a.options);
   for (size_t i = 0; i < a.numArguments; ++i) {
     checkArgument(*given[i], signature.arguments[i], device, i);
     launch->arguments.push_back(given[i]->storage());
-    if (donated[i] && std::count(given, given + a.numArguments, given[i]) > 1)
-      throw failure(Code::InvalidArgument, "PJRT-DELETED",
-                    format("argument %zu is donated and passed a second time in the same call", i),
-                    "Pass a copy, or do not donate it.");
+    if (launch->donated[i])
+      checkDonated(*given[i], {given, a.numArguments}, i);
   }
   std::vector<std::unique_ptr<Buffer>> results;
   for (const ArraySpec &r : signature.results) {
-    launch->results.push_back(std::make_shared<Storage>(device.memory.use, bytesOf(r.type, r.dims), launch->done));
-    results.push_back(std::make_unique<Buffer>(r.type, r.dims, device.memory, launch->results.back()));
+    Memory &memory = *device.memories[static_cast<int>(r.memory)];
+    launch->results.push_back(std::make_shared<Storage>(memory.use, bytesOf(r.type, r.dims), launch->done));
+    results.push_back(std::make_unique<Buffer>(r.type, r.dims, memory, launch->results.back()));
   }
   for (size_t i = 0; i < a.numArguments; ++i) // nothing fails behind this
-    if (donated[i])
+    if (launch->donated[i])
       given[i]->remove("donated");
   device.worker.add([launch] { launch->run(); });
   for (size_t i = 0; i < results.size(); ++i)

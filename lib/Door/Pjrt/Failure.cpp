@@ -22,19 +22,17 @@ Code codeOf(const std::string &name) {
   return Code::InvalidArgument;
 }
 
-Failure failureOf(const std::vector<Diagnostic> &list) {
-  Failure out{list.empty() ? Code::Internal : codeOf(list.front().code), ""};
+std::string textOf(const std::vector<Diagnostic> &list) {
+  std::string out;
   for (const Diagnostic &d : list)
-    out.message += (out.message.empty() ? "" : "\n") + render(d);
+    out += (out.empty() ? "" : "\n") + render(d);
   return out;
 }
 
 } // namespace
 
 Failure failure(Code code, std::string name, std::string message, std::string advice) {
-  Failure out = failureOf(Error(std::move(name), std::move(message), std::move(advice)).diagnostics());
-  out.code = code;
-  return out;
+  return {code, textOf(Error(std::move(name), std::move(message), std::move(advice)).diagnostics())};
 }
 
 Failure currentFailure() {
@@ -43,7 +41,7 @@ Failure currentFailure() {
   } catch (const Failure &f) {
     return f;
   } catch (const Error &e) {
-    return failureOf(e.diagnostics());
+    return {e.diagnostics().empty() ? Code::Internal : codeOf(e.diagnostics().front().code), textOf(e.diagnostics())};
   } catch (const Interrupted &) {
     return failure(Code::Cancelled, "PJRT-STOPPED", "the run was stopped because the platform is shut down");
   } catch (const std::bad_alloc &) {

@@ -3,14 +3,14 @@
 #include "PjrtAbi.h"
 #include "glia/Support/Diagnostic.h"
 
-#include <exception>
+#include <stdexcept>
 #include <string>
 
 namespace glia::pjrt {
 
-struct Failure { // thrown inside, handed to the framework outside
-  Code code = Code::Internal;
-  std::string message;
+struct Failure : std::runtime_error { // thrown inside, handed to the framework outside
+  Failure(Code code, const std::string &message) : std::runtime_error(message), code(code) {}
+  Code code;
 };
 
 // A failure of this door's own, in the form that all of glia's errors have.

@@ -36,6 +36,7 @@ public:
       for (int64_t d : s.dims)
         number(static_cast<uint64_t>(d));
       text(s.tensor);
+      number(static_cast<uint64_t>(s.memory));
     }
   }
 };
@@ -62,6 +63,7 @@ public:
       for (int64_t &d : s.dims)
         d = static_cast<int64_t>(number());
       s.tensor = text();
+      s.memory = number() ? MemoryKind::Host : MemoryKind::Device;
     }
     return out;
   }

@@ -2,6 +2,8 @@
 #include "Calls.h"
 #include "Failure.h"
 
+#include <cstring>
+
 namespace glia::pjrt {
 
 namespace {
@@ -26,8 +28,8 @@ template <class A> Failure *enter(A &a, const char *name) {
 void destroyError(ErrorDestroyArgs *a) { delete a->error; }
 
 void errorMessage(ErrorMessageArgs *a) {
-  a->message = a->error->message.data();
-  a->messageSize = a->error->message.size();
+  a->message = a->error->what();
+  a->messageSize = std::strlen(a->error->what());
 }
 
 Api makeApi() {

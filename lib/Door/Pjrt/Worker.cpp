@@ -13,17 +13,21 @@ Worker::~Worker() {
       thread.detach();
     return;
   }
-  {
-    const std::lock_guard lock(state->mutex);
-    state->stopping = true;
-  }
-  state->changed.notify_all();
+  stop();
   if (!thread.joinable())
     return;
   if (thread.get_id() == std::this_thread::get_id()) // the last one to let go of the platform was a task
     thread.detach();
   else
     thread.join();
+}
+
+void Worker::stop() {
+  {
+    const std::lock_guard lock(state->mutex);
+    state->stopping = true;
+  }
+  state->changed.notify_all();
 }
 
 void Worker::add(std::function<void()> task) {

@@ -19,6 +19,7 @@ public:
   ~Worker(); // asks what runs, and what has not begun, to stop, and waits for it
 
   void add(std::function<void()> task); // throws Failure PJRT-FORK in a forked child
+  void stop();                          // asks, and does not wait
   StopFlag stopFlag() const { return {state, &state->stopping}; }
 
 private:
