@@ -58,7 +58,7 @@ class Client {
 public:
   explicit Client(Settings s);
   const Settings settings;
-  const std::string platform = "glia", version, deviceKind;
+  const std::string platform, version, deviceKind;
   std::vector<std::unique_ptr<Device>> owned;
   std::vector<Device *> devices;
   std::vector<Memory *> memories;
