@@ -218,14 +218,15 @@ std::optional<bool> truthOf(mlir::Value v) {
 
 // A truth value that is written as `p ? true : false`, as torch_xla writes all() and any(), is p.
 void plainTruth(mlir::Block &body) {
-  for (mlir::Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-    if (opName(&op) == "select" && truthOf(op.getOperand(1)) == true && truthOf(op.getOperand(2)) == false) {
-      op.getResult(0).replaceAllUsesWith(op.getOperand(0));
-      op.erase();
-    }
-  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
-    if (opName(&op) == "constant" && op.use_empty())
-      op.erase();
+  std::vector<mlir::Operation *> ops;
+  for (mlir::Operation &op : body.without_terminator())
+    ops.push_back(&op);
+  for (mlir::Operation *op : llvm::reverse(ops)) { // users first
+    if (opName(op) == "select" && truthOf(op->getOperand(1)) == true && truthOf(op->getOperand(2)) == false)
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+    if (op->use_empty() && (opName(op) == "select" || opName(op) == "constant"))
+      op->erase();
+  }
 }
 
 // The operation of a body that is one; null for others.
