@@ -18,6 +18,7 @@ def backend(graph: torch.fx.GraphModule, example_inputs, *, options: dict | None
     """What torch.compile calls (entry point glia of torch_dynamo_backends)."""
     from torch._decomp import core_aten_decompositions
     from torch._dynamo.backends.common import aot_autograd
+    from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils._python_dispatch import _disable_current_modes
 
     options = {**(options or {}), **more}
@@ -31,10 +32,9 @@ def backend(graph: torch.fx.GraphModule, example_inputs, *, options: dict | None
         with _disable_current_modes():  # the examples stand for tensors; the graph is written down with others
             return _compiled(made, examples, options)
 
-    decompositions = core_aten_decompositions()
-    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions)(
-        graph, example_inputs
-    )
+    compiled = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=core_aten_decompositions())
+    with sdpa_kernel(SDPBackend.MATH):  # attention in plain operations
+        return compiled(graph, example_inputs)
 
 
 def _compiled(graph: torch.fx.GraphModule, examples, options: dict):
