@@ -3,6 +3,7 @@
 # make bench    speed and memory against their targets; build/bench.json
 # make build | venv | packages | lint | format | clean
 # make venv-torch   an optional environment, .venv-torch, with torch and torch_xla (large)
+# make test-torch   the tests that need it: test/torch
 #
 # Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test   .venv/bin/python -m pytest test
 
@@ -18,7 +19,7 @@ CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 # On a terminal ninja shows its progress; in a log one line is enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: demo test bench build configure build-asan venv venv-torch packages lint format clean
+.PHONY: demo test test-torch bench build configure build-asan venv venv-torch packages lint format clean
 
 # Only what it shows: the tool, the Python module and the platform of JAX.
 demo: configure
@@ -70,6 +71,9 @@ venv-torch: .venv-torch/.stamp
 	@.venv-torch/bin/python -m pip install -q --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -r requirements-torch.txt
 	@echo "$(CURDIR)/build/python" > "$$(.venv-torch/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/glia-dev.pth"
 	@touch $@
+
+test-torch: build venv-torch
+	@.venv-torch/bin/python -m pytest -q test/torch
 
 packages:
 	@.ci/install-packages

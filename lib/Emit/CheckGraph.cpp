@@ -182,14 +182,25 @@ std::vector<std::vector<HostTensor>> shake(mlir::ModuleOp module, const std::vec
   return out;
 }
 
+// The same bytes in the types that a simplified graph has for its arguments: 64-bit integers are two words.
+std::vector<HostTensor> asDeclared(std::vector<HostTensor> inputs, mlir::Block &body) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto type = llvm::cast<mlir::RankedTensorType>(body.getArgument(static_cast<unsigned>(i)).getType());
+    inputs[i].element = *elementOf(type);
+    inputs[i].shape.assign(type.getShape().begin(), type.getShape().end());
+  }
+  return inputs;
+}
+
 class Checker {
 public:
   // `survivors`: what is known of the graph before it was simplified; may be null.
   explicit Checker(const GraphOptions &options, const Survivors *survivors = nullptr)
       : options(options), survivors(survivors) {}
 
-  void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &inputs, GraphCheck &out) {
+  void run(mlir::ModuleOp module, mlir::func::FuncOp main, const std::vector<HostTensor> &whole, GraphCheck &out) {
     mlir::Block &body = main.getBody().front();
+    const std::vector<HostTensor> inputs = asDeclared(whole, body);
     KernelCalls written(options.target);
     const std::vector<Group> groups = formGroups(body, *loadTarget(options.target), written);
     llvm::DenseSet<mlir::Value> wanted;
@@ -200,7 +211,7 @@ public:
     for (size_t i = 0; i < inputs.size(); ++i)
       values[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
     if (survivors)
-      given = survivors->evaluate(wanted, inputs, reference(false));
+      given = survivors->evaluate(wanted, whole, reference(false));
     InterpretOptions interpreting = reference(false);
     interpreting.onValue = [&](mlir::Operation *op, unsigned i, const HostTensor &t) {
       if (wanted.contains(op->getResult(i)))

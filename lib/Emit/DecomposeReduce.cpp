@@ -207,6 +207,28 @@ std::optional<double> neutral(llvm::StringRef op, mlir::Type t) {
   return op == "maximum" ? std::optional(-kInfinity) : op == "minimum" ? std::optional(kInfinity) : std::nullopt;
 }
 
+std::optional<bool> truthOf(mlir::Value v) {
+  mlir::Operation *made = v.getDefiningOp();
+  const auto value =
+      made && opName(made) == "constant" ? made->getAttrOfType<mlir::DenseElementsAttr>("value") : mlir::DenseElementsAttr();
+  if (!value || !value.getElementType().isInteger(1) || !value.isSplat())
+    return std::nullopt;
+  return value.getSplatValue<bool>();
+}
+
+// A truth value that is written as `p ? true : false`, as torch_xla writes all() and any(), is p.
+void plainTruth(mlir::Block &body) {
+  std::vector<mlir::Operation *> ops;
+  for (mlir::Operation &op : body.without_terminator())
+    ops.push_back(&op);
+  for (mlir::Operation *op : llvm::reverse(ops)) { // users first
+    if (opName(op) == "select" && truthOf(op->getOperand(1)) == true && truthOf(op->getOperand(2)) == false)
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+    if (op->use_empty() && (opName(op) == "select" || opName(op) == "constant"))
+      op->erase();
+  }
+}
+
 // The operation of a body that is one; null for others.
 mlir::Operation *single(mlir::Operation *op) {
   mlir::Block &body = op->getRegion(0).front();
@@ -261,6 +283,9 @@ bool fromNeutral(mlir::Operation *op) {
 } // namespace
 
 void decomposeReductions(mlir::func::FuncOp main) {
+  for (mlir::Operation *op : programOps(main))
+    if (opName(op) == "reduce")
+      plainTruth(op->getRegion(0).front());
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
       op->erase();

@@ -2,6 +2,7 @@
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
 #include "DecomposeIntegerDot.h"
+#include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
 #include "DecomposeWindows.h"
@@ -14,6 +15,7 @@
 #include "SimplifyIdentities.h"
 #include "SmallAngles.h"
 #include "RemoveEmpty.h"
+#include "SplitWords.h"
 #include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
@@ -107,11 +109,13 @@ constexpr Rewrite kRewrites[] = {
     {"decompose windows", decomposeWindows},
     {"decompose batch norms", decomposeBatchNorms},
     {"fold kernel reverses", foldKernelReverses},
+    {"decompose random", decomposeRandom},
     {"decompose functions", decomposeFunctions},
     {"decompose bits", decomposeBits},
     {"fold constants", foldConstants},
     {"simplify identities", simplifyIdentities},
     {"erase unused", eraseUnused}, // what nobody uses may have any type
+    {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},
     {"decompose narrowed reductions", decomposeReductions}, // of what was too wide before

@@ -1,4 +1,4 @@
-// rng_bit_generator with the algorithm THREE_FRY: Threefry-2x32 with 20 rounds on consecutive counters, laid out as XLA does.
+// rng_bit_generator with the algorithms THREE_FRY and DEFAULT, which is the same here: Threefry-2x32 with 20 rounds on consecutive counters, laid out as XLA does.
 #include "Interpret/Rules.h"
 
 #include <array>
@@ -33,9 +33,9 @@ void generate(Call &c) {
   const Tensor &state = c.tensor(0);
   Tensor next = c.fresh(0), out = c.fresh(1);
   const ElementInfo &t = info(out.element);
-  if (algorithm != "THREE_FRY" || state.element != Element::U64 || state.count() != 2 || t.kind == ElementInfo::Float ||
+  if ((algorithm != "THREE_FRY" && algorithm != "DEFAULT") || state.element != Element::U64 || state.count() != 2 || t.kind == ElementInfo::Float ||
       t.bits < 32)
-    c.fail("only THREE_FRY with a state of tensor<2xui64> and results of 32 or 64 bits is implemented",
+    c.fail("only THREE_FRY and DEFAULT with a state of tensor<2xui64> and results of 32 or 64 bits is implemented",
            "Other generators differ between implementations; use jax.random with threefry2x32.");
   const Pair key = halves(state.at(0));
   const Word start = state.at(1);

@@ -1,4 +1,5 @@
-"""Makes glia.nki importable as `nki`, and as `neuronxcc.nki` for the names that still exist. Nothing happens until install() is
+"""Makes glia.nki importable as `nki`, and as `neuronxcc.nki` for the names that still exist, and glia.neuron's modules under the names of
+the vendor's for PyTorch. Nothing happens until install() is
 called (by the user, by `python -m glia` or by the pytest plugin), so that the vendor's package is never shadowed by accident."""
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ _MODULES = {
     "neuronxcc.nki.language": "glia.nki.language",
     "neuronxcc.nki.typing": "glia.nki.typing",
     "neuronxcc.nki.compiler": "glia.nki.compiler",
+    "libneuronxla": "glia.neuron.libneuronxla",
+    "libneuronxla.libneuronpjrt_path": "glia.neuron.libneuronxla.libneuronpjrt_path",
+    "torch_neuronx": "glia.neuron.torch_neuronx",
+    "torch_neuronx.initialization": "glia.neuron.torch_neuronx.initialization",
+    "torch_neuronx.utils": "glia.neuron.torch_neuronx.utils",
+    "torch_neuronx.xla": "glia.neuron.torch_neuronx.xla",
 }
+_PACKAGES = tuple(dict.fromkeys(name.split(".")[0] for name in _MODULES))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -36,7 +44,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name, path=None, target=None):
         if name not in _MODULES:
-            if name.split(".")[0] in ("nki", "neuronxcc"):
+            if name.split(".")[0] in _PACKAGES:
                 raise ModuleNotFoundError(f"glia has no module {name!r}", name=name)
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -71,7 +79,7 @@ def install(target: str | None = None) -> None:
     from .nki import environment
     from .nki.trace import find_target
 
-    for name in ("nki", "neuronxcc"):
+    for name in _PACKAGES:
         module = sys.modules.get(name)
         if module is not None and not _ours(module):
             where = getattr(module, "__file__", None) or "a built-in module"

@@ -110,7 +110,9 @@ class GraphExecutable(Executable):
         array = outputs.get(f"result{i}")
         if array is None:  # no elements, so no tensor
             array = np.zeros(want.shape, dtype)
-        array = array.view(np.bool_) if dtype == np.bool_ else array.astype(dtype, copy=False)
+        if dtype == np.bool_ or (dtype in (np.int64, np.uint64) and array.size):  # 64 bits are two words
+            array = np.ascontiguousarray(array).reshape(-1).view(dtype)
+        array = array.astype(dtype, copy=False)
         if key:
             return jax.random.wrap_key_data(array, impl=str(want.dtype._impl.name))
         array = array.reshape(want.shape)
@@ -123,6 +125,8 @@ def _stored(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
         return array
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
+    if array.dtype in (np.int64, np.uint64):  # two words each
+        return np.ascontiguousarray(array).reshape(-1).view(dtype)
     with np.errstate(over="ignore"):
         narrow = array.astype(dtype)
     same = narrow.astype(array.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -143,6 +144,14 @@ class Program:
         """Writes the program file."""
         self._handle.save(os.fspath(path))
 
+    def to_bytes(self) -> bytes:
+        """The program file."""
+        with tempfile.TemporaryDirectory(prefix="glia-") as folder:
+            path = os.path.join(folder, "program.glia")
+            self.save(path)
+            with open(path, "rb") as f:
+                return f.read()
+
     def disassemble(self) -> str:
         """Assembly text that assembles to the same program."""
         return self._handle.disassemble()
@@ -256,3 +265,12 @@ def assemble(text: str, target: str | None = None, file: str = "<text>") -> Prog
 def load(path) -> Program:
     """Opens a program file."""
     return Program(_glia.load(os.fspath(path)))
+
+
+def from_bytes(data: bytes) -> Program:
+    """The program in the bytes of a program file."""
+    with tempfile.TemporaryDirectory(prefix="glia-") as folder:
+        path = os.path.join(folder, "program.glia")
+        with open(path, "wb") as f:
+            f.write(data)
+        return load(path)

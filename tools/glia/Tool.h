@@ -27,6 +27,7 @@ void addProfile(CLI::App &app, Tool &tool);
 void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);
 void addTargets(CLI::App &app, Tool &tool);
+void addDevices(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise

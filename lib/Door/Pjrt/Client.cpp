@@ -36,7 +36,8 @@ Device::Device(int id, Client &client, int64_t memoryBytes)
       hostMemory(2 * id + 1, MemoryKind::Host, *this, std::numeric_limits<int64_t>::max()) {}
 
 Client::Client(Settings s)
-    : settings(std::move(s)), version("glia " GLIA_VERSION " for " + settings.target + ", build " + buildId()),
+    : settings(std::move(s)), platform(settings.platform),
+      version("glia " GLIA_VERSION " for " + settings.target + ", build " + buildId()),
       deviceKind(titleOf(*loadTarget(settings.target)) + " NeuronCore (simulated)") {
   const int64_t bytes = loadTarget(settings.target)->integer("memory.hbm_bytes");
   for (int i = 0; i < settings.devices; ++i) {

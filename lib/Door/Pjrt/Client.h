@@ -59,7 +59,7 @@ public:
   explicit Client(Settings s);
   ~Client();
   const Settings settings;
-  const std::string platform = "glia", version, deviceKind;
+  const std::string platform, version, deviceKind;
   std::vector<std::unique_ptr<Device>> owned;
   std::vector<Device *> devices;
   std::vector<Memory *> memories;

@@ -63,6 +63,7 @@ CompiledPtr compile(std::string_view bytes, std::string_view format, const Setti
   Signature signature = signatureOf(*g.module, g.main());
   GraphOptions options;
   options.target = settings.target;
+  options.cores = settings.lnc;
   CompiledGraph made = compileGraph(*g.module, options);
   if (VerifyResult r = verify(made.program); !r.ok())
     throw Error(withCompilerFaults(std::move(r.diagnostics), made.program,

@@ -55,6 +55,13 @@ Settings readSettings(std::span<const NamedValue> options) {
       bad("GLIA_DEVICES", format("Give a number of devices from 1 to %d.", kMostDevices));
     s.devices = static_cast<int>(*n);
   }
+  if (const std::string_view name = variable("GLIA_PLATFORM"); !name.empty())
+    s.platform = name;
+  if (const std::string_view text = variable("GLIA_LNC"); !text.empty()) {
+    if (text != "1" && text != "2")
+      bad("GLIA_LNC", "Give the number of cores that share a program: 1 or 2.");
+    s.lnc = text == "2" ? 2 : 1;
+  }
   s.time = truth("GLIA_TIME");
   s.strict = truth("GLIA_STRICT");
   s.check = truth("GLIA_CHECK");

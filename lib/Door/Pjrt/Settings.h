@@ -9,13 +9,15 @@
 namespace glia::pjrt {
 
 struct Settings {
-  std::string target = "trn2"; // GLIA_TARGET
-  int devices = 1;             // GLIA_DEVICES
-  bool time = false;           // GLIA_TIME: say how long each call is predicted to take
-  bool strict = false;         // GLIA_STRICT: run as `glia run --strict` does
-  bool check = false;          // GLIA_CHECK: compare each executable with the reference when it first runs
-  std::string profile;         // GLIA_PROFILE: a folder for a page per executable
-  uint64_t maxSteps = 0;       // GLIA_MAX_STEPS; 0: no limit
+  std::string target = "trn2";   // GLIA_TARGET
+  std::string platform = "glia"; // GLIA_PLATFORM: the name under which a framework knows it
+  int devices = 1;               // GLIA_DEVICES
+  int lnc = 1;                   // GLIA_LNC: 2: both cores of a logical one share the work of a program
+  bool time = false;             // GLIA_TIME: say how long each call is predicted to take
+  bool strict = false;           // GLIA_STRICT: run as `glia run --strict` does
+  bool check = false;            // GLIA_CHECK: compare each executable with the reference when it first runs
+  std::string profile;           // GLIA_PROFILE: a folder for a page per executable
+  uint64_t maxSteps = 0;         // GLIA_MAX_STEPS; 0: no limit
 };
 
 constexpr int kMostDevices = 64;

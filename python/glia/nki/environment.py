@@ -26,6 +26,16 @@ def choose_target(name: str | None) -> None:
     _chosen[:] = [] if name is None else [name]
 
 
+def chosen() -> str | None:
+    """What choose_target was told."""
+    return _chosen[0] if _chosen else None
+
+
+def is_chosen() -> bool:
+    """Whether a target was chosen, or one of the variables names one."""
+    return bool(_chosen) or any(os.environ.get(v) for v in _VARIABLES)
+
+
 def target_name() -> str:
     """The target of what does not say one: chosen, or the first of _VARIABLES that is set, or trn2."""
     given = _chosen or [os.environ[v] for v in _VARIABLES if os.environ.get(v)]

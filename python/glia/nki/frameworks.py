@@ -33,6 +33,12 @@ def is_symbol(x) -> bool:
     return jax is not None and isinstance(x, jax.core.Tracer)
 
 
+def is_lazy(x) -> bool:
+    """Whether this is a tensor on a device of torch_xla: its numbers would have to be computed first."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor) and x.device.type == "xla"
+
+
 def to_numpy(x) -> np.ndarray:
     """The array, or one of its shape and type where there are no numbers."""
     if isinstance(x, (np.ndarray, GraphTensor)):
@@ -41,6 +47,8 @@ def to_numpy(x) -> np.ndarray:
         return np.zeros(x.shape, x.dtype)
     if kind_of(x) == "torch":
         torch = sys.modules["torch"]
+        if is_lazy(x):
+            return np.zeros(tuple(x.shape), to_numpy(torch.empty(0, dtype=x.dtype)).dtype)
         bits = _TORCH_BITS.get(str(x.dtype).removeprefix("torch."))
         x = x.detach().cpu().contiguous()
         return x.numpy() if bits is None else x.view(getattr(torch, bits[0])).numpy().view(bits[1])

@@ -15,7 +15,7 @@ from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
 from . import trace as _t
 from .advice import for_author
-from .frameworks import is_symbol
+from .frameworks import is_lazy, is_symbol
 from .jit import Kernel, Traced, unpack
 
 _KEPT = 256
@@ -145,6 +145,10 @@ def call(kernel: Kernel, args: tuple, kwargs: dict):
         if target is None:
             program_of(traced)  # what is wrong with it is said here, not where JAX lowers it
         return jax_calls.call(kernel, args, kwargs, traced)
+    if any(is_lazy(x) for x in traced.arrays.originals):
+        from . import torch_calls
+
+        return torch_calls.call(traced)
     program = program_of(traced)
     inputs = inputs_of(traced)
     for look in observers:

@@ -1,0 +1,392 @@
+#include "SplitWords.h"
+#include "ValueRanges.h"
+#include "WordArithmetic.h"
+#include "glia/Dialect/Nisa.h"
+#include "glia/Emit/Family.h"
+#include "glia/Support/Diagnostic.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace glia::emit {
+
+namespace {
+
+using Value = mlir::Value;
+
+mlir::IntegerType wordy(mlir::Type type) {
+  const auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  const auto t = tensor ? llvm::dyn_cast<mlir::IntegerType>(tensor.getElementType()) : mlir::IntegerType();
+  return t && t.getWidth() == 64 ? t : mlir::IntegerType();
+}
+bool isSigned(mlir::Type type) { return !wordy(type).isUnsigned(); }
+
+mlir::RankedTensorType inWords(mlir::Type type) {
+  const auto t = llvm::cast<mlir::RankedTensorType>(type);
+  std::vector<int64_t> shape(t.getShape());
+  shape.push_back(2);
+  return mlir::RankedTensorType::get(shape, mlir::IntegerType::get(t.getContext(), 32, mlir::IntegerType::Unsigned));
+}
+
+Value wordOf(GraphBuilder &g, Value pair, int64_t which) {
+  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), step(high.size(), 1), shape(high);
+  low.back() = which;
+  high.back() = which + 1;
+  shape.back() = 1;
+  const Value one = g.make("slice", {pair}, mlir::RankedTensorType::get(shape, elementOf(pair)),
+                           {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(low)),
+                            g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(high)),
+                            g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
+  shape.pop_back();
+  return g.reshape(one, shape);
+}
+
+Value paired(GraphBuilder &g, Words w) {
+  std::vector<int64_t> shape(typeOf(w.low).getShape());
+  shape.push_back(1);
+  const Value low = g.reshape(w.low, shape), high = g.reshape(w.high, shape);
+  shape.back() = 2;
+  return g.make("concatenate", {low, high}, mlir::RankedTensorType::get(shape, elementOf(w.low)),
+                {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(static_cast<int64_t>(shape.size()) - 1))});
+}
+
+// Operations that move elements, by how many of their operands hold what they move; the others say where.
+std::optional<unsigned> moves(mlir::Operation *op) {
+  constexpr std::pair<llvm::StringLiteral, unsigned> kKnown[] = {
+      {"reshape", 1}, {"transpose", 1},     {"slice", 1},  {"broadcast_in_dim", 1},    {"reverse", 1},
+      {"pad", 2},     {"dynamic_slice", 1}, {"gather", 1}, {"dynamic_update_slice", 2}};
+  const llvm::StringRef name = opName(op);
+  if (name == "concatenate")
+    return op->getNumOperands();
+  for (const auto &[known, count] : kKnown)
+    if (name == known)
+      return count;
+  return std::nullopt;
+}
+
+class Splitting {
+public:
+  explicit Splitting(mlir::func::FuncOp main) : main(main) {}
+
+  void run() {
+    const std::vector<mlir::Operation *> ops = programOps(main);
+    for (mlir::Operation *op : ops)
+      ranges.visit(op);
+    splitArguments();
+    std::vector<mlir::Operation *> done;
+    for (mlir::Operation *op : ops)
+      if (concerns(op)) {
+        if (split(op))
+          done.push_back(op);
+        else
+          refuse(op);
+      }
+    if (!refused.empty())
+      throw Error(std::move(refused));
+    splitResults();
+    for (mlir::Operation *op : llvm::reverse(done))
+      op->erase();
+    for (mlir::Operation *op : stands)
+      op->erase();
+  }
+
+private:
+  mlir::func::FuncOp main;
+  ValueRanges ranges;
+  llvm::DenseMap<Value, Words> made;
+  std::vector<mlir::Operation *> stands; // for arguments as they were
+  std::vector<Diagnostic> refused;
+
+  // What is left of 64 bits behind the rewriting of an operation.
+  void refuse(mlir::Operation *op) {
+    if (!llvm::all_of(op->getOperands(), [&](Value v) { return known(v); }))
+      return; // said where they are made
+    const auto wide = [&](Value v) { return !fits(v); };
+    if (llvm::none_of(op->getOperands(), wide) && llvm::none_of(op->getResults(), wide))
+      return;
+    const nisa::Origin o = nisa::originOf(op->getLoc());
+    Diagnostic d;
+    d.code = "GRAPH-TYPE";
+    d.message = "`" + op->getName().getStringRef().str() + "` on 64-bit integers that may need more than 32 bits";
+    d.advice = "Compute it in i32, or let their range be seen: from constants, counts, types and remainders.";
+    d.place = {o.file, o.line, 0};
+    refused.push_back(std::move(d));
+  }
+
+  bool fits(Value v) const {
+    const mlir::IntegerType t = wordy(v.getType());
+    if (!t)
+      return true;
+    const std::optional<Range> r = ranges.of(v);
+    const int64_t low = t.isUnsigned() ? 0 : INT32_MIN, high = t.isUnsigned() ? int64_t{UINT32_MAX} : INT32_MAX;
+    return r && r->within(low, high);
+  }
+  bool concerns(mlir::Operation *op) const {
+    const auto wide = [&](Value v) { return !fits(v) || made.contains(v); };
+    return llvm::any_of(op->getOperands(), wide) || llvm::any_of(op->getResults(), wide);
+  }
+  // Whether the words of a 64-bit value can be had.
+  bool known(Value v) const { return made.contains(v) || fits(v); }
+
+  void splitArguments() {
+    GraphBuilder g(&main.getBody().front().front());
+    for (mlir::BlockArgument a : main.getArguments())
+      if (wordy(a.getType())) {
+        const Value old = replacement(a);
+        made[old] = {wordOf(g, a, 0), wordOf(g, a, 1)};
+        stands.push_back(old.getDefiningOp());
+      }
+    updateType();
+  }
+
+  // A value that stands for the argument as it was; nobody uses it in the end.
+  Value replacement(mlir::BlockArgument a) {
+    const mlir::Type old = a.getType();
+    a.setType(inWords(old));
+    GraphBuilder g(&main.getBody().front().front());
+    const Value whole = g.make("bitcast_convert", {a}, old);
+    a.replaceAllUsesExcept(whole, whole.getDefiningOp());
+    return whole;
+  }
+
+  void splitResults() {
+    mlir::Operation *end = main.getBody().front().getTerminator();
+    GraphBuilder g(end);
+    for (mlir::OpOperand &o : end->getOpOperands())
+      if (wordy(o.get().getType()))
+        o.set(paired(g, words(g, o.get())));
+    updateType();
+  }
+
+  void updateType() {
+    main.setType(mlir::FunctionType::get(main.getContext(), main.getBody().front().getArgumentTypes(),
+                                         main.getBody().front().getTerminator()->getOperandTypes()));
+  }
+
+  Words words(GraphBuilder &g, Value v) {
+    if (const auto found = made.find(v); found != made.end())
+      return found->second;
+    const mlir::Type word = g.b.getIntegerType(32, false);
+    if (!isSigned(v.getType())) {
+      const Value low = g.convert(v, word);
+      return {low, g.number(0, low)};
+    }
+    const Value narrow = g.convert(v, g.b.getI32Type());
+    const Value sign = g.binary("shift_right_arithmetic", narrow, g.number(31, narrow));
+    return {g.bitcast(narrow, word), g.bitcast(sign, word)};
+  }
+
+  // The value of words that are proved to fit into one, and its range, said again for those that come after.
+  Value narrow(GraphBuilder &g, Words w, Value result) {
+    const std::optional<Range> r = ranges.of(result);
+    Value v = wordy(result.getType()).isUnsigned() ? w.low : g.bitcast(w.low, g.b.getI32Type());
+    const std::optional<Range> all = rangeOfType(elementOf(v));
+    if (r->low > all->low)
+      v = seen(g.binary("maximum", v, seen(g.number(static_cast<double>(r->low), v))));
+    if (r->high < all->high)
+      v = seen(g.binary("minimum", v, seen(g.number(static_cast<double>(r->high), v))));
+    return seen(g.convert(v, elementOf(result)));
+  }
+  Value seen(Value v) {
+    ranges.visit(v.getDefiningOp());
+    return v;
+  }
+
+  bool give(GraphBuilder &g, Value result, Words w) {
+    if (!fits(result)) {
+      made[result] = w;
+      return true;
+    }
+    result.replaceAllUsesWith(narrow(g, w, result));
+    return true;
+  }
+
+  static bool replace(mlir::Operation *op, Value by) {
+    op->getResult(0).replaceAllUsesWith(by);
+    return true;
+  }
+
+  // False if it is not written in words.
+  bool split(mlir::Operation *op) {
+    if (op->getNumRegions() > 0 || op->getNumResults() == 0 ||
+        !llvm::all_of(op->getOperands(), [&](Value v) { return known(v); }))
+      return splitScatter(op);
+    GraphBuilder g(op);
+    const llvm::StringRef name = opName(op);
+    if (name == "constant")
+      return give(g, op->getResult(0), constantWords(g, op));
+    if (name == "optimization_barrier")
+      return splitBarrier(g, op);
+    if (const std::optional<unsigned> data = moves(op))
+      return splitMovement(g, op, *data);
+    if (op->getNumResults() != 1)
+      return false;
+    return splitArithmetic(g, op, name);
+  }
+
+  bool splitScatter(mlir::Operation *op) {
+    if (opName(op) == "scatter") {
+      const unsigned indices = (op->getNumOperands() - 1) / 2;
+      splitIndices(op, indices, indices + 1);
+    }
+    return false; // it stays
+  }
+
+  static Words constantWords(GraphBuilder &g, mlir::Operation *op) {
+    const auto value = llvm::cast<mlir::DenseElementsAttr>(op->getAttr("value"));
+    const auto half = [&](unsigned at) {
+      return g.constant(
+          value.mapValues(g.b.getIntegerType(32, false), [&](const llvm::APInt &n) { return n.extractBits(32, at); }));
+    };
+    return {half(0), half(32)};
+  }
+
+  bool splitBarrier(GraphBuilder &g, mlir::Operation *op) {
+    for (auto [in, out] : llvm::zip(op->getOperands(), op->getResults()))
+      if (wordy(in.getType())) {
+        const Words w = words(g, in);
+        give(g, out, {g.unary("optimization_barrier", w.low), g.unary("optimization_barrier", w.high)});
+      } else {
+        out.replaceAllUsesWith(g.unary("optimization_barrier", in));
+      }
+    return true;
+  }
+
+  // Operands that say where become i32, the nearest that there is: beyond the end is beyond the end.
+  void splitIndices(mlir::Operation *op, unsigned from, unsigned to) {
+    GraphBuilder g(op);
+    for (unsigned i = from; i < to; ++i) {
+      const Value v = op->getOperand(i);
+      if (!wordy(v.getType()) || !known(v))
+        continue;
+      op->setOperand(i, fits(v) ? g.convert(v, g.b.getI32Type())
+                                : WordArithmetic(g, isSigned(v.getType())).toIndex(words(g, v)));
+    }
+  }
+
+  bool splitMovement(GraphBuilder &g, mlir::Operation *op, unsigned data) {
+    splitIndices(op, data, op->getNumOperands());
+    if (!wordy(op->getResult(0).getType()))
+      return false; // it stays
+    Words w;
+    for (const bool high : {false, true}) {
+      std::vector<Value> operands(op->operand_begin(), op->operand_end());
+      for (unsigned i = 0; i < data; ++i) {
+        const Words x = words(g, operands[i]);
+        operands[i] = high ? x.high : x.low;
+      }
+      mlir::OperationState state(op->getLoc(), op->getName().getStringRef(), operands,
+                                 {withElement(op->getResult(0), g.b.getIntegerType(32, false))}, op->getAttrs());
+      (high ? w.high : w.low) = g.b.create(state)->getResult(0);
+    }
+    return give(g, op->getResult(0), w);
+  }
+
+  // One number for all elements, where an operation takes one.
+  static Value spread(GraphBuilder &g, Value x, Value like) {
+    return typeOf(x).getShape() == typeOf(like).getShape() ? x : g.broadcast(x, {}, withElement(like, elementOf(x)));
+  }
+  static Words spread(GraphBuilder &g, Words w, Value like) { return {spread(g, w.low, like), spread(g, w.high, like)}; }
+
+  bool splitArithmetic(GraphBuilder &g, mlir::Operation *op, llvm::StringRef name) {
+    const Value result = op->getResult(0);
+    if (name == "convert")
+      return splitConvert(g, op);
+    if (name == "bitcast_convert")
+      return splitBitcast(g, op);
+    mlir::Type wide;
+    for (Value v : op->getOperands())
+      if (wordy(v.getType()))
+        wide = v.getType();
+    if (!wide)
+      return false;
+    WordArithmetic a(g, isSigned(wide));
+    std::vector<Words> in;
+    for (Value v : op->getOperands())
+      in.push_back(wordy(v.getType()) ? spread(g, words(g, v), result) : Words{});
+    if (auto compare = llvm::dyn_cast<graph::CompareOp>(op))
+      return replace(op, a.compare(compare.getComparisonDirection(), in[0], in[1]));
+    const auto smaller = [&](Words x, Words y) { return a.select(a.compare(graph::ComparisonDirection::LT, x, y), x, y); };
+    const auto larger = [&](Words x, Words y) { return a.select(a.compare(graph::ComparisonDirection::GT, x, y), x, y); };
+    if (name == "add")
+      return give(g, result, a.add(in[0], in[1]));
+    if (name == "subtract")
+      return give(g, result, a.subtract(in[0], in[1]));
+    if (name == "multiply")
+      return give(g, result, a.multiply(in[0], in[1]));
+    if (name == "negate")
+      return give(g, result, a.negate(in[0]));
+    if (name == "abs")
+      return give(g, result, a.absolute(in[0]));
+    if (name == "and" || name == "or" || name == "xor")
+      return give(g, result, a.bits(name, in[0], in[1]));
+    if (name == "not")
+      return give(g, result, {g.unary("not", in[0].low), g.unary("not", in[0].high)});
+    if (name == "shift_left")
+      return give(g, result, a.shiftLeft(in[0], in[1]));
+    if (name == "shift_right_logical" || name == "shift_right_arithmetic")
+      return give(g, result, a.shiftRight(in[0], in[1], name == "shift_right_arithmetic"));
+    if (name == "minimum")
+      return give(g, result, smaller(in[0], in[1]));
+    if (name == "maximum")
+      return give(g, result, larger(in[0], in[1]));
+    if (name == "select")
+      return give(g, result, a.select(spread(g, op->getOperand(0), result), in[1], in[2]));
+    if (name == "clamp")
+      return give(g, result, smaller(larger(in[1], in[0]), in[2]));
+    return false;
+  }
+
+  bool splitConvert(GraphBuilder &g, mlir::Operation *op) {
+    const Value from = op->getOperand(0), to = op->getResult(0);
+    const mlir::Type old = elementOf(from), element = elementOf(to);
+    if (!wordy(from.getType())) { // it does not fit: from a float, or from ui32
+      if (llvm::isa<mlir::FloatType>(old) && !old.isF64())
+        return give(g, to, WordArithmetic(g, isSigned(to.getType())).fromFloat(from));
+      if (const auto t = llvm::dyn_cast<mlir::IntegerType>(old); t && t.getWidth() == 32 && t.isUnsigned())
+        return give(g, to, {from, g.number(0, from)});
+      return false;
+    }
+    const Words w = words(g, from);
+    if (wordy(to.getType()))
+      return give(g, to, w);
+    if (llvm::isa<mlir::FloatType>(element))
+      return !element.isF64() && replace(op, WordArithmetic(g, isSigned(from.getType())).toFloat(w, element));
+    const auto t = llvm::dyn_cast<mlir::IntegerType>(element);
+    if (!t)
+      return false;
+    if (t.getWidth() == 1) {
+      const Value any = g.binary("or", w.low, w.high);
+      return replace(op, g.compare(graph::ComparisonDirection::NE, any, g.number(0, any)));
+    }
+    return replace(op, t.isUnsigned() ? g.convert(w.low, t) : g.convert(g.bitcast(w.low, g.b.getI32Type()), t));
+  }
+
+  bool splitBitcast(GraphBuilder &g, mlir::Operation *op) {
+    const Value from = op->getOperand(0), to = op->getResult(0);
+    if (wordy(from.getType()) && wordy(to.getType()))
+      return give(g, to, words(g, from));
+    const mlir::Type old = elementOf(from), element = elementOf(to), word = g.b.getIntegerType(32, false);
+    if (wordy(from.getType()) && element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 32)
+      return replace(op, g.bitcast(paired(g, words(g, from)), element));
+    if (wordy(to.getType()) && old.isIntOrFloat() && old.getIntOrFloatBitWidth() == 32 && !made.contains(to)) {
+      const Value pair = g.bitcast(from, word);
+      return give(g, to, {wordOf(g, pair, 0), wordOf(g, pair, 1)});
+    }
+    return false;
+  }
+};
+
+bool anyWide(mlir::func::FuncOp main) {
+  const auto wide = [](mlir::Type t) { return static_cast<bool>(wordy(t)); };
+  return llvm::any_of(main.getArgumentTypes(), wide) || llvm::any_of(main.getResultTypes(), wide) ||
+         llvm::any_of(programOps(main), [&](mlir::Operation *op) { return llvm::any_of(op->getResultTypes(), wide); });
+}
+
+} // namespace
+
+void splitWords(mlir::func::FuncOp main) {
+  if (anyWide(main))
+    Splitting(main).run();
+}
+
+} // namespace glia::emit
