@@ -126,6 +126,11 @@ func.func @main(%x: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf3
   %1 = stablehlo.subtract %0, %c : tensor<1x3x5xf32>
   return %1 : tensor<1x3x5xf32>
 })"},
+    {"decompose random", R"(
+func.func @main(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>) {
+  %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+  return %0, %1 : tensor<2xui64>, tensor<4xui32>
+})"},
     {"decompose functions", R"(
 func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
   %0 = chlo.cosh %x : tensor<6xf32> -> tensor<6xf32>
@@ -165,6 +170,13 @@ func.func @main(%x: tensor<6xbf16>, %y: tensor<6xbf16>) -> tensor<6xbf16> {
   %1 = stablehlo.subtract %x, %y : tensor<6xbf16>
   %2 = stablehlo.add %1, %c : tensor<6xbf16>
   return %2 : tensor<6xbf16>
+})"},
+    {"split words", R"(
+func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xi64> {
+  %c = stablehlo.constant dense<5000000007> : tensor<6xi64>
+  %0 = stablehlo.subtract %x, %y : tensor<6xi64>
+  %1 = stablehlo.add %0, %c : tensor<6xi64>
+  return %1 : tensor<6xi64>
 })"},
     {"narrow types", kNarrowed},
     {"decompose sorts", R"(
@@ -271,8 +283,16 @@ std::map<std::string, Fault> faultsAt(mlir::Operation *op) {
   return out;
 }
 
-std::vector<std::vector<std::byte>> resultsOf(mlir::ModuleOp module, const std::vector<HostTensor> &inputs) {
+std::vector<std::vector<std::byte>> resultsOf(mlir::ModuleOp module, std::vector<HostTensor> inputs) {
   std::vector<std::vector<std::byte>> out;
+  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto type = llvm::cast<mlir::RankedTensorType>(main.getArgumentTypes()[i]);
+    if (type.getShape().size() > inputs[i].shape.size()) { // a 64-bit integer has become two words: the same bytes
+      inputs[i].element = Element::U32;
+      inputs[i].shape.push_back(2);
+    }
+  }
   for (HostTensor &t : interpret(module, "main", inputs))
     out.push_back(std::move(t.bytes));
   return out;
@@ -324,7 +344,9 @@ TEST_P(RewriteFault, IsFound) {
             "");
   EXPECT_EQ(changed, !c.idle);
   size_t planted = 0;
-  for (const Place &p : places) {
+  const size_t step = places.size() / 40 + 1; // of very many, some
+  for (size_t at = 0; at < places.size(); at += step) {
+    const Place &p = places[at];
     bool matters = false;
     const std::string said = verdict([&](std::string_view rewrite, mlir::func::FuncOp main) {
       if (rewrite != c.rewrite)
