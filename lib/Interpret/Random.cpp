@@ -33,8 +33,8 @@ void generate(Call &c) {
   const Tensor &state = c.tensor(0);
   Tensor next = c.fresh(0), out = c.fresh(1);
   const ElementInfo &t = info(out.element);
-  if ((algorithm != "THREE_FRY" && algorithm != "DEFAULT") || state.element != Element::U64 || state.count() != 2 || t.kind == ElementInfo::Float ||
-      t.bits < 32)
+  if ((algorithm != "THREE_FRY" && algorithm != "DEFAULT") || state.element != Element::U64 || state.count() != 2 ||
+      t.kind == ElementInfo::Float || t.bits < 32)
     c.fail("only THREE_FRY and DEFAULT with a state of tensor<2xui64> and results of 32 or 64 bits is implemented",
            "Other generators differ between implementations; use jax.random with threefry2x32.");
   const Pair key = halves(state.at(0));

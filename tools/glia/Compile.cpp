@@ -162,7 +162,8 @@ int compileText(const Options &o, std::string_view text) {
 void addCompile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("compile", "Compiles a graph or a kernel into a program file");
-  c->add_option("file", o->file, "A graph (StableHLO as text or bytecode, HloModuleProto) or the IR of a kernel (.nisa)")->required();
+  c->add_option("file", o->file, "A graph (StableHLO as text or bytecode, HloModuleProto) or the IR of a kernel (.nisa)")
+      ->required();
   c->add_option("--target", o->target,
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
