@@ -3,7 +3,7 @@
 # make bench    speed and memory against their targets; build/bench.json
 # make build | venv | packages | lint | format | clean
 # make venv-torch   an optional environment, .venv-torch, with torch and torch_xla (large)
-# make test-torch   the tests that need it: test/torch
+# make test-torch   the tests that need it: test/pytorch
 #
 # Tests of one kind, after `make build`:  build/bin/glia-tests   lit -v test   .venv/bin/python -m pytest test
 
@@ -73,7 +73,7 @@ venv-torch: .venv-torch/.stamp
 	@touch $@
 
 test-torch: build venv-torch
-	@.venv-torch/bin/python -m pytest -q test/torch
+	@.venv-torch/bin/python -m pytest -q test/pytorch
 
 packages:
 	@.ci/install-packages

@@ -1,4 +1,4 @@
-"""Graphs as torch_xla writes them (test/torch/record.py), compiled and run here, against what torch computed."""
+"""Graphs as torch_xla writes them (test/pytorch/record.py), compiled and run here, against what torch computed."""
 
 from pathlib import Path
 

@@ -35,8 +35,7 @@ def is_symbol(x) -> bool:
 
 def is_lazy(x) -> bool:
     """Whether this is a tensor on a device of torch_xla: its numbers would have to be computed first."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor) and x.device.type == "xla"
+    return kind_of(x) == "torch" and x.device.type == "xla"
 
 
 def to_numpy(x) -> np.ndarray:
