@@ -270,6 +270,22 @@ Type EntryReader::complexType(Type element) {
   return ComplexType::get(element);
 }
 
+Type EntryReader::functionType() {
+  const SmallVector<Type> from = types(), to = types();
+  return waiting() ? Type() : FunctionType::get(context, from, to);
+}
+
+Type EntryReader::tensorType(bool encoded) {
+  const Attribute encoding = encoded ? attribute() : Attribute();
+  const SmallVector<int64_t> shape = integers();
+  return tensorType(shape, type(), encoding);
+}
+
+Type EntryReader::tupleType() {
+  const SmallVector<Type> list = types();
+  return waiting() ? Type() : TupleType::get(context, list);
+}
+
 // Little-endian, row-major; one element for all when they are equal. i1 may be packed, the first element in the lowest bit.
 Attribute EntryReader::denseElements(Type type, std::string_view bytes) {
   if (waiting())

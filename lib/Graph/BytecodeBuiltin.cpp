@@ -165,10 +165,7 @@ Type EntryReader::builtinType(uint64_t code) {
     return IntegerType::get(context, static_cast<unsigned>(width), static_cast<IntegerType::SignednessSemantics>(v & 3));
   }
   case Index: return IndexType::get(context);
-  case Function: {
-    const SmallVector<Type> from = types(), to = types();
-    return waiting() ? Type() : FunctionType::get(context, from, to);
-  }
+  case Function: return functionType();
   case Bf16: return BFloat16Type::get(context);
   case F16: return Float16Type::get(context);
   case F32: return Float32Type::get(context);
@@ -177,19 +174,9 @@ Type EntryReader::builtinType(uint64_t code) {
   case F128: return Float128Type::get(context);
   case Complex: return complexType(type());
   case None: return NoneType::get(context);
-  case Tensor: {
-    const SmallVector<int64_t> shape = integers();
-    return tensorType(shape, type(), {});
-  }
-  case EncodedTensor: {
-    const Attribute encoding = attribute();
-    const SmallVector<int64_t> shape = integers();
-    return tensorType(shape, type(), encoding);
-  }
-  case Tuple: {
-    const SmallVector<Type> list = types();
-    return waiting() ? Type() : TupleType::get(context, list);
-  }
+  case Tensor: return tensorType(false);
+  case EncodedTensor: return tensorType(true);
+  case Tuple: return tupleType();
   default: unknown("type", code);
   }
 }

@@ -188,23 +188,10 @@ Type EntryReader::vhloType(uint64_t code) {
     return t;
   switch (code) {
   case Complex: return complexType(type());
-  case Function: {
-    const SmallVector<Type> from = types(), to = types();
-    return waiting() ? Type() : FunctionType::get(context, from, to);
-  }
-  case Tensor: {
-    const SmallVector<int64_t> shape = integers();
-    return tensorType(shape, type(), {});
-  }
-  case EncodedTensor: {
-    const Attribute encoding = attribute();
-    const SmallVector<int64_t> shape = integers();
-    return tensorType(shape, type(), encoding);
-  }
-  case Tuple: {
-    const SmallVector<Type> list = types();
-    return waiting() ? Type() : TupleType::get(context, list);
-  }
+  case Function: return functionType();
+  case Tensor: return tensorType(false);
+  case EncodedTensor: return tensorType(true);
+  case Tuple: return tupleType();
   case Quantised:
   case QuantisedPerAxis: in.fail("GRAPH-QUANTISED", kQuantised.str(), "");
   case UnrankedTensor: {

@@ -65,6 +65,9 @@ private:
   mlir::Type tensorType(llvm::ArrayRef<int64_t> shape, mlir::Type element, mlir::Attribute encoding);
   mlir::Type bufferType(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   mlir::Type complexType(mlir::Type element);
+  mlir::Type functionType();
+  mlir::Type tensorType(bool encoded);
+  mlir::Type tupleType();
   void checkShape(llvm::ArrayRef<int64_t> shape);
   std::string textForm();
   [[noreturn]] void unknown(const char *what, uint64_t code);

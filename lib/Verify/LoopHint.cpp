@@ -14,17 +14,6 @@ enum ContentHint : int64_t { ContentLost, ContentKept, DistinctLost };
 enum FilledHint : int64_t { PieceKept = 0, PieceDropped = 1, MatmulLost = 2, PieceContentLost = 4 };
 constexpr int64_t kLargest = INT32_MAX;
 
-template <class F> void forEachMapOf(State &s, F &&f) {
-  int64_t number = 0;
-  for (auto &core : s.chip)
-    for (auto &space : core)
-      for (Cow<ByteMap> &map : space)
-        f(number++, map);
-  for (auto &tensor : s.hbm)
-    for (Cow<ByteMap> &map : tensor)
-      f(number++, map);
-}
-
 bool sameCell(const Cell &a, const Cell &b) {
   return a.owner == b.owner && a.content == b.content && a.written == b.written && a.defined == b.defined &&
          a.matmul == b.matmul && (!a.written || a.write == b.write) && a.reads == b.reads && a.otherWrites == b.otherWrites;
@@ -193,9 +182,11 @@ void Walk::writeHint(const LoopProof &p) {
   w.clock(was.lastEvent, now.lastEvent);
 
   std::vector<const ByteMap *> maps;
-  forEachMapOf(before.head, [&](int64_t, const Cow<ByteMap> &map) { maps.push_back(&*map); });
+  flow::forEachMap(before.head, [&](const Cow<ByteMap> &map) { maps.push_back(&*map); });
   State copy = p.head;
-  forEachMapOf(copy, [&](int64_t number, const Cow<ByteMap> &map) {
+  int64_t next = 0;
+  flow::forEachMap(copy, [&](const Cow<ByteMap> &map) {
+    const int64_t number = next++;
     const ByteMap &old = *maps[static_cast<size_t>(number)];
     if (&old == &*map)
       return;
@@ -394,7 +385,7 @@ void Walk::readHint(LoopProof &p) {
   said.lastEvent = *r.clock(said.lastEvent);
 
   std::vector<Cow<ByteMap> *> maps;
-  forEachMapOf(said, [&](int64_t, Cow<ByteMap> &map) { maps.push_back(&map); });
+  flow::forEachMap(said, [&](Cow<ByteMap> &map) { maps.push_back(&map); });
   for (int64_t m; (m = in.get(-1, static_cast<int64_t>(maps.size()) - 1)) >= 0;) {
     const int64_t lo = in.get(-kFar, kFar), hi = lo + in.get(1, kFar);
     const auto mask = in.get<uint32_t>(1, UINT32_MAX);

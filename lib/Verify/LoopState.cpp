@@ -60,16 +60,6 @@ void renumberClocks(State &s, const std::vector<uint32_t> &components,
         clocks(x.snapshot);
 }
 
-template <class F> void forEachMap(State &s, F &&f) {
-  for (auto &core : s.chip)
-    for (auto &space : core)
-      for (Cow<ByteMap> &map : space)
-        f(map);
-  for (auto &tensor : s.hbm)
-    for (Cow<ByteMap> &map : tensor)
-      f(map);
-}
-
 } // namespace
 
 void renumber(State &s, const Renumber &r) {

@@ -142,4 +142,15 @@ struct State {
   std::map<int, std::array<std::deque<PendingExchange>, 2>> exchanges;
 };
 
+// f(map) for every memory, in one order.
+template <class F> void forEachMap(State &s, F &&f) {
+  for (auto &core : s.chip)
+    for (auto &space : core)
+      for (Cow<ByteMap> &map : space)
+        f(map);
+  for (auto &tensor : s.hbm)
+    for (Cow<ByteMap> &map : tensor)
+      f(map);
+}
+
 } // namespace glia::flow

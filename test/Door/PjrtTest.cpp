@@ -53,6 +53,28 @@ protected:
     ASSERT_EQ(d.numDevices, 2u);
     devices = d.devices;
   }
+  // A buffer on the first device whose elements come later.
+  struct Promised {
+    TransferManager *manager = nullptr;
+    Buffer *buffer = nullptr;
+  };
+  void promise(const std::vector<int64_t> &dims, Promised &out) {
+    ShapeSpec shape{};
+    shape.dims = dims.data(), shape.numDims = dims.size(), shape.type = ElementType::F32;
+    DeviceDefaultMemoryArgs m{};
+    m.device = devices[0];
+    DONE(table().DeviceDefaultMemory(&m));
+    ClientCreateBuffersForAsyncHostToDeviceArgs c{};
+    c.client = client;
+    c.shapes = &shape, c.numShapes = 1;
+    c.memory = m.memory;
+    DONE(table().ClientCreateBuffersForAsyncHostToDevice(&c));
+    TransferManagerRetrieveBufferArgs r{};
+    r.manager = c.manager;
+    DONE(table().TransferManagerRetrieveBuffer(&r));
+    buffers.push_back(r.buffer);
+    out = {c.manager, r.buffer};
+  }
   void TearDown() override {
     for (Buffer *b : buffers) {
       BufferDestroyArgs a{};
@@ -215,26 +237,13 @@ func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf
 }
 
 TEST_F(Pjrt, FailuresReachWhatDependsOnThem) {
-  const int64_t dims[] = {2, 3};
-  ShapeSpec shape{};
-  shape.dims = dims, shape.numDims = 2, shape.type = ElementType::F32;
-  DeviceDefaultMemoryArgs m{};
-  m.device = devices[0];
-  DONE(table().DeviceDefaultMemory(&m));
-  ClientCreateBuffersForAsyncHostToDeviceArgs c{};
-  c.client = client;
-  c.shapes = &shape, c.numShapes = 1;
-  c.memory = m.memory;
-  DONE(table().ClientCreateBuffersForAsyncHostToDevice(&c));
-  TransferManagerRetrieveBufferArgs r{};
-  r.manager = c.manager;
-  DONE(table().TransferManagerRetrieveBuffer(&r));
-  buffers.push_back(r.buffer);
+  Promised p;
+  promise({2, 3}, p);
 
   // Calls that wait for the argument; each call returns at once.
   LoadedExecutable *e = nullptr;
   ASSERT_EQ(compile(kSum, e), "");
-  Buffer *const first[] = {r.buffer, r.buffer};
+  Buffer *const first[] = {p.buffer, p.buffer};
   Buffer *outs[2], *more[2];
   Buffer **firstOut[] = {outs}, **secondOut[] = {more};
   Buffer *const *firstIn[] = {first};
@@ -269,7 +278,7 @@ TEST_F(Pjrt, FailuresReachWhatDependsOnThem) {
   DONE(table().EventOnReady(&on));
 
   TransferManagerDestroyArgs d{}; // the argument never comes
-  d.manager = c.manager;
+  d.manager = p.manager;
   DONE(table().TransferManagerDestroy(&d));
   const std::string wrong = await(ready.event);
   EXPECT_NE(wrong.find("PJRT-TRANSFER"), std::string::npos) << wrong;
@@ -342,34 +351,21 @@ TEST_F(Pjrt, ExecutablesAreKeptAndDamageIsSeen) {
 }
 
 TEST_F(Pjrt, PiecesMakeABuffer) {
-  const int64_t dims[] = {4};
-  ShapeSpec shape{};
-  shape.dims = dims, shape.numDims = 1, shape.type = ElementType::F32;
-  DeviceDefaultMemoryArgs m{};
-  m.device = devices[0];
-  DONE(table().DeviceDefaultMemory(&m));
-  ClientCreateBuffersForAsyncHostToDeviceArgs c{};
-  c.client = client;
-  c.shapes = &shape, c.numShapes = 1;
-  c.memory = m.memory;
-  DONE(table().ClientCreateBuffersForAsyncHostToDevice(&c));
-  TransferManagerRetrieveBufferArgs r{};
-  r.manager = c.manager;
-  DONE(table().TransferManagerRetrieveBuffer(&r));
-  buffers.push_back(r.buffer);
+  Promised p;
+  promise({4}, p);
   const std::vector<float> data{1, 2, 3, 4};
   for (int half : {1, 0}) {
     TransferManagerTransferDataArgs t{};
-    t.manager = c.manager;
+    t.manager = p.manager;
     t.data = data.data() + 2 * half;
     t.offset = 8 * half, t.size = 8;
     t.isLast = half == 0;
     DONE(table().TransferManagerTransferData(&t));
     EXPECT_EQ(await(t.done), "");
   }
-  EXPECT_EQ(get(r.buffer), data);
+  EXPECT_EQ(get(p.buffer), data);
   TransferManagerDestroyArgs d{};
-  d.manager = c.manager;
+  d.manager = p.manager;
   DONE(table().TransferManagerDestroy(&d));
 }
 

@@ -41,6 +41,11 @@ Bytes headerFor(const Program &p) {
   return out;
 }
 
+Bytes with(Bytes header, const Bytes &hints) {
+  header.insert(header.end(), hints.begin(), hints.end());
+  return header;
+}
+
 // What the search says of the loops of a program, right or wrong.
 Bytes hintsOf(const Program &p) {
   VerifyOptions options;
@@ -173,10 +178,7 @@ TEST(Certificate, NoneProvesAWrongProgram) {
     const Program p = canonical(load(path));
     const Bytes header = headerFor(p), hints = hintsOf(p);
     for (int k = 0; k < 60; ++k, ++tried) {
-      Bytes certificate = header;
-      const Bytes said = k ? forged(hints, random) : hints;
-      certificate.insert(certificate.end(), said.begin(), said.end());
-      ASSERT_FALSE(proves(p, certificate)) << path << ", forgery " << k;
+      ASSERT_FALSE(proves(p, with(header, k ? forged(hints, random) : hints))) << path << ", forgery " << k;
     }
   }
   EXPECT_GT(tried, 1000u);
@@ -188,12 +190,8 @@ TEST(Certificate, ForgeriesOfRightOnesAreProofsOrRefused) {
   for (const auto &path : programs("schedules")) {
     const Program p = canonical(load(path));
     const Bytes header = headerFor(p), hints = hintsOf(p);
-    for (int k = 0; k < 40; ++k) {
-      Bytes certificate = header;
-      const Bytes said = forged(hints, random);
-      certificate.insert(certificate.end(), said.begin(), said.end());
-      refused += !proves(p, certificate);
-    }
+    for (int k = 0; k < 40; ++k)
+      refused += !proves(p, with(header, forged(hints, random)));
   }
   EXPECT_GT(refused, 100u);
 }
