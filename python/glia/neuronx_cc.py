@@ -104,6 +104,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         log = _Log(options.verbose, options.logfile)
         log.say("info", "neuronx-cc " + " ".join(given))
+        for text in flags.without_effect(options):
+            log.say("warning", text)
         return _compile(options, log)
     except OSError as e:
         print(f"neuronx-cc: error: {e.filename}: {e.strerror}", file=sys.stderr)

@@ -109,6 +109,16 @@ def test_flags_of_the_environment(monkeypatch):
         flags.from_environment()
 
 
+def test_what_would_change_numbers_and_does_not_is_said(folder, capfd, monkeypatch):
+    line = "compile --framework=XLA model.hlo_module.pb --target trn1 --auto-cast=all --enable-saturate-infinity"
+    assert neuronx_cc.main([*line.split(), "--output", "model.neff"]) == 0
+    said = capfd.readouterr().err
+    assert "--auto-cast=all has no effect" in said and "--enable-saturate-infinity has no effect" in said
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=matmult")
+    with pytest.warns(UserWarning, match="NEURON_CC_FLAGS: --auto-cast=matmult has no effect"):
+        flags.from_environment()
+
+
 def test_the_library_compiles_bytes():
     x = np.arange(6, dtype=np.float32)
     made = neuron_xla_compile(proto(lambda x: x * 2, x), ["--verbose=35", "-O1"], platform_target="trn1")

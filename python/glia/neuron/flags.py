@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import os
 import shlex
+import warnings
 
 from ..nki import environment
 
@@ -34,6 +35,9 @@ _CHOICES = {
 }
 _TARGETS = {"inf2": "trn1", "trn1n": "trn1"}
 
+# Of those, what would change numbers on the vendor's: who gives them is told. The value that changes nothing, or None.
+_CHANGES_NUMBERS = {"auto-cast": "none", "enable-saturate-infinity": None}
+
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
@@ -55,6 +59,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         accepted.add_argument(f"--{name}", choices=_CHOICES.get(name), metavar="VALUE")
     for name in _NONE.split():
         accepted.add_argument(f"--{name}", action="store_true")
+
+
+def without_effect(found: argparse.Namespace) -> list[str]:
+    """What to tell of options that were given and would change numbers elsewhere."""
+    out = []
+    for name, harmless in _CHANGES_NUMBERS.items():
+        value = getattr(found, name.replace("-", "_"))
+        if value and value != harmless:
+            shown = f"--{name}" if value is True else f"--{name}={value}"
+            out.append(f"{shown} has no effect: every value keeps the type that the module gives it")
+    return out
 
 
 def target_of(name: str | None) -> str | None:
@@ -89,6 +104,8 @@ def parse(arguments: list[str] | str | None, what: str) -> Flags:
     parser.add_argument("--framework", choices=("XLA",))
     given = shlex.split(arguments) if isinstance(arguments, str) else [str(a) for a in arguments or ()]
     found = parser.parse_args(glued(given))
+    for text in without_effect(found):
+        warnings.warn(f"{what}: {text}", stacklevel=2)
     return Flags(target_of(found.target), found.lnc)
 
 
