@@ -32,6 +32,7 @@ if "GLIA_BENCH_CORE" not in os.environ:
 import glia
 import graph_speed
 import graphs
+import jax_platform
 import nki_speed
 import numpy as np
 from openblas import BASELINE, Sgemm
@@ -286,7 +287,10 @@ def counted(title, tool, *args):
 def main():
     print(f"{'measure':66} {'measured':>16}   {'target':>12}   verdict")
     machine = (matmul, elementwise, dma, strict, replay_verify_container, linking, version)
-    for part in (*machine, *(partial(p, report) for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS))):
+    for part in (
+        *machine,
+        *(partial(p, report) for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS, *jax_platform.PARTS)),
+    ):
         try:
             part()
         except (glia.Error, subprocess.CalledProcessError, OSError) as e:

@@ -1,0 +1,119 @@
+"""The rows of `make bench` about the platform glia of JAX, each against jaxlib's CPU in the same run.
+
+python bench/jax_platform.py        these rows alone
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# Prints seconds: calls of a tiny function queued one behind the other, one at a time, an operation never seen before, a queue of calls
+# of some length against running them, and moving 64 MB to the device and back against one copy of them.
+SCRIPT = """
+import json, statistics, time, jax, jax.numpy as jnp, numpy as np
+tiny = jax.jit(lambda x: x + 1)
+x = tiny(jnp.ones((4, 4)))
+
+def seconds(work, times=7):
+    out = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        out.append(time.perf_counter() - start)
+    return statistics.median(out)
+
+def queued(n=1000):
+    y = x
+    for _ in range(n):
+        y = tiny(y)
+    y.block_until_ready()
+
+def alone(n=300):
+    for _ in range(n):
+        tiny(x).block_until_ready()
+
+shapes = iter(range(5, 1000))
+def fresh():
+    n = next(shapes)
+    jax.block_until_ready(jnp.tanh(jnp.zeros((n, 3))))
+
+big = jax.jit(lambda a: jnp.tanh(a @ a))
+a = big(jnp.ones((256, 256)))
+start = time.perf_counter()
+last = [big(a) for _ in range(300)]
+issued = time.perf_counter() - start
+jax.block_until_ready(last)
+whole = time.perf_counter() - start
+
+host = np.ones(1 << 24, np.float32)
+target = np.empty_like(host)
+copy = seconds(lambda: np.copyto(target, host))
+device = jax.device_put(host)
+device.block_until_ready()
+put = seconds(lambda: jax.device_put(host).block_until_ready())
+get = seconds(lambda: np.array(jax.device_get(device + 0)), 3) - seconds(lambda: (device + 0).block_until_ready(), 3)
+print(json.dumps({"queued": seconds(queued) / 1000, "alone": seconds(alone) / 300, "fresh": seconds(fresh, 15),
+                  "issue": issued / whole, "put": put / copy, "get": max(get, 0) / copy}))
+"""
+
+
+def measured(platform):
+    environment = os.environ | {"JAX_PLATFORMS": platform, "GLIA_TARGET": "trn2"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def calls(report):
+    cpu, ours = measured("cpu"), measured("glia")
+    for what, key, most in (
+        ("calls of a tiny function, queued", "queued", 3),
+        ("calls of a tiny function, one at a time", "alone", 3),
+        ("an operation never seen before", "fresh", 1),
+    ):
+        ratio = ours[key] / cpu[key]
+        report(f"JAX: {what}, against the CPU", ratio, f"<= {most}", ratio <= most, "x", {"cpu": cpu, "glia": ours})
+    report("JAX: until 300 calls are queued, of running them", ours["issue"], "<= 0.1", ours["issue"] <= 0.1, "x")
+    for key in ("put", "get"):
+        report(f"JAX: device_{key} of 64 MB against one copy", ours[key], "<= 2", ours[key] <= 2, "x")
+
+
+SECOND_START = """
+import time, jax, jax.numpy as jnp
+def net(w, x):
+    for _ in range(6):
+        x = jax.nn.gelu(x @ w) + x
+    return x.sum()
+f = jax.jit(jax.value_and_grad(net))
+lowered = f.lower(jnp.ones((128, 128)), jnp.ones((64, 128)))
+start = time.perf_counter()
+lowered.compile()
+print(time.perf_counter() - start)
+"""
+
+
+def second_start(report):
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"JAX_PLATFORMS": "glia", "JAX_COMPILATION_CACHE_DIR": folder}
+        environment |= {
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        }
+        command = [sys.executable, "-c", SECOND_START]
+        first, second = (
+            float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+            for _ in range(2)
+        )
+    report("JAX: compile with a warm cache, against the first time", second / first, "<= 0.1", second / first <= 0.1)
+
+
+PARTS = (calls, second_start)
+
+if __name__ == "__main__":
+    for part in PARTS:
+        part(
+            lambda measure, value, target, ok, unit="x", details=None: print(
+                f"{measure:66} {value:8.3g} {unit}   {target}"
+            )
+        )
