@@ -63,6 +63,7 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
 
     lazy = torch_xla._XLAC
     device = lazy_device()
+    lazy._xla_sync_multi([*inputs, *named.values()], [])  # now data: a number that is still on the host would become a constant
     known = {lazy._xla_get_tensor_id(x): Argument(name=name) for name, x in named.items()}
     known |= {lazy._xla_get_tensor_id(x): Argument(input=n) for n, x in enumerate(inputs)}
     lazy._set_xla_all_numbers_special_scalars(True)  # numbers are constants

@@ -209,6 +209,22 @@ def test_torch_compile(device, name):
         close(b, c, 1e-3)  # the running variance: torch_xla divides by n, torch by n - 1
 
 
+def test_numbers_are_arguments(device):
+    from glia.dynamo import backend
+
+    def f(x, y):
+        return x * 2 + y, y + 1
+
+    a, b = torch.tensor(3.0), torch.arange(4.0)
+    compiled = torch.compile(f, backend=backend, dynamic=False)
+    for x, y in ((a, a + 1), (b, a), (b, a + 4)):
+        for got, want in zip(compiled(x, y), f(x, y)):
+            assert torch.equal(got, want)
+    import torch_neuronx
+
+    assert torch.equal(torch_neuronx.trace(f, (b, a))(b, a + 4)[0], f(b, a + 4)[0])
+
+
 def test_torch_compile_draws_new_random_numbers(device):
     from glia.dynamo import backend
 
