@@ -15,6 +15,7 @@ from .dtypes import numpy_dtype
 from .nki import trace as _t
 from .nki.frameworks import to_numpy
 from .program import Program
+from .torch_operations import AsTorchMeansIt
 
 _UNKNOWN_BACKEND = "CPU"  # of torch_xla, where nobody chose one: only its lazy tensors are needed
 
@@ -67,17 +68,9 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
     known = {lazy._xla_get_tensor_id(x): Argument(name=name) for name, x in named.items()}
     known |= {lazy._xla_get_tensor_id(x): Argument(input=n) for n, x in enumerate(inputs)}
     lazy._set_xla_all_numbers_special_scalars(True)  # numbers are constants
-    before = _computed_on_the_host()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), AsTorchMeansIt():
             results = [x if x.device == device else x.to(device) for x in function(*inputs)]
-        left = [name for name, count in _computed_on_the_host().items() if count != before.get(name, 0)]
-        if left:
-            raise _t.failure(
-                "TORCH-FALLBACK",
-                f"torch_xla cannot write down {', '.join(sorted(left))}: it would compute that on the host",
-                "Use other operations there, and no number of a tensor (item(), if) in the function.",
-            )
         ids, values = lazy._get_tensors_xla_device_data_node(results)
         module = xm.get_stablehlo_bytecode(results)
     finally:
@@ -91,13 +84,6 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
     shapes = [(tuple(x.shape), str(x.dtype).removeprefix("torch.")) for x in results]
     lazy._clear_pending_irs(str(device))
     return Recorded(module, arguments, shapes)
-
-
-def _computed_on_the_host() -> dict[str, int]:
-    """Operations that torch_xla does not write down but computes on the CPU, and how often it did."""
-    import torch_xla.debug.metrics as metrics
-
-    return {name: metrics.counter_value(name) for name in metrics.counter_names() if name.startswith("aten::")}
 
 
 def run(program: Program, arguments: list[torch.Tensor], results: list[tuple]) -> list[torch.Tensor]:
