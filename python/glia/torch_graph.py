@@ -64,7 +64,8 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
 
     lazy = torch_xla._XLAC
     device = lazy_device()
-    lazy._xla_sync_multi([*inputs, *named.values()], [])  # now data: a number that is still on the host would become a constant
+    # Data of the device: a number that is still on the host would become a constant.
+    lazy._xla_sync_multi([*inputs, *named.values()], [])
     known = {lazy._xla_get_tensor_id(x): Argument(name=name) for name, x in named.items()}
     known |= {lazy._xla_get_tensor_id(x): Argument(input=n) for n, x in enumerate(inputs)}
     lazy._set_xla_all_numbers_special_scalars(True)  # numbers are constants
@@ -113,4 +114,7 @@ def _result(array: np.ndarray | None, shape, dtype: str) -> torch.Tensor:
     kind = getattr(torch, dtype)
     if array is None:  # no elements, so no tensor
         return torch.empty(shape, dtype=kind)
+    if array.nbytes != int(np.prod(shape)) * kind.itemsize:
+        # Places of elements that are int64 to torch_xla, but that it writes as i32.
+        array = array.astype(np.dtype(dtype))
     return torch.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), dtype=kind).reshape(shape)
