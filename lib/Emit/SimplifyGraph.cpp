@@ -115,6 +115,7 @@ constexpr Rewrite kRewrites[] = {
     {"fold constants", foldConstants},
     {"simplify identities", simplifyIdentities},
     {"erase unused", eraseUnused}, // what nobody uses may have any type
+    {"decompose wide sorts", decomposeWideSorts},
     {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},

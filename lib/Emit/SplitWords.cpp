@@ -28,14 +28,10 @@ mlir::RankedTensorType inWords(mlir::Type type) {
 }
 
 Value wordOf(GraphBuilder &g, Value pair, int64_t which) {
-  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), step(high.size(), 1), shape(high);
+  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), shape(high);
   low.back() = which;
   high.back() = which + 1;
-  shape.back() = 1;
-  const Value one = g.make("slice", {pair}, mlir::RankedTensorType::get(shape, elementOf(pair)),
-                           {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(low)),
-                            g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(high)),
-                            g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
+  const Value one = g.slice(pair, low, high);
   shape.pop_back();
   return g.reshape(one, shape);
 }

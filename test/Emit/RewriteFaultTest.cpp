@@ -171,6 +171,15 @@ func.func @main(%x: tensor<6xbf16>, %y: tensor<6xbf16>) -> tensor<6xbf16> {
   %2 = stablehlo.add %1, %c : tensor<6xbf16>
   return %2 : tensor<6xbf16>
 })"},
+    {"decompose wide sorts", R"(
+func.func @main(%x: tensor<5xi64>) -> tensor<5xi64> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i64>, %b: tensor<i64>):
+    %p = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<5xi64>) -> tensor<5xi64>
+  return %0 : tensor<5xi64>
+})"},
     {"split words", R"(
 func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xi64> {
   %c = stablehlo.constant dense<5000000007> : tensor<6xi64>
