@@ -4,6 +4,7 @@
 #include "DecomposeReduce.h"
 #include "BodyTrial.h"
 #include "GraphBuilder.h"
+#include "ReducePairs.h"
 #include "glia/Emit/Family.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -280,18 +281,29 @@ bool fromNeutral(mlir::Operation *op) {
   return true;
 }
 
-} // namespace
+// More than comparisons and selections: nothing that an arg-max could be found in later.
+bool computes(mlir::Block &body) { return !Trial(body).run(std::vector<double>(body.getNumArguments(), 0.0)).has_value(); }
 
-void decomposeReductions(mlir::func::FuncOp main) {
+void decompose(mlir::func::FuncOp main, bool all) {
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce")
       plainTruth(op->getRegion(0).front());
-  for (mlir::Operation *op : programOps(main))
-    if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
+  for (mlir::Operation *op : programOps(main)) {
+    if (opName(op) != "reduce" || single(op))
+      continue;
+    const bool known = op->getNumResults() > 1 && (argMax(op) || apart(op));
+    if (known || ((all || computes(op->getRegion(0).front())) && reduceByPairs(op)))
       op->erase();
+  }
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce" && fromNeutral(op))
       op->erase();
 }
+
+} // namespace
+
+void decomposeReductions(mlir::func::FuncOp main) { decompose(main, false); }
+
+void decomposeNarrowedReductions(mlir::func::FuncOp main) { decompose(main, true); }
 
 } // namespace glia::emit

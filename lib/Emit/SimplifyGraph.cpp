@@ -119,7 +119,7 @@ constexpr Rewrite kRewrites[] = {
     {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},
-    {"decompose narrowed reductions", decomposeReductions}, // of what was too wide before
+    {"decompose narrowed reductions", decomposeNarrowedReductions}, // of what was too wide before
     {"decompose narrowed bits", decomposeBits},
     {"decompose integer dots", decomposeIntegerDots},
     {"fold narrowed constants", foldConstants},
