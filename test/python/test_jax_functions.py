@@ -76,6 +76,17 @@ def test_reductions_with_any_body():
     close(glia.jit(f)(x, y), jax.jit(f)(x, y))
 
 
+def test_branches_in_a_loop():
+    def f(x):
+        def step(sums, k):
+            return jax.lax.cond(k % 2 == 0, lambda s: s + k * x, lambda s: s, sums), sums
+
+        return jax.lax.scan(step, jnp.zeros(3), jnp.arange(6.0))
+
+    x = normal(3)
+    close(glia.jit(f)(x), jax.jit(f)(x))
+
+
 def test_loops_of_jax():
     def f(w, x):
         return jax.lax.scan(lambda c, row: (jnp.tanh(c @ w + row), c.sum()), jnp.zeros(16), x)
