@@ -7,6 +7,7 @@ import math
 
 import torch
 import torch._decomp
+from torch.utils._python_dispatch import _disable_current_modes
 
 from . import torch_pools
 
@@ -48,6 +49,27 @@ def _digamma(x):
     part = x - x.round()
     negative = torch.where(part == 0, math.nan, positive - math.pi / torch.tan(math.pi * part))
     return torch.where(x == 0, -1 / x, torch.where(x < 0, negative, positive))
+
+
+def _lgamma(x):
+    """Stirling's series at x + 8, and the reflection below 1/2."""
+    y = torch.where(x < 0.5, 1 - x, x)
+    far = y + 8
+    s = 1 / (far * far)
+    series = (1 / 12 - s * (1 / 360 - s / 1260)) / far
+    product = y
+    for k in range(1, 8):
+        product = product * torch.where(
+            y < 1e4, y + k, 1.0
+        )  # far out, where it would overflow, the series needs no step
+    shifted = (far - 0.5) * far.log() - far + (0.5 * math.log(2 * math.pi) + series) - product.log()
+    large = (y - 0.5) * y.log() - y + 0.5 * math.log(2 * math.pi)
+    positive = torch.where(y < 1e4, shifted, large)
+    part = x - x.floor()
+    reflected = math.log(math.pi) - torch.sin(math.pi * part).log() - positive
+    finite = torch.where(x < 0.5, reflected, positive)
+    pole = (x <= 0) & (part == 0)
+    return torch.where(pole | torch.isinf(x), math.inf, finite)
 
 
 def _angle(x):
@@ -111,6 +133,7 @@ OWN = {
     "prims::fmax": _fmax,
     "prims::hypot": _hypot,
     "prims::digamma": _digamma,
+    "prims::lgamma": _lgamma,
     "prims::exp2": lambda x: torch.pow(torch.full_like(x, 2.0), x),
     "aten::angle": _angle,
     "aten::addbmm": _addbmm,
@@ -131,8 +154,17 @@ def _batch_norm(name: str):
     return written
 
 
+def _compare(plain, x, number):
+    """With the number in the tensor's type; torch_xla compares in f64."""
+    if isinstance(number, float) and x.dtype.is_floating_point:
+        with _disable_current_modes():
+            number = torch.tensor(number, dtype=x.dtype).item()
+    return plain(x, number)
+
+
 # Functions of what torch_xla would do, and of the arguments.
 INSTEAD = {
+    **{f"aten::{how}.Scalar": _compare for how in ("eq", "ne", "lt", "le", "gt", "ge")},
     "aten::cummax": _cummax,
     **{
         f"aten::{name}": _batch_norm(name)
