@@ -18,27 +18,6 @@ struct Row {
   int made = 0, verified = 0, broken = 0, refused = 0, shownWrong = 0;
 };
 
-// What goes wrong under some seed: with inputs drawn at random, and with the largest counts. Empty: nothing.
-std::string whatGoesWrong(const Program &p, Random &random, int seeds) {
-  for (const bool largest : {true, false}) {
-    TensorData inputs = randomInputs(p, random);
-    if (largest)
-      largestValues(p, inputs);
-    std::optional<Outcome> first;
-    for (int s = 0; s < seeds + kSteeredSeeds; ++s) {
-      const bool steered = s >= seeds;
-      const Outcome o = outcome(p, inputs, static_cast<uint64_t>(s), steered);
-      const std::string under = format(" under %sseed %d", steered ? "steered " : "", s);
-      if (!o.fault.empty())
-        return o.fault + under;
-      if (first && *first != o)
-        return "other bytes" + under;
-      first = o;
-    }
-  }
-  return {};
-}
-
 } // namespace
 
 int checkLate(int programs, uint64_t seed) {

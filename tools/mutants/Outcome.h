@@ -1,6 +1,7 @@
 // What one run of a mutant comes to.
 #pragma once
 #include "glia/Sim/Simulator.h"
+#include "glia/Support/Random.h"
 
 namespace glia::mutants {
 
@@ -13,5 +14,8 @@ struct Outcome {
 constexpr int kSteeredSeeds = 3; // besides those that draw every step
 
 Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed, bool steered = false);
+
+// What goes wrong under some seed: with inputs drawn at random, and with the largest counts. Empty: nothing.
+std::string whatGoesWrong(const Program &p, Random &random, int seeds);
 
 } // namespace glia::mutants
