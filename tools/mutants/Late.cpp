@@ -1,4 +1,5 @@
 #include "Late.h"
+#include "LateText.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -9,10 +10,10 @@ namespace glia::mutants {
 namespace {
 
 // One loop of up to `most` iterations; something happens in iteration `from`, perhaps never.
-class Maker {
+class Maker : LateText {
 public:
   explicit Maker(Random &r)
-      : r(r), most(static_cast<int>(r.between(40, 120))),
+      : LateText(r), most(static_cast<int>(r.between(40, 120))),
         from(r.chance(40) ? most : static_cast<int>(r.between(12, most - 1))) {}
 
   Late make() {
@@ -26,28 +27,22 @@ public:
         {"table", &Maker::table},           {"groups", &Maker::groups}, {"gather", &Maker::gather},
         {"exchange", &Maker::exchange},     {"wrap", &Maker::wrap},     {"overflow", &Maker::overflow},
         {"scatter", &Maker::scatter},       {"nested", &Maker::nested}, {"product", &Maker::product},
-        {"accumulate", &Maker::accumulate}, {"ahead", &Maker::ahead},   {"pipelined", &Maker::pipelined}};
+        {"accumulate", &Maker::accumulate}, {"ahead", &Maker::ahead},   {"pipelined", &Maker::pipelined},
+        {"indices", &Maker::indices},       {"pieces", &Maker::pieces}};
     const Named &k = kKinds[r.below(std::size(kKinds))];
     (this->*k.kind)();
-    return {k.name, std::move(text)};
+    return {k.name, std::move(text), k.kind == &Maker::indices};
   }
 
 private:
-  Random &r;
   const int most, from;
-  std::string text;
 
-  template <class... Args> void line(const char *f, Args... args) {
-    if constexpr (sizeof...(Args) == 0)
-      text += f;
-    else
-      text += format(f, args...);
-    text += "\n";
-  }
   void begin() {
     line("target trn2");
     line("input n : i32[1] range %d %d", static_cast<int>(r.chance(50) ? 0 : r.between(1, 8)), most);
   }
+  void indices() { text = computedIndices(r); }
+  void pieces() { text = writtenPieces(r); }
   const char *writer() { return r.chance(50) ? "vector" : "gpsimd"; }
   static const char *another(const char *engine) { return engine == std::string("vector") ? "gpsimd" : "vector"; }
 

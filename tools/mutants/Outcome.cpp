@@ -24,11 +24,11 @@ Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed, bool 
   return out;
 }
 
-std::string whatGoesWrong(const Program &p, Random &random, int seeds) {
-  for (const bool largest : {true, false}) {
+std::string whatGoesWrong(const Program &p, Random &random, int seeds, bool trap) {
+  for (const char which : {'>', '<', '?'}) {
     TensorData inputs = randomInputs(p, random);
-    if (largest)
-      largestValues(p, inputs);
+    if (which != '?')
+      extremeValues(p, inputs, which == '>');
     std::optional<Outcome> first;
     for (int s = 0; s < seeds + kSteeredSeeds; ++s) {
       const bool steered = s >= seeds;
@@ -36,6 +36,8 @@ std::string whatGoesWrong(const Program &p, Random &random, int seeds) {
       const std::string under = format(" under %sseed %d", steered ? "steered " : "", s);
       if (!o.fault.empty())
         return o.fault + under;
+      if (trap && o.result.starts_with("trap"))
+        return o.result + under;
       if (first && *first != o)
         return "other bytes" + under;
       first = o;

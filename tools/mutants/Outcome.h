@@ -15,7 +15,8 @@ constexpr int kSteeredSeeds = 3; // besides those that draw every step
 
 Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed, bool steered = false);
 
-// What goes wrong under some seed: with inputs drawn at random, and with the largest counts. Empty: nothing.
-std::string whatGoesWrong(const Program &p, Random &random, int seeds);
+// What goes wrong under some seed: with the largest counts, with the smallest, and with inputs drawn at random. Empty: nothing.
+// `trap`: a guarded trap is wrong, too.
+std::string whatGoesWrong(const Program &p, Random &random, int seeds, bool trap = false);
 
 } // namespace glia::mutants
