@@ -7,6 +7,8 @@
 #include "DecomposeSort.h"
 #include "DecomposeWindows.h"
 #include "FoldConstants.h"
+#include "FoldDevices.h"
+#include "FoldDynamic.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
@@ -103,6 +105,8 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"fold devices", foldDevices},
+    {"fold dynamic", foldDynamic},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},

@@ -58,6 +58,25 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
   %10 = stablehlo.subtract %0, %y : tensor<6xf32>
   return %10 : tensor<6xf32>
 })"},
+    {"fold devices", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<6xf32>) -> tensor<6xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<6xf32>
+  return %1 : tensor<6xf32>
+})"},
+    {"fold dynamic", R"(
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %start = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %limit = stablehlo.constant dense<[3, 5]> : tensor<2xi64>
+  %step = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %0 = stablehlo.real_dynamic_slice %x, %start, %limit, %step : (tensor<4x6xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+})"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
