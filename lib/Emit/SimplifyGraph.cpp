@@ -5,6 +5,7 @@
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
+#include "DecomposeWide.h"
 #include "DecomposeWindows.h"
 #include "FoldConstants.h"
 #include "FoldDevices.h"
@@ -120,6 +121,7 @@ constexpr Rewrite kRewrites[] = {
     {"simplify identities", simplifyIdentities},
     {"erase unused", eraseUnused}, // what nobody uses may have any type
     {"decompose wide sorts", decomposeWideSorts},
+    {"decompose wide integers", decomposeWide},
     {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},

@@ -199,6 +199,12 @@ func.func @main(%x: tensor<5xi64>) -> tensor<5xi64> {
   }) : (tensor<5xi64>) -> tensor<5xi64>
   return %0 : tensor<5xi64>
 })"},
+    {"decompose wide integers", R"(
+func.func @main(%x: tensor<3x5xi64>) -> tensor<3xi64> {
+  %c = stablehlo.constant dense<7> : tensor<i64>
+  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x5xi64>, tensor<i64>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
+})"},
     {"split words", R"(
 func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xi64> {
   %c = stablehlo.constant dense<5000000007> : tensor<6xi64>
