@@ -1,6 +1,9 @@
 #include "DecomposeSort.h"
 #include "BodyTrial.h"
 #include "DecomposeChlo.h"
+#include "PlainBody.h"
+#include "SortNetwork.h"
+#include "TopK.h"
 
 namespace glia::emit {
 
@@ -98,43 +101,116 @@ mlir::Value taken(GraphBuilder &g, mlir::Value x, mlir::Value at) {
        g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(std::vector<int64_t>(static_cast<size_t>(rank), 1)))});
 }
 
-mlir::Value swapped(GraphBuilder &g, mlir::Value x, int64_t dim) { // that dimension and the last
-  const int64_t last = typeOf(x).getRank() - 1;
-  if (dim == last)
-    return x;
-  std::vector<int64_t> order, shape(typeOf(x).getShape());
-  for (int64_t d = 0; d <= last; ++d)
-    order.push_back(d == dim ? last : d == last ? dim : d);
-  std::swap(shape[static_cast<size_t>(dim)], shape[static_cast<size_t>(last)]);
-  return g.make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                {g.b.getNamedAttr("permutation", g.b.getDenseI64ArrayAttr(order))});
+bool isWide(mlir::Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), [](mlir::Type t) {
+    const mlir::Type element = mlir::getElementTypeOrSelf(t);
+    return element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 64;
+  });
 }
 
-void write(graph::SortOp op) {
-  const mlir::RankedTensorType t = typeOf(op->getOperand(0));
-  const auto rank = t.getRank();
-  const auto dim = static_cast<int64_t>(op.getDimension()) + (static_cast<int64_t>(op.getDimension()) < 0 ? rank : 0);
-  if (rank == 0 || t.getNumElements() == 0 || t.getDimSize(static_cast<unsigned>(dim)) > kMostSorted)
-    return;
-  const std::optional<SortOrder> order = orderOf(op);
-  if (!order)
-    return;
+// Of values that no bit tells apart, the one that comes last.
+mlir::DenseElementsAttr lastOf(mlir::Type element, bool ascending) {
+  const auto type = mlir::RankedTensorType::get({}, element);
+  const unsigned width = element.getIntOrFloatBitWidth();
+  if (const auto f = llvm::dyn_cast<mlir::FloatType>(element)) { // NaN of either sign, all its digits set
+    const llvm::APInt bits = ascending ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getAllOnes(width);
+    return mlir::DenseElementsAttr::get(type, llvm::APFloat(f.getFloatSemantics(), bits));
+  }
+  if (element.isUnsignedInteger() || width == 1)
+    return mlir::DenseElementsAttr::get(type, ascending ? llvm::APInt::getMaxValue(width) : llvm::APInt::getMinValue(width));
+  return mlir::DenseElementsAttr::get(type, ascending ? llvm::APInt::getSignedMaxValue(width)
+                                                      : llvm::APInt::getSignedMinValue(width));
+}
+
+int64_t dimensionOf(graph::SortOp op) {
+  const auto dim = static_cast<int64_t>(op.getDimension());
+  return dim < 0 ? dim + typeOf(op->getOperand(0)).getRank() : dim;
+}
+
+bool writeByPlaces(graph::SortOp op, const SortOrder &order) {
   GraphBuilder g(op);
-  const mlir::Value keys = keysOf(g, swapped(g, op->getOperand(order->key), dim), *order);
+  const int64_t dim = dimensionOf(op);
+  const mlir::Value keys = keysOf(g, swapped(g, op->getOperand(order.key), dim), order);
   if (!keys)
-    return;
+    return false;
   const mlir::Value at = places(g, keys);
   for (unsigned i = 0; i < op->getNumResults(); ++i)
     op->getResult(i).replaceAllUsesWith(swapped(g, taken(g, swapped(g, op->getOperand(i), dim), at), dim));
   op->erase();
+  return true;
+}
+
+void writeByNetwork(graph::SortOp op, const std::optional<SortOrder> &order) {
+  mlir::Block &body = op->getRegion(0).front();
+  if (!isPlainBody(body))
+    return;
+  GraphBuilder g(op);
+  const auto before = [&](mlir::ValueRange a, mlir::ValueRange b) {
+    llvm::SmallVector<mlir::Value> arguments;
+    for (auto [x, y] : llvm::zip(a, b)) {
+      arguments.push_back(x);
+      arguments.push_back(y);
+    }
+    return applied(g, body, arguments)[0];
+  };
+  NetworkOrder network{before, {}};
+  if (order && op->getNumOperands() == 1 && !order->equalZeros)
+    network.last = lastOf(elementOf(op->getOperand(0)), order->ascending);
+  op->replaceAllUsesWith(sortedByNetwork(g, op->getOperands(), dimensionOf(op), network));
+  op->erase();
+}
+
+void write(graph::SortOp op) {
+  const mlir::RankedTensorType t = typeOf(op->getOperand(0));
+  if (t.getNumElements() == 0)
+    return;
+  if (t.getRank() == 0) {
+    op->replaceAllUsesWith(op->getOperands());
+    op->erase();
+    return;
+  }
+  const int64_t n = t.getDimSize(static_cast<unsigned>(dimensionOf(op)));
+  const std::optional<SortOrder> order = orderOf(op);
+  if (!order || !isPicked(elementOf(op->getOperand(order->key)), n, n) || !writeByPlaces(op, *order))
+    writeByNetwork(op, order);
+}
+
+// Of more elements than are picked one by one, or of the smallest: all are sorted.
+void writeTopK(mlir::Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumResults() != 2)
+    return;
+  const mlir::Value x = op->getOperand(0);
+  const mlir::RankedTensorType type = typeOf(x), out = typeOf(op->getResult(0));
+  const int64_t rank = type.getRank();
+  if (rank == 0 || out.getRank() != rank || type.getNumElements() == 0)
+    return;
+  const int64_t n = type.getShape().back(), picks = out.getShape().back();
+  if (picks > n || (isPicked(elementOf(x), picks, n) && !isOfSmallest(op)))
+    return;
+  GraphBuilder g(op);
+  const auto direction = isOfSmallest(op) ? graph::ComparisonDirection::LT : graph::ComparisonDirection::GT;
+  const auto before = [&](mlir::ValueRange a, mlir::ValueRange b) { return g.compareTotal(direction, a[0], b[0]); };
+  const mlir::Value places = g.iota(withElement(x, elementOf(op->getResult(1))), rank - 1);
+  const llvm::SmallVector<mlir::Value> all = sortedByNetwork(g, {x, places}, rank - 1, {before, {}});
+  for (unsigned i = 0; i < 2; ++i)
+    op->getResult(i).replaceAllUsesWith(g.slice(all[i], std::vector<int64_t>(static_cast<size_t>(rank), 0), out.getShape()));
+  op->erase();
+}
+
+void decompose(mlir::func::FuncOp main, bool onlyWide) {
+  for (mlir::Operation *op : programOps(main)) {
+    if (onlyWide && !isWide(op))
+      continue;
+    if (auto sort = llvm::dyn_cast<graph::SortOp>(op))
+      write(sort);
+    else if (isTopK(op))
+      writeTopK(op);
+  }
 }
 
 } // namespace
 
-void decomposeSorts(mlir::func::FuncOp main) {
-  for (mlir::Operation *op : programOps(main))
-    if (auto sort = llvm::dyn_cast<graph::SortOp>(op))
-      write(sort);
-}
+void decomposeSorts(mlir::func::FuncOp main) { decompose(main, false); }
+void decomposeWideSorts(mlir::func::FuncOp main) { decompose(main, true); }
 
 } // namespace glia::emit

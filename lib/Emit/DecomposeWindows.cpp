@@ -1,44 +1,12 @@
 #include "DecomposeWindows.h"
-#include "GraphBuilder.h"
-#include "RowsPlan.h"
+#include "PlainBody.h"
 #include "WindowPlan.h"
-
-#include "mlir/IR/IRMapping.h"
 
 namespace glia::emit {
 
 namespace {
 
 constexpr int64_t kMostTaps = 128; // each is a few operations
-
-// The body computes on scalars what whole tensors can be given to as well.
-bool isPlainBody(mlir::Block &body) {
-  return llvm::all_of(body.without_terminator(), [](mlir::Operation &op) {
-    return op.getNumResults() == 1 && op.getNumRegions() == 0 && (isPointwise(opName(&op)) || opName(&op) == "constant");
-  });
-}
-
-// The body on tensors of one shape: what it returns.
-llvm::SmallVector<mlir::Value> applied(GraphBuilder &g, mlir::Block &body, mlir::ValueRange arguments) {
-  const llvm::ArrayRef<int64_t> shape = typeOf(arguments[0]).getShape();
-  mlir::IRMapping known;
-  known.map(body.getArguments(), arguments);
-  for (mlir::Operation &op : body.without_terminator()) {
-    const mlir::Value result = op.getResult(0);
-    if (opName(&op) == "constant") {
-      mlir::Operation *copy = g.b.clone(op);
-      known.map(result, g.broadcast(copy->getResult(0), {}, mlir::RankedTensorType::get(shape, elementOf(result))));
-      continue;
-    }
-    mlir::Operation *copy = g.b.clone(op, known);
-    copy->getResult(0).setType(mlir::RankedTensorType::get(shape, elementOf(result)));
-    known.map(result, copy->getResult(0));
-  }
-  llvm::SmallVector<mlir::Value> out;
-  for (mlir::Value v : body.getTerminator()->getOperands())
-    out.push_back(known.lookup(v));
-  return out;
-}
 
 struct Numbers { // of a window, per dimension
   std::vector<int64_t> size, stride, base, dilation, low, high;
@@ -65,16 +33,17 @@ mlir::DenseI64ArrayAttr attribute(GraphBuilder &g, llvm::ArrayRef<int64_t> numbe
   return g.b.getDenseI64ArrayAttr(numbers);
 }
 
-void writeOut(graph::ReduceWindowOp op) {
+} // namespace
+
+bool writeOut(graph::ReduceWindowOp op) {
   const unsigned n = op->getNumResults();
   mlir::Block &body = op->getRegion(0).front();
   const Numbers w = numbersOf(op);
   int64_t taps = 1;
   for (int64_t s : w.size)
     taps *= s;
-  const bool single = n == 1 && body.getOperations().size() == 2; // one operation: the family's own
-  if (single || taps > kMostTaps || !isPlainBody(body))
-    return;
+  if (taps > kMostTaps || !isPlainBody(body))
+    return false;
   GraphBuilder g(op);
   const llvm::ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   // The padding holds the start; a dilated base has it between its elements.
@@ -109,14 +78,15 @@ void writeOut(graph::ReduceWindowOp op) {
   });
   op->replaceAllUsesWith(so);
   op->erase();
+  return true;
 }
-
-} // namespace
 
 void decomposeWindows(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
     if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
-      writeOut(window);
+      if (op->getNumResults() > 1 ||
+          op->getRegion(0).front().getOperations().size() > 2) // one operation is the family's own
+        writeOut(window);
 }
 
 } // namespace glia::emit

@@ -40,6 +40,14 @@ mlir::Value GraphBuilder::compare(graph::ComparisonDirection how, Value x, Value
               {b.getNamedAttr("comparison_direction", graph::ComparisonDirectionAttr::get(b.getContext(), how))});
 }
 
+mlir::Value GraphBuilder::compareTotal(graph::ComparisonDirection how, Value x, Value y) {
+  const Value made = compare(how, x, y);
+  if (llvm::isa<mlir::FloatType>(elementOf(x)))
+    made.getDefiningOp()->setAttr("compare_type",
+                                  graph::ComparisonTypeAttr::get(b.getContext(), graph::ComparisonType::TOTALORDER));
+  return made;
+}
+
 mlir::Value GraphBuilder::convert(Value x, mlir::Type element) {
   return elementOf(x) == element ? x : make("convert", {x}, withElement(x, element));
 }
@@ -55,6 +63,16 @@ mlir::Value GraphBuilder::broadcast(Value x, llvm::ArrayRef<int64_t> dims, mlir:
 }
 mlir::Value GraphBuilder::reshape(Value x, llvm::ArrayRef<int64_t> shape) {
   return make("reshape", {x}, mlir::RankedTensorType::get(shape, elementOf(x)));
+}
+
+mlir::Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) {
+  std::vector<int64_t> shape;
+  for (auto [low, high] : llvm::zip(from, to))
+    shape.push_back(high - low);
+  return make("slice", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
+              {b.getNamedAttr("start_indices", b.getDenseI64ArrayAttr(from)),
+               b.getNamedAttr("limit_indices", b.getDenseI64ArrayAttr(to)),
+               b.getNamedAttr("strides", b.getDenseI64ArrayAttr(std::vector<int64_t>(from.size(), 1)))});
 }
 
 mlir::Value GraphBuilder::reduce(llvm::StringRef op, Value x, Value start, llvm::ArrayRef<int64_t> dims) {

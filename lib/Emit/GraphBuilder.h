@@ -22,12 +22,15 @@ public:
   Value number(double value, mlir::RankedTensorType type);
   Value constant(mlir::DenseElementsAttr value);
   Value compare(graph::ComparisonDirection how, Value x, Value y);
+  Value compareTotal(graph::ComparisonDirection how, Value x,
+                     Value y); // floats in total order: -0 below +0, NaN at the ends
   Value select(Value where, Value x, Value y) { return make("select", {where, x, y}, x.getType()); }
   Value convert(Value x, mlir::Type element); // x itself if it has that type
   Value bitcast(Value x, mlir::Type element); // of the same width
   Value iota(mlir::RankedTensorType type, int64_t dim);
   Value broadcast(Value x, llvm::ArrayRef<int64_t> dims, mlir::RankedTensorType type);
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
+  Value slice(Value x, llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to); // every element between
   Value reduce(llvm::StringRef op, Value x, Value start, llvm::ArrayRef<int64_t> dims);
 
   mlir::OpBuilder b;

@@ -5,8 +5,11 @@
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
+#include "DecomposeWide.h"
 #include "DecomposeWindows.h"
 #include "FoldConstants.h"
+#include "FoldDevices.h"
+#include "FoldDynamic.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
@@ -103,6 +106,8 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"fold devices", foldDevices},
+    {"fold dynamic", foldDynamic},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},
@@ -115,6 +120,8 @@ constexpr Rewrite kRewrites[] = {
     {"fold constants", foldConstants},
     {"simplify identities", simplifyIdentities},
     {"erase unused", eraseUnused}, // what nobody uses may have any type
+    {"decompose wide sorts", decomposeWideSorts},
+    {"decompose wide integers", decomposeWide},
     {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},

@@ -2,9 +2,9 @@
 // order (a NaN with a clear sign is above infinity). Elements become keys: whole numbers that are ordered like them, in
 // fp32. A key of 16 bits is one number, and the machine finds eight at a time; 32 bits are two, and are picked one by one:
 // the largest upper half, of these the largest lower half, of these the first.
-#include "DecomposeSort.h"
 #include "Families.h"
 #include "RowsView.h"
+#include "TopK.h"
 #include "glia/Graph/Graph.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -13,14 +13,6 @@
 
 namespace glia::emit {
 
-namespace {
-
-constexpr int64_t kPiece = 2048;  // elements of a row at a time, one by one
-constexpr int64_t kEights = 8192; // in a row, eight at a time
-constexpr int64_t kMostPicks = 1024;
-
-mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType(); }
-
 bool isTopK(mlir::Operation *op) {
   if (opName(op) == "top_k")
     return true;
@@ -28,6 +20,25 @@ bool isTopK(mlir::Operation *op) {
   auto call = opName(op) == "custom_call" ? op->getAttrOfType<mlir::StringAttr>("call_target_name") : nullptr;
   return call && llvm::is_contained(kTargets, call.getValue());
 }
+
+bool isOfSmallest(mlir::Operation *op) {
+  const auto how = op->getAttrOfType<mlir::DictionaryAttr>("mhlo.attributes");
+  const auto largest = how ? how.getAs<mlir::BoolAttr>("largest") : mlir::BoolAttr();
+  return largest && !largest.getValue();
+}
+
+static constexpr int64_t kEights = 8192; // in a row of 16-bit keys or less, eight at a time
+
+bool isPicked(mlir::Type element, int64_t picks, int64_t n) {
+  const std::optional<DType> type = machineType(element);
+  return type && n < kRowsPicked && picks <= (sizeOf(*type) < 4 && n <= kEights ? kMostPicks : 128);
+}
+
+namespace {
+
+constexpr int64_t kPiece = 2048; // elements of a row at a time, one by one
+
+mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType(); }
 
 // Candidates: keys in halves, and how many elements lie behind each of them in its row, itself included.
 struct Candidates {
@@ -265,15 +276,13 @@ public:
 
   std::optional<std::string> accepts(mlir::Operation *op) const override {
     if (opName(op) == "sort")
-      return "a sort of more than " + std::to_string(kMostSorted) +
-             " elements, by more than one key, or by a comparison that NaN has no place in";
+      return "a sort whose comparison is not made of operations on single elements";
     if (!isTopK(op))
       return std::nullopt;
     if (op->getNumResults() != 2 || op->getNumOperands() != 1)
       return "top_k has one operand and two results";
-    if (const auto how = op->getAttrOfType<mlir::DictionaryAttr>("mhlo.attributes"))
-      if (const auto largest = how.getAs<mlir::BoolAttr>("largest"); largest && !largest.getValue())
-        return "top_k of the smallest elements";
+    if (isOfSmallest(op))
+      return "top_k of the smallest elements";
     const std::vector<int64_t> shape = shapeOf(op->getOperand(0)), out = shapeOf(op->getResult(0));
     if (shape.empty() || out.size() != shape.size() || out.back() > shape.back())
       return "top_k of more elements than there are";
@@ -284,7 +293,7 @@ public:
       return "indices of other than 32 bits";
     if (out.back() > kMostPicks)
       return "top_k of more than 1024 elements of a row";
-    if (shape.back() >= 1 << 24)
+    if (shape.back() >= kRowsPicked)
       return "top_k of rows of 2^24 or more elements";
     return "";
   }

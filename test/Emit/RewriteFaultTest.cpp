@@ -58,6 +58,25 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
   %10 = stablehlo.subtract %0, %y : tensor<6xf32>
   return %10 : tensor<6xf32>
 })"},
+    {"fold devices", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<6xf32>) -> tensor<6xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<6xf32>
+  return %1 : tensor<6xf32>
+})"},
+    {"fold dynamic", R"(
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %start = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %limit = stablehlo.constant dense<[3, 5]> : tensor<2xi64>
+  %step = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %0 = stablehlo.real_dynamic_slice %x, %start, %limit, %step : (tensor<4x6xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+})"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -170,6 +189,21 @@ func.func @main(%x: tensor<6xbf16>, %y: tensor<6xbf16>) -> tensor<6xbf16> {
   %1 = stablehlo.subtract %x, %y : tensor<6xbf16>
   %2 = stablehlo.add %1, %c : tensor<6xbf16>
   return %2 : tensor<6xbf16>
+})"},
+    {"decompose wide sorts", R"(
+func.func @main(%x: tensor<5xi64>) -> tensor<5xi64> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i64>, %b: tensor<i64>):
+    %p = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<5xi64>) -> tensor<5xi64>
+  return %0 : tensor<5xi64>
+})"},
+    {"decompose wide integers", R"(
+func.func @main(%x: tensor<3x5xi64>) -> tensor<3xi64> {
+  %c = stablehlo.constant dense<7> : tensor<i64>
+  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x5xi64>, tensor<i64>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
 })"},
     {"split words", R"(
 func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xi64> {
