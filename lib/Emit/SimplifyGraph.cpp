@@ -2,6 +2,7 @@
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
 #include "DecomposeIntegerDot.h"
+#include "DecomposeLinalg.h"
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
@@ -103,6 +104,7 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"decompose linear algebra", decomposeLinalg},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},

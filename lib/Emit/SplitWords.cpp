@@ -28,25 +28,14 @@ mlir::RankedTensorType inWords(mlir::Type type) {
 }
 
 Value wordOf(GraphBuilder &g, Value pair, int64_t which) {
-  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), step(high.size(), 1), shape(high);
-  low.back() = which;
-  high.back() = which + 1;
-  shape.back() = 1;
-  const Value one = g.make("slice", {pair}, mlir::RankedTensorType::get(shape, elementOf(pair)),
-                           {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(low)),
-                            g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(high)),
-                            g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
-  shape.pop_back();
-  return g.reshape(one, shape);
+  const int64_t last = typeOf(pair).getRank() - 1;
+  return g.reshape(g.slice(pair, last, which, which + 1), typeOf(pair).getShape().drop_back());
 }
 
 Value paired(GraphBuilder &g, Words w) {
   std::vector<int64_t> shape(typeOf(w.low).getShape());
   shape.push_back(1);
-  const Value low = g.reshape(w.low, shape), high = g.reshape(w.high, shape);
-  shape.back() = 2;
-  return g.make("concatenate", {low, high}, mlir::RankedTensorType::get(shape, elementOf(w.low)),
-                {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(static_cast<int64_t>(shape.size()) - 1))});
+  return g.concatenate({g.reshape(w.low, shape), g.reshape(w.high, shape)}, static_cast<int64_t>(shape.size()) - 1);
 }
 
 // Operations that move elements, by how many of their operands hold what they move; the others say where.

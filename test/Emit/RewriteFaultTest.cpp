@@ -58,6 +58,16 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
   %10 = stablehlo.subtract %0, %y : tensor<6xf32>
   return %10 : tensor<6xf32>
 })"},
+    {"decompose linear algebra", R"(
+func.func @main(%x: tensor<3x3xf32>, %y: tensor<3x2xf32>) -> (tensor<3x3xf32>, tensor<3x2xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %s = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %i = stablehlo.constant dense<[[8.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 8.0]]> : tensor<3x3xf32>
+  %a = stablehlo.add %s, %i : tensor<3x3xf32>
+  %0 = stablehlo.cholesky %a, lower = true : tensor<3x3xf32>
+  %1 = "stablehlo.triangular_solve"(%a, %y) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %0, %1 : tensor<3x3xf32>, tensor<3x2xf32>
+})"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
