@@ -1,6 +1,7 @@
 #include "SimplifyGraph.h"
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
+#include "DecomposeFourier.h"
 #include "DecomposeIntegerDot.h"
 #include "DecomposeLinalg.h"
 #include "DecomposeRandom.h"
@@ -16,6 +17,7 @@
 #include "SimplifyIdentities.h"
 #include "SmallAngles.h"
 #include "RemoveEmpty.h"
+#include "SplitComplex.h"
 #include "SplitWords.h"
 #include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
@@ -105,6 +107,8 @@ constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
     {"decompose linear algebra", decomposeLinalg},
+    {"decompose Fourier transforms", decomposeFourier},
+    {"split complex", splitComplex},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},

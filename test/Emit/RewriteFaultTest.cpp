@@ -65,7 +65,9 @@ func.func @main(%x: tensor<3x3xf32>, %y: tensor<3x2xf32>) -> (tensor<3x3xf32>, t
   %i = stablehlo.constant dense<[[8.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 8.0]]> : tensor<3x3xf32>
   %a = stablehlo.add %s, %i : tensor<3x3xf32>
   %0 = stablehlo.cholesky %a, lower = true : tensor<3x3xf32>
-  %1 = "stablehlo.triangular_solve"(%a, %y) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %c = stablehlo.constant dense<1048576.0> : tensor<3x3xf32>
+  %l = stablehlo.multiply %a, %c : tensor<3x3xf32>
+  %1 = "stablehlo.triangular_solve"(%l, %y) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
   return %0, %1 : tensor<3x3xf32>, tensor<3x2xf32>
 })"},
     {"unroll loops", R"(
