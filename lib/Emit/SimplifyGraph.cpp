@@ -1,7 +1,9 @@
 #include "SimplifyGraph.h"
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
+#include "DecomposeFourier.h"
 #include "DecomposeIntegerDot.h"
+#include "DecomposeLinalg.h"
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
@@ -18,6 +20,7 @@
 #include "SimplifyIdentities.h"
 #include "SmallAngles.h"
 #include "RemoveEmpty.h"
+#include "SplitComplex.h"
 #include "SplitWords.h"
 #include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
@@ -108,6 +111,9 @@ constexpr Rewrite kRewrites[] = {
     {"own constants", ownConstants},
     {"fold devices", foldDevices},
     {"fold dynamic", foldDynamic},
+    {"decompose linear algebra", decomposeLinalg},
+    {"decompose Fourier transforms", decomposeFourier},
+    {"split complex", splitComplex},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},

@@ -1,4 +1,5 @@
 #include "SplitWords.h"
+#include "Pairs.h"
 #include "ValueRanges.h"
 #include "WordArithmetic.h"
 #include "glia/Dialect/Nisa.h"
@@ -20,30 +21,8 @@ mlir::IntegerType wordy(mlir::Type type) {
 }
 bool isSigned(mlir::Type type) { return !wordy(type).isUnsigned(); }
 
-mlir::RankedTensorType inWords(mlir::Type type) {
-  const auto t = llvm::cast<mlir::RankedTensorType>(type);
-  std::vector<int64_t> shape(t.getShape());
-  shape.push_back(2);
-  return mlir::RankedTensorType::get(shape, mlir::IntegerType::get(t.getContext(), 32, mlir::IntegerType::Unsigned));
-}
-
-Value wordOf(GraphBuilder &g, Value pair, int64_t which) {
-  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), shape(high);
-  low.back() = which;
-  high.back() = which + 1;
-  const Value one = g.slice(pair, low, high);
-  shape.pop_back();
-  return g.reshape(one, shape);
-}
-
-Value paired(GraphBuilder &g, Words w) {
-  std::vector<int64_t> shape(typeOf(w.low).getShape());
-  shape.push_back(1);
-  const Value low = g.reshape(w.low, shape), high = g.reshape(w.high, shape);
-  shape.back() = 2;
-  return g.make("concatenate", {low, high}, mlir::RankedTensorType::get(shape, elementOf(w.low)),
-                {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(static_cast<int64_t>(shape.size()) - 1))});
-}
+Words wordsOf(GraphBuilder &g, Value pairs) { return {partOf(g, pairs, 0), partOf(g, pairs, 1)}; }
+Value asPairs(GraphBuilder &g, Words w) { return paired(g, w.low, w.high); }
 
 // Operations that move elements, by how many of their operands hold what they move; the others say where.
 std::optional<unsigned> moves(mlir::Operation *op) {
@@ -133,21 +112,11 @@ private:
     GraphBuilder g(&main.getBody().front().front());
     for (mlir::BlockArgument a : main.getArguments())
       if (wordy(a.getType())) {
-        const Value old = replacement(a);
-        made[old] = {wordOf(g, a, 0), wordOf(g, a, 1)};
+        const Value old = retype(main, a, pairsOf(a.getType(), g.b.getIntegerType(32, false)));
+        made[old] = wordsOf(g, a);
         stands.push_back(old.getDefiningOp());
       }
-    updateType();
-  }
-
-  // A value that stands for the argument as it was; nobody uses it in the end.
-  Value replacement(mlir::BlockArgument a) {
-    const mlir::Type old = a.getType();
-    a.setType(inWords(old));
-    GraphBuilder g(&main.getBody().front().front());
-    const Value whole = g.make("bitcast_convert", {a}, old);
-    a.replaceAllUsesExcept(whole, whole.getDefiningOp());
-    return whole;
+    updateType(main);
   }
 
   void splitResults() {
@@ -155,13 +124,8 @@ private:
     GraphBuilder g(end);
     for (mlir::OpOperand &o : end->getOpOperands())
       if (wordy(o.get().getType()))
-        o.set(paired(g, words(g, o.get())));
-    updateType();
-  }
-
-  void updateType() {
-    main.setType(mlir::FunctionType::get(main.getContext(), main.getBody().front().getArgumentTypes(),
-                                         main.getBody().front().getTerminator()->getOperandTypes()));
+        o.set(asPairs(g, words(g, o.get())));
+    updateType(main);
   }
 
   Words words(GraphBuilder &g, Value v) {
@@ -259,7 +223,7 @@ private:
     llvm::SmallVector<mlir::Type> types;
     for (Value v : op->getResults())
       types.append(wide[llvm::cast<mlir::OpResult>(v).getResultNumber()] ? 2 : 1,
-                   wide[llvm::cast<mlir::OpResult>(v).getResultNumber()] ? wordsOf(v) : v.getType());
+                   wide[llvm::cast<mlir::OpResult>(v).getResultNumber()] ? wordType(v) : v.getType());
     mlir::OperationState state(op->getLoc(), op->getName().getStringRef(), operands, types, op->getAttrs());
     for (unsigned r = 0; r < op->getNumRegions(); ++r)
       state.addRegion();
@@ -277,7 +241,7 @@ private:
     controls.push_back({now, wide});
     return now;
   }
-  static mlir::Type wordsOf(Value v) {
+  static mlir::Type wordType(Value v) {
     return withElement(v, mlir::IntegerType::get(v.getContext(), 32, mlir::IntegerType::Unsigned));
   }
 
@@ -304,8 +268,8 @@ private:
       for (unsigned i = 0, at = 0; i < wide.size(); ++i, ++at)
         if (wide[i]) {
           const mlir::BlockArgument old = block.getArgument(at);
-          const Value low = block.insertArgument(at + 1, wordsOf(old), old.getLoc()),
-                      high = block.insertArgument(at + 2, wordsOf(old), old.getLoc());
+          const Value low = block.insertArgument(at + 1, wordType(old), old.getLoc()),
+                      high = block.insertArgument(at + 2, wordType(old), old.getLoc());
           made[old] = {low, high};
           at += 2;
         }
@@ -493,10 +457,9 @@ private:
       return give(g, to, words(g, from));
     const mlir::Type old = elementOf(from), element = elementOf(to), word = g.b.getIntegerType(32, false);
     if (wordy(from.getType()) && element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 32)
-      return replace(op, g.bitcast(paired(g, words(g, from)), element));
+      return replace(op, g.bitcast(asPairs(g, words(g, from)), element));
     if (wordy(to.getType()) && old.isIntOrFloat() && old.getIntOrFloatBitWidth() == 32 && !made.contains(to)) {
-      const Value pair = g.bitcast(from, word);
-      return give(g, to, {wordOf(g, pair, 0), wordOf(g, pair, 1)});
+      return give(g, to, wordsOf(g, g.bitcast(from, word)));
     }
     return false;
   }
