@@ -15,6 +15,7 @@ from .dtypes import numpy_dtype
 from .nki import trace as _t
 from .nki.frameworks import to_numpy
 from .program import Program
+from .torch_operations import AsTorchMeansIt
 
 _UNKNOWN_BACKEND = "CPU"  # of torch_xla, where nobody chose one: only its lazy tensors are needed
 
@@ -63,20 +64,14 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
 
     lazy = torch_xla._XLAC
     device = lazy_device()
+    # Data of the device: a number that is still on the host would become a constant.
+    lazy._xla_sync_multi([*inputs, *named.values()], [])
     known = {lazy._xla_get_tensor_id(x): Argument(name=name) for name, x in named.items()}
     known |= {lazy._xla_get_tensor_id(x): Argument(input=n) for n, x in enumerate(inputs)}
     lazy._set_xla_all_numbers_special_scalars(True)  # numbers are constants
-    before = _computed_on_the_host()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), AsTorchMeansIt():
             results = [x if x.device == device else x.to(device) for x in function(*inputs)]
-        left = [name for name, count in _computed_on_the_host().items() if count != before.get(name, 0)]
-        if left:
-            raise _t.failure(
-                "TORCH-FALLBACK",
-                f"torch_xla cannot write down {', '.join(sorted(left))}: it would compute that on the host",
-                "Use other operations there, and no number of a tensor (item(), if) in the function.",
-            )
         ids, values = lazy._get_tensors_xla_device_data_node(results)
         module = xm.get_stablehlo_bytecode(results)
     finally:
@@ -90,13 +85,6 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
     shapes = [(tuple(x.shape), str(x.dtype).removeprefix("torch.")) for x in results]
     lazy._clear_pending_irs(str(device))
     return Recorded(module, arguments, shapes)
-
-
-def _computed_on_the_host() -> dict[str, int]:
-    """Operations that torch_xla does not write down but computes on the CPU, and how often it did."""
-    import torch_xla.debug.metrics as metrics
-
-    return {name: metrics.counter_value(name) for name in metrics.counter_names() if name.startswith("aten::")}
 
 
 def run(program: Program, arguments: list[torch.Tensor], results: list[tuple]) -> list[torch.Tensor]:
@@ -126,4 +114,7 @@ def _result(array: np.ndarray | None, shape, dtype: str) -> torch.Tensor:
     kind = getattr(torch, dtype)
     if array is None:  # no elements, so no tensor
         return torch.empty(shape, dtype=kind)
+    if array.nbytes != int(np.prod(shape)) * kind.itemsize:
+        # Places of elements that are int64 to torch_xla, but that it writes as i32.
+        array = array.astype(np.dtype(dtype))
     return torch.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), dtype=kind).reshape(shape)

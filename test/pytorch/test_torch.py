@@ -209,6 +209,38 @@ def test_torch_compile(device, name):
         close(b, c, 1e-3)  # the running variance: torch_xla divides by n, torch by n - 1
 
 
+def test_numbers_are_arguments(device):
+    from glia.dynamo import backend
+
+    def f(x, y):
+        return x * 2 + y, y + 1
+
+    a, b = torch.tensor(3.0), torch.arange(4.0)
+    compiled = torch.compile(f, backend=backend, dynamic=False)
+    for x, y in ((a, a + 1), (b, a), (b, a + 4)):
+        for got, want in zip(compiled(x, y), f(x, y)):
+            assert torch.equal(got, want)
+    import torch_neuronx
+
+    assert torch.equal(torch_neuronx.trace(f, (b, a))(b, a + 4)[0], f(b, a + 4)[0])
+
+
+def test_what_torch_xla_does_not_write_is_written_in_other_operations(device):
+    from glia.dynamo import backend
+
+    x, matrix = torch.linspace(-2.0, 3.0, 6), torch.linspace(-1.0, 1.0, 12).reshape(2, 6)
+    functions = [
+        lambda x, m: torch.addmv(x[:2], m, x),  # it computes that on the host
+        lambda x, m: torch.dot(x, x),  # a sum over no dimensions is one over all
+        lambda x, m: torch.cumsum(x[0].clone(), 0),  # no dimensions at all
+        lambda x, m: torch.amax(x[1].clone(), 0, keepdim=True),
+    ]
+    for f in functions:
+        close(torch.compile(f, backend=backend, dynamic=False, fullgraph=True)(x, matrix), f(x, matrix))
+    with pytest.raises(Exception, match=r"error\[TORCH-FALLBACK\].*aten::segment_reduce"):
+        torch.compile(lambda x: torch.segment_reduce(x, "sum", lengths=torch.tensor([2, 4])), backend=backend)(x)
+
+
 def test_torch_compile_draws_new_random_numbers(device):
     from glia.dynamo import backend
 

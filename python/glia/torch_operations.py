@@ -1,0 +1,114 @@
+"""Operations of torch that torch_xla does not write into a graph (it computes them on the host), fails at, or writes with other shapes or types
+than torch has. Each is written in other operations, by torch's own decompositions, or the graph is refused. Imported only where torch is."""
+
+from __future__ import annotations
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from . import _glia
+from .nki import trace as _t
+
+_HOST = "it would compute that on the host"
+_OTHER = "its result would have another shape or type than torch's"
+
+
+class AsTorchMeansIt(TorchDispatchMode):
+    """While it is active, operations on tensors of torch_xla are written with the shapes and types that torch gives them, or refused."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        expected = _expected(func, args, kwargs)
+        made, problem = _written(func, args, kwargs, expected)
+        if problem is None:
+            return made
+        if not func._schema.is_mutable:  # else it may have happened already
+            if _is_number(args):
+                made, other = _written(func, *tree_map(_longer, (args, kwargs)), None)
+                made = tree_map(_shorter, made)
+                if other is None and _fits(made, expected):
+                    return made
+            decomposition = _decomposition(func)
+            if decomposition is not None:
+                with self:
+                    made = decomposition(*args, **kwargs)
+                if made is not NotImplemented and _fits(made, expected):
+                    return made
+        raise _t.failure(
+            "TORCH-FALLBACK",
+            f"torch_xla cannot write down {func.name()}: {problem}",
+            "Use other operations there, and no number of a tensor (item(), if) in the function.",
+        )
+
+
+def _written(func, args, kwargs, expected):
+    """What torch_xla makes of it, and what is wrong with that."""
+    before = _computed_on_the_host()
+    try:
+        made = func(*args, **kwargs)
+        problem = None if _fits(made, expected) else _OTHER
+    except _glia.Error:
+        raise
+    except Exception as e:
+        made, problem = None, str(e).strip().split("\n")[0]
+    if any(count != before.get(name, 0) for name, count in _computed_on_the_host().items()):
+        problem = _HOST
+    return made, problem
+
+
+def _computed_on_the_host() -> dict[str, int]:
+    """Operations that torch_xla does not write down but computes on the CPU, and how often it did."""
+    import torch_xla.debug.metrics as metrics
+
+    return {name: metrics.counter_value(name) for name in metrics.counter_names() if name.startswith("aten::")}
+
+
+def _decomposition(func):
+    from torch._decomp import decomposition_table
+
+    if func in decomposition_table:
+        return decomposition_table[func]
+    return func.decompose if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _IMPLICIT) else None
+
+
+_IMPLICIT = "CompositeImplicitAutograd"
+
+
+def _expected(func, args, kwargs):
+    """The result's shapes and types on the CPU, as tensors without data; None if they hang on numbers."""
+    if not any(_is_tensor(x) for x in tree_leaves((args, kwargs))):
+        return None  # a new tensor is as it is asked for
+    if "device" in kwargs:
+        kwargs = {**kwargs, "device": torch.device("cpu")}
+    with FakeTensorMode():
+        args, kwargs = tree_map(lambda x: torch.empty(x.shape, dtype=x.dtype) if _is_tensor(x) else x, (args, kwargs))
+        try:
+            return func(*args, **kwargs)
+        except Exception:
+            return None
+
+
+def _fits(made, expected) -> bool:
+    if expected is None:
+        return True
+    pairs = list(zip(tree_leaves(made), tree_leaves(expected)))
+    return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs if _is_tensor(a) and _is_tensor(b))
+
+
+def _is_tensor(x) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def _is_number(args) -> bool:
+    first = next((x for x in args if _is_tensor(x)), None)
+    return first is not None and first.ndim == 0
+
+
+def _longer(x):
+    return x.reshape(1) if _is_tensor(x) and x.ndim == 0 else x
+
+
+def _shorter(x):
+    return x.reshape(()) if _is_tensor(x) and x.shape == (1,) else x
