@@ -49,6 +49,7 @@ public:
     from.failAs(code, std::move(message), std::move(advice));
   }
   std::unique_ptr<Body> body(size_t region) override { return from.body(region); }
+  std::optional<std::string> singleOperation(size_t region) override { return from.singleOperation(region); }
   std::vector<Datum> region(size_t region, std::vector<Datum> arguments) override {
     return from.region(region, std::move(arguments));
   }
