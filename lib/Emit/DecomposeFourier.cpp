@@ -117,16 +117,19 @@ private:
     Value z = lines(x, last);
     if (n <= kDirect) {
       const double scale = 1.0 / static_cast<double>(n);
-      return unlined(contract(z, 1, 2, table(2, half, 1, n, [&](int64_t p, int64_t k, int64_t, int64_t i) {
-                                const double twice = k == 0 || 2 * k == n ? scale : 2 * scale;
-                                const Complex w = root(i * k, n);
-                                return twice * (p == 0 ? w.real() : -w.imag());
-                              })),
+      return unlined(contract(z, 1, 2,
+                              table(2, half, 1, n,
+                                    [&](int64_t p, int64_t k, int64_t, int64_t i) {
+                                      const double twice = k == 0 || 2 * k == n ? scale : 2 * scale;
+                                      const Complex w = root(i * k, n);
+                                      return twice * (p == 0 ? w.real() : -w.imag());
+                                    })),
                      x, last);
     }
     // What is not there is the conjugate of the other half.
     const Value rest = g.slice(z, 2, 1, n - half + 1);
-    const Value turned = g.make("reverse", {rest}, rest.getType(), {g.b.getNamedAttr("dimensions", g.b.getDenseI64ArrayAttr({2}))});
+    const Value turned =
+        g.make("reverse", {rest}, rest.getType(), {g.b.getNamedAttr("dimensions", g.b.getDenseI64ArrayAttr({2}))});
     const Value other = g.concatenate({g.slice(turned, 1, 0, 1), g.unary("negate", g.slice(turned, 1, 1, 2))}, 1);
     z = g.concatenate({z, other}, 2);
     return unlined(g.slice(transform(z, 1.0 / static_cast<double>(n), n), 1, 0, 1), x, last);

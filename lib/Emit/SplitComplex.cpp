@@ -25,10 +25,9 @@ mlir::Type realOf(mlir::Type type) {
 
 // Operations that do to each part what they do to the whole.
 bool actsOnParts(mlir::Operation *op) {
-  constexpr llvm::StringLiteral kNames[] = {"reshape",     "transpose", "slice",         "broadcast_in_dim",
-                                            "broadcast",   "reverse",   "concatenate",   "pad",
-                                            "gather",      "select",    "dynamic_slice", "dynamic_update_slice",
-                                            "torch_index_select"};
+  constexpr llvm::StringLiteral kNames[] = {
+      "reshape", "transpose", "slice",         "broadcast_in_dim",     "broadcast",         "reverse", "concatenate", "pad",
+      "gather",  "select",    "dynamic_slice", "dynamic_update_slice", "torch_index_select"};
   return llvm::is_contained(kNames, opName(op));
 }
 
@@ -46,8 +45,9 @@ std::optional<std::string> soleOperation(mlir::Region &body) {
   if (made == b)
     return std::string();
   mlir::Operation *op = made.getDefiningOp();
-  const bool both = op && op->getNumOperands() == 2 &&
-                    ((op->getOperand(0) == a && op->getOperand(1) == b) || (op->getOperand(0) == b && op->getOperand(1) == a));
+  const bool both =
+      op && op->getNumOperands() == 2 &&
+      ((op->getOperand(0) == a && op->getOperand(1) == b) || (op->getOperand(0) == b && op->getOperand(1) == a));
   return both ? std::optional(opName(op).str()) : std::nullopt;
 }
 
@@ -86,7 +86,9 @@ private:
   std::vector<mlir::Operation *> done; // what is written in parts, and what stands for arguments as they were
   std::vector<Diagnostic> refused;
 
-  static mlir::Type partType(Value v) { return llvm::cast<mlir::ComplexType>(mlir::getElementTypeOrSelf(v.getType())).getElementType(); }
+  static mlir::Type partType(Value v) {
+    return llvm::cast<mlir::ComplexType>(mlir::getElementTypeOrSelf(v.getType())).getElementType();
+  }
 
   void refuse(mlir::Operation *op, std::string message, std::string advice) {
     const nisa::Origin o = nisa::originOf(op->getLoc());
@@ -130,9 +132,10 @@ private:
     if (write(g, op))
       done.push_back(op);
     else
-      refuse(op, "`" + op->getName().getStringRef().str() + "` on complex numbers",
-             "Arithmetic, exponentials, logarithms, roots, circular and hyperbolic functions, sums, products and movement are "
-             "there; write it in those, or of real and imaginary parts.");
+      refuse(
+          op, "`" + op->getName().getStringRef().str() + "` on complex numbers",
+          "Arithmetic, exponentials, logarithms, roots, circular and hyperbolic functions, sums, products and movement are "
+          "there; write it in those, or of real and imaginary parts.");
   }
 
   // ---- loops and branches: two values in the place of one ---------------------------------------------------------------------
@@ -276,12 +279,15 @@ private:
     const auto ordered = [&](Value v) { return g.reshape(g.transpose(v, order), shape); };
     Parts left{ordered(x.re), ordered(x.im)};
     ComplexArithmetic arithmetic(g);
-    const auto some = [&](Parts p, int64_t low, int64_t high) { return Parts{g.slice(p.re, 0, low, high), g.slice(p.im, 0, low, high)}; };
+    const auto some = [&](Parts p, int64_t low, int64_t high) {
+      return Parts{g.slice(p.re, 0, low, high), g.slice(p.im, 0, low, high)};
+    };
     for (; count > 1; count = (count + 1) / 2) {
       const int64_t pairs = count / 2;
       const Parts product = arithmetic.multiply(some(left, 0, pairs), some(left, pairs, 2 * pairs));
       const Parts over = some(left, 2 * pairs, count);
-      left = count % 2 == 0 ? product : Parts{g.concatenate({product.re, over.re}, 0), g.concatenate({product.im, over.im}, 0)};
+      left =
+          count % 2 == 0 ? product : Parts{g.concatenate({product.re, over.re}, 0), g.concatenate({product.im, over.im}, 0)};
     }
     const auto everywhere = [&](Value v) { return g.broadcast(v, {}, mlir::RankedTensorType::get(rest, elementOf(v))); };
     const Parts first{everywhere(start.re), everywhere(start.im)};
@@ -294,7 +300,8 @@ private:
     std::vector<llvm::APFloat> re, im;
     if (value.isSplat()) {
       const auto z = value.getSplatValue<std::complex<llvm::APFloat>>();
-      return {g.constant(mlir::DenseElementsAttr::get(type, z.real())), g.constant(mlir::DenseElementsAttr::get(type, z.imag()))};
+      return {g.constant(mlir::DenseElementsAttr::get(type, z.real())),
+              g.constant(mlir::DenseElementsAttr::get(type, z.imag()))};
     }
     for (const std::complex<llvm::APFloat> &z : value.getValues<std::complex<llvm::APFloat>>()) {
       re.push_back(z.real());
@@ -315,7 +322,6 @@ private:
     return give(op, {re, g.number(0, re)});
   }
   static Parts zeros(GraphBuilder &g, Parts like) { return {g.number(0, like.re), g.number(0, like.im)}; }
-
 
   // False if it has no form in parts.
   bool write(GraphBuilder &g, mlir::Operation *op) {
