@@ -39,7 +39,11 @@ Parts ComplexArithmetic::divide(Parts a, Parts b) {
   const Parts x{g.divide(a.re, safeTop), g.divide(a.im, safeTop)}, y{g.divide(b.re, bottom), g.divide(b.im, bottom)};
   const Value norm = g.add(g.multiply(y.re, y.re), g.multiply(y.im, y.im)), ratio = g.divide(safeTop, bottom);
   const Parts product = multiply(x, {y.re, unary("negate", y.im)});
-  Parts out{g.multiply(g.divide(product.re, norm), ratio), g.multiply(g.divide(product.im, norm), ratio)};
+  const auto scaled = [&](Value part) { // the ratio may be infinite
+    const Value made = g.divide(part, norm);
+    return g.select(g.compare(ComparisonDirection::EQ, made, zero), made, g.multiply(made, ratio));
+  };
+  Parts out{scaled(product.re), scaled(product.im)};
 
   const Value byZero = withSign(infinity, b.re);
   const auto mark = [&](Value v) { // one for an infinity, with its sign, else zero
@@ -93,7 +97,9 @@ Parts ComplexArithmetic::log(Parts a) {
   const Value beside = half(unary("log_plus_one", g.add(over, g.multiply(less, less))));
   const Value near = g.binary("and", g.compare(ComparisonDirection::GT, more, number(0.5, a)),
                               g.compare(ComparisonDirection::LT, more, number(2, a)));
-  return {g.select(near, beside, unary("log", size(a))), angle(a)};
+  const Value ratio = g.divide(less, g.select(isZero(more), one, more));
+  const Value far = g.add(unary("log", more), half(unary("log_plus_one", g.multiply(ratio, ratio))));
+  return {g.select(isInfinite(a), number(kInfinity, a), g.select(near, beside, far)), angle(a)};
 }
 
 Parts ComplexArithmetic::logPlusOne(Parts a) {
@@ -135,18 +141,15 @@ Parts ComplexArithmetic::tanh(Parts a) {
   const Value t = unary("tanh", a.re), s = unary("sine", a.im), c = unary("cosine", a.im);
   const Value inverse = g.divide(number(1, a), unary("chlo.cosh", a.re)), slope = g.multiply(inverse, inverse);
   const Value sine = g.multiply(s, t), norm = g.add(g.multiply(c, c), g.multiply(sine, sine));
-  const Value far = g.compare(ComparisonDirection::GT, unary("abs", a.re), number(44, a)), zero = number(0, a);
+  const Value far = isInfinite(a.re), zero = number(0, a);
   const Value im =
       g.select(g.compare(ComparisonDirection::EQ, a.im, zero), a.im, g.divide(g.multiply(g.multiply(s, c), slope), norm));
   return {g.select(far, t, g.divide(t, norm)), g.select(far, zero, im)};
 }
 
 Parts ComplexArithmetic::sign(Parts a) {
-  const Value zero = number(0, a);
-  const Parts out = divide(a, {size(a), zero});
-  const Value none =
-      g.binary("and", g.compare(ComparisonDirection::EQ, a.re, zero), g.compare(ComparisonDirection::EQ, a.im, zero));
-  return select(none, a, out);
+  const Value length = size(a);
+  return select(isZero(length), a, divide(a, {length, number(0, a)}));
 }
 
 Parts ComplexArithmetic::power(Parts a, Parts b) {
