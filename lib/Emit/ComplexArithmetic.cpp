@@ -15,6 +15,10 @@ Value ComplexArithmetic::isInfinite(Value x) {
   return g.compare(ComparisonDirection::EQ, unary("abs", x), g.number(kInfinity, x));
 }
 
+Value ComplexArithmetic::isZero(Value x) {
+  return g.compare(ComparisonDirection::LT, unary("abs", x), g.number(0x1p-126, x));
+}
+
 // By the bits, so that -0 counts.
 Value ComplexArithmetic::withSign(Value size, Value sign) {
   const mlir::Type word = g.b.getIntegerType(32, false);
@@ -31,24 +35,28 @@ Parts ComplexArithmetic::divide(Parts a, Parts b) {
   const auto larger = [&](Parts z) { return g.binary("maximum", unary("abs", z.re), unary("abs", z.im)); };
   const Value zero = number(0, a), one = number(1, a), infinity = number(kInfinity, a);
   const Value top = larger(a), bottom = larger(b);
-  const Value safeTop = g.select(g.compare(ComparisonDirection::EQ, top, zero), one, top);
+  const Value safeTop = g.select(isZero(top), one, top);
   const Parts x{g.divide(a.re, safeTop), g.divide(a.im, safeTop)}, y{g.divide(b.re, bottom), g.divide(b.im, bottom)};
   const Value norm = g.add(g.multiply(y.re, y.re), g.multiply(y.im, y.im)), ratio = g.divide(safeTop, bottom);
   const Parts product = multiply(x, {y.re, unary("negate", y.im)});
-  Parts out{g.multiply(g.divide(product.re, norm), ratio), g.multiply(g.divide(product.im, norm), ratio)};
+  const auto scaled = [&](Value part) { // the ratio may be infinite
+    const Value made = g.divide(part, norm);
+    return g.select(g.compare(ComparisonDirection::EQ, made, zero), made, g.multiply(made, ratio));
+  };
+  Parts out{scaled(product.re), scaled(product.im)};
 
   const Value byZero = withSign(infinity, b.re);
   const auto mark = [&](Value v) { // one for an infinity, with its sign, else zero
     return withSign(g.select(isInfinite(v), one, zero), v);
   };
-  const Value endlessTop = isInfinite(top), endlessBottom = isInfinite(bottom);
+  const Value endlessTop = isInfinite(a), endlessBottom = isInfinite(b);
   const Parts from = multiply({mark(a.re), mark(a.im)}, {b.re, unary("negate", b.im)});
   out = select(g.binary("and", endlessTop, g.unary("not", endlessBottom)),
                {g.multiply(infinity, from.re), g.multiply(infinity, from.im)}, out);
   const Parts to = multiply(a, {mark(b.re), unary("negate", mark(b.im))});
   out = select(g.binary("and", endlessBottom, g.unary("not", endlessTop)),
                {g.multiply(zero, to.re), g.multiply(zero, to.im)}, out);
-  return select(g.compare(ComparisonDirection::EQ, bottom, zero), {g.multiply(byZero, a.re), g.multiply(byZero, a.im)}, out);
+  return select(isZero(bottom), {g.multiply(byZero, a.re), g.multiply(byZero, a.im)}, out);
 }
 
 Value ComplexArithmetic::compare(ComparisonDirection how, Parts a, Parts b) {
@@ -57,11 +65,11 @@ Value ComplexArithmetic::compare(ComparisonDirection how, Parts a, Parts b) {
 
 Value ComplexArithmetic::size(Parts a) {
   const Value x = unary("abs", a.re), y = unary("abs", a.im);
-  const Value more = g.binary("maximum", x, y), less = g.binary("minimum", x, y), zero = number(0, a);
-  const Value safe = g.select(g.compare(ComparisonDirection::EQ, more, zero), number(1, a), more);
+  const Value more = g.binary("maximum", x, y), less = g.binary("minimum", x, y);
+  const Value safe = g.select(isZero(more), number(1, a), more);
   const Value ratio = g.divide(less, safe);
   const Value made = g.multiply(more, unary("sqrt", g.add(number(1, a), g.multiply(ratio, ratio))));
-  return g.select(g.binary("or", isInfinite(x), isInfinite(y)), number(kInfinity, a), made);
+  return g.select(isInfinite(a), number(kInfinity, a), made);
 }
 
 Value ComplexArithmetic::angle(Parts a) { return g.binary("atan2", a.im, a.re); }
@@ -77,7 +85,8 @@ Parts ComplexArithmetic::exponential(Parts a) {
 Parts ComplexArithmetic::exponentialMinusOne(Parts a) {
   const Value s = unary("sine", half(a.im)), less = unary("exponential_minus_one", a.re), c = unary("cosine", a.im);
   return {g.subtract(g.multiply(less, c), g.multiply(number(2, a), g.multiply(s, s))),
-          g.multiply(g.add(less, number(1, a)), unary("sine", a.im))};
+          g.select(g.compare(ComparisonDirection::EQ, a.im, number(0, a)), a.im,
+                   g.multiply(g.add(less, number(1, a)), unary("sine", a.im)))};
 }
 
 // Near the circle of one the logarithm of the size is that of the square less one.
@@ -88,7 +97,9 @@ Parts ComplexArithmetic::log(Parts a) {
   const Value beside = half(unary("log_plus_one", g.add(over, g.multiply(less, less))));
   const Value near = g.binary("and", g.compare(ComparisonDirection::GT, more, number(0.5, a)),
                               g.compare(ComparisonDirection::LT, more, number(2, a)));
-  return {g.select(near, beside, unary("log", size(a))), angle(a)};
+  const Value ratio = g.divide(less, g.select(isZero(more), one, more));
+  const Value far = g.add(unary("log", more), half(unary("log_plus_one", g.multiply(ratio, ratio))));
+  return {g.select(isInfinite(a), number(kInfinity, a), g.select(near, beside, far)), angle(a)};
 }
 
 Parts ComplexArithmetic::logPlusOne(Parts a) {
@@ -103,11 +114,11 @@ Parts ComplexArithmetic::logPlusOne(Parts a) {
 Parts ComplexArithmetic::sqrt(Parts a) {
   const Value x = unary("abs", a.re), y = unary("abs", a.im), zero = number(0, a), one = number(1, a);
   const Value more = g.binary("maximum", x, y);
-  const Value safe = g.select(g.compare(ComparisonDirection::EQ, more, zero), one, more);
+  const Value safe = g.select(isZero(more), one, more);
   const Value u = g.divide(x, safe), v = g.divide(y, safe);
   const Value inner = half(g.add(u, unary("sqrt", g.add(g.multiply(u, u), g.multiply(v, v)))));
   const Value sum = g.multiply(unary("sqrt", more), unary("sqrt", inner));
-  const Value divisor = g.select(g.compare(ComparisonDirection::EQ, sum, zero), one, sum);
+  const Value divisor = g.select(isZero(sum), one, sum);
   const Value other = half(g.divide(y, divisor));
   const Value right = g.compare(ComparisonDirection::GE, a.re, zero);
   Parts out{g.select(right, sum, other), withSign(g.select(right, other, sum), a.im)};
@@ -130,15 +141,15 @@ Parts ComplexArithmetic::tanh(Parts a) {
   const Value t = unary("tanh", a.re), s = unary("sine", a.im), c = unary("cosine", a.im);
   const Value inverse = g.divide(number(1, a), unary("chlo.cosh", a.re)), slope = g.multiply(inverse, inverse);
   const Value sine = g.multiply(s, t), norm = g.add(g.multiply(c, c), g.multiply(sine, sine));
-  return {g.divide(t, norm), g.divide(g.multiply(g.multiply(s, c), slope), norm)};
+  const Value far = isInfinite(a.re), zero = number(0, a);
+  const Value im =
+      g.select(g.compare(ComparisonDirection::EQ, a.im, zero), a.im, g.divide(g.multiply(g.multiply(s, c), slope), norm));
+  return {g.select(far, t, g.divide(t, norm)), g.select(far, zero, im)};
 }
 
 Parts ComplexArithmetic::sign(Parts a) {
-  const Value zero = number(0, a);
-  const Parts out = divide(a, {size(a), zero});
-  const Value none =
-      g.binary("and", g.compare(ComparisonDirection::EQ, a.re, zero), g.compare(ComparisonDirection::EQ, a.im, zero));
-  return select(none, a, out);
+  const Value length = size(a);
+  return select(isZero(length), a, divide(a, {length, number(0, a)}));
 }
 
 Parts ComplexArithmetic::power(Parts a, Parts b) {
@@ -152,7 +163,11 @@ Parts ComplexArithmetic::power(Parts a, Parts b) {
   const Value turned = g.add(along, g.multiply(b.re, turn));
   const Parts out{g.multiply(grown, unary("cosine", turned)), g.multiply(grown, unary("sine", turned))};
   const Value plain = g.binary("and", g.compare(ComparisonDirection::EQ, b.re, zero), still);
-  return select(none, {g.select(plain, one, zero), zero}, out);
+  const Value nan = number(std::numeric_limits<double>::quiet_NaN(), a);
+  const Value vanishes = g.compare(ComparisonDirection::GT, b.re, zero);
+  const Parts ofNone{g.select(plain, one, g.select(vanishes, zero, nan)),
+                     g.select(g.binary("or", plain, vanishes), zero, nan)};
+  return select(none, ofNone, out);
 }
 
 Parts ComplexArithmetic::function(llvm::StringRef name, Parts a) {

@@ -34,6 +34,8 @@ private:
   Value unary(llvm::StringRef name, Value x) { return g.unary(name, x); }
   Value withSign(Value size, Value sign); // size is not negative
   Value isInfinite(Value x);
+  Value isInfinite(Parts a) { return g.binary("or", isInfinite(a.re), isInfinite(a.im)); }
+  Value isZero(Value x); // or so small that a quotient by it is none
   Parts negate(Parts a) { return {unary("negate", a.re), unary("negate", a.im)}; }
   Parts exponential(Parts a);
   Parts exponentialMinusOne(Parts a);

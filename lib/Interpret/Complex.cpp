@@ -219,7 +219,7 @@ constexpr auto log1p = [](Complex z, Complex) -> Complex {
 };
 constexpr auto power = [](Complex a, Complex b) -> Complex {
   if (a == 0.0)
-    return b == 0.0 ? Complex(1) : b.real() > 0 ? Complex(0) : std::pow(a, b);
+    return b == 0.0 ? Complex(1) : b.real() > 0 ? Complex(0) : Complex(NAN, NAN);
   return std::pow(a, b);
 };
 

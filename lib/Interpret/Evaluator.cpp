@@ -214,18 +214,41 @@ static double terms(Operation &op) {
   return name == "reduce" ? std::max(1.0, a / result) : 1;
 }
 
+// Operations whose elements are sums of many others, so that one is as far off as the others are large.
+static bool mixes(Operation &op) {
+  static const llvm::StringSet<> names = {"fft", "cholesky", "triangular_solve"};
+  return names.contains(op.getName().stripDialect());
+}
+
+static double rootMeanSquare(const Tensor &t) {
+  double squares = 0;
+  for (int64_t i = 0; i < t.count(); ++i)
+    if (const double x = std::bit_cast<double>(t.at(i)); std::isfinite(x))
+      squares += x * x;
+  return std::sqrt(squares / static_cast<double>(std::max<int64_t>(t.count(), 1)));
+}
+
 void Evaluator::shake(Operation &op, Datum &d) {
-  if (isComplex(d.tensor.element))
-    for (Datum &part : d.parts)
-      shake(op, part);
-  Tensor &t = d.tensor;
-  if (!isFloat(t.element) || !computes(op))
+  const bool pair = isComplex(d.tensor.element);
+  if (!(pair || isFloat(d.tensor.element)) || !computes(op))
     return;
-  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits) * options.roundings * std::sqrt(terms(op));
-  Word *words = t.own();
-  for (int64_t i = 0; i < t.count(); ++i) // infinities stay what they are
-    words[i] =
-        std::bit_cast<Word>(std::bit_cast<double>(words[i]) * (1 + static_cast<double>(random.between(-1024, 1024)) * step));
+  std::vector<Tensor *> parts;
+  if (pair)
+    parts = {&d.parts[0].tensor, &d.parts[1].tensor};
+  else
+    parts = {&d.tensor};
+  const double step = std::ldexp(1.0, -11 - info(parts[0]->element).mantissaBits) * options.roundings * std::sqrt(terms(op));
+  double common = 0;
+  if (mixes(op))
+    for (const Tensor *t : parts)
+      common = std::max(common, rootMeanSquare(*t));
+  for (Tensor *t : parts) {
+    Word *words = t->own();
+    for (int64_t i = 0; i < t->count(); ++i) { // infinities stay what they are
+      const double x = std::bit_cast<double>(words[i]), off = static_cast<double>(random.between(-1024, 1024)) * step;
+      words[i] = std::bit_cast<Word>(x * (1 + off) + common * off);
+    }
+  }
 }
 
 void Evaluator::run(Operation &op, Frame &frame, bool show) {

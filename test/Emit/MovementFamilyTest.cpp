@@ -319,7 +319,7 @@ TEST(Movement, LargeOnesMoveInRuns) {
 }
 
 TEST(Movement, NamesWhatItRefuses) {
-  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xcomplex<f32>", "5x4xcomplex<f32>");
+  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xi4", "5x4xi4");
   graph::Graph g = graph::parseGraph(text, "test.mlir");
   try {
     compileGraph(*g.module);

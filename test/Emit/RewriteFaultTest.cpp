@@ -77,17 +77,26 @@ func.func @main(%x: tensor<4x6xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %1 = stablehlo.subtract %0, %y : tensor<2x2xf32>
   return %1 : tensor<2x2xf32>
 })"},
+    // No triangular_solve: it corrects itself once, and so mistakes too.
     {"decompose linear algebra", R"(
-func.func @main(%x: tensor<3x3xf32>, %y: tensor<3x2xf32>) -> (tensor<3x3xf32>, tensor<3x2xf32>) {
+func.func @main(%x: tensor<3x3xf32>, %y: tensor<4x3xf32>, %u: tensor<3xf32>) -> (tensor<3x3xf32>, tensor<4x3xf32>) {
   %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
   %s = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
-  %i = stablehlo.constant dense<[[8.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 8.0]]> : tensor<3x3xf32>
-  %a = stablehlo.add %s, %i : tensor<3x3xf32>
-  %0 = stablehlo.cholesky %a, lower = true : tensor<3x3xf32>
-  %c = stablehlo.constant dense<1048576.0> : tensor<3x3xf32>
-  %l = stablehlo.multiply %a, %c : tensor<3x3xf32>
-  %1 = "stablehlo.triangular_solve"(%l, %y) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
-  return %0, %1 : tensor<3x3xf32>, tensor<3x2xf32>
+  %0 = stablehlo.cholesky %s, lower = true : tensor<3x3xf32>
+  %1 = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%y, %u) : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+  return %0, %1 : tensor<3x3xf32>, tensor<4x3xf32>
+})"},
+    {"decompose Fourier transforms", R"(
+func.func @main(%x: tensor<2x5xf32>) -> tensor<2x3xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = RFFT, length = [5] : (tensor<2x5xf32>) -> tensor<2x3xcomplex<f32>>
+  return %0 : tensor<2x3xcomplex<f32>>
+})"},
+    {"split complex", R"(
+func.func @main(%x: tensor<6xcomplex<f32>>, %y: tensor<6xcomplex<f32>>) -> tensor<6xcomplex<f32>> {
+  %c = stablehlo.constant dense<(1.5, -2.0)> : tensor<6xcomplex<f32>>
+  %0 = stablehlo.subtract %x, %c : tensor<6xcomplex<f32>>
+  %1 = stablehlo.multiply %0, %y : tensor<6xcomplex<f32>>
+  return %1 : tensor<6xcomplex<f32>>
 })"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {

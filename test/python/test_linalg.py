@@ -34,7 +34,7 @@ def same(f, *args, target="trn2", tolerance=1e-5):
     close(glia.jit(f, target=target)(*args), jax.jit(f)(*args), tolerance)
 
 
-@pytest.mark.parametrize("i, shape", enumerate([(1, 1), (2, 2), (2, 3, 7, 7), (64, 64), (65, 65), (2, 150, 150)]))
+@pytest.mark.parametrize("i, shape", list(enumerate([(1, 1), (2, 2), (2, 3, 7, 7), (64, 64), (65, 65), (2, 150, 150)])))
 def test_cholesky(i, shape):
     same(jnp.linalg.cholesky, positive(*shape), target=TARGETS[i % 3])
 
@@ -120,7 +120,7 @@ def test_gradients():
     same(jax.value_and_grad(loss, (0, 1)), positive(20, 20), normal(20, 4), tolerance=1e-4)
 
 
-@pytest.mark.parametrize("i, shape", enumerate([(1, 1), (8, 5), (5, 8), (2, 3, 9, 4), (90, 70), (70, 90)]))
+@pytest.mark.parametrize("i, shape", list(enumerate([(1, 1), (8, 5), (5, 8), (2, 3, 9, 4), (90, 70), (70, 90)])))
 def test_qr(i, shape):
     same(jnp.linalg.qr, normal(*shape), target=TARGETS[i % 3], tolerance=2e-5)
 

@@ -119,7 +119,10 @@ public:
   bool scatter();
   bool gatherWindows(); // IndexWindows.cpp
   bool scatterWindows();
-  bool topK(); // Ordered.cpp
+  bool complexNumbers(); // Complex.cpp
+  bool fourier();
+  bool linalg(); // Linalg.cpp
+  bool topK();   // Ordered.cpp
   bool running();
   bool reducePair();
   bool countedLoop(); // Control.cpp
