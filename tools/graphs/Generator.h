@@ -120,8 +120,10 @@ public:
   bool gatherWindows(); // IndexWindows.cpp
   bool scatterWindows();
   bool topK(); // Ordered.cpp
+  bool sort();
   bool running();
   bool reducePair();
+  bool wide();        // Wide.cpp
   bool countedLoop(); // Control.cpp
   bool openLoop();
   bool branch();
