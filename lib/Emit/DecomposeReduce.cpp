@@ -4,6 +4,8 @@
 #include "DecomposeReduce.h"
 #include "BodyTrial.h"
 #include "GraphBuilder.h"
+#include "GraphFacts.h"
+#include "ReduceTree.h"
 #include "glia/Emit/Family.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -292,6 +294,11 @@ void decomposeReductions(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce" && fromNeutral(op))
       op->erase();
+  for (mlir::Operation *op : programOps(main))
+    if (auto reduce = llvm::dyn_cast<graph::ReduceOp>(op))
+      if ((op->getNumResults() > 1 || (op->getNumOperands() == 2 && !single(op))) &&
+          !takes64Bits(op)) // these may still be narrowed
+        writeByTree(reduce);
 }
 
 } // namespace glia::emit

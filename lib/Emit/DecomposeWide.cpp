@@ -1,7 +1,7 @@
 #include "DecomposeWide.h"
 #include "DecomposeWindows.h"
 #include "GraphFacts.h"
-#include "PlainBody.h"
+#include "ReduceTree.h"
 #include "ValueRanges.h"
 
 namespace glia::emit {
@@ -10,75 +10,9 @@ namespace {
 
 using Value = mlir::Value;
 using Values = llvm::SmallVector<Value>;
-using Combine = llvm::function_ref<Values(Values before, Values after)>;
 
 constexpr int64_t kMostProducts = 1 << 22; // of a dot, all at once
 constexpr int64_t kMostUpdates = 65536;    // sums of so many 16-bit numbers fit into 32 bits
-
-// Tensors of [rows, n], combined along n: neighbours in pairs, until one is left.
-Values folded(GraphBuilder &g, Values x, Combine combine) {
-  const int64_t rows = typeOf(x[0]).getDimSize(0);
-  for (int64_t n = typeOf(x[0]).getDimSize(1); n > 1; n = (n + 1) / 2) {
-    const int64_t pairs = n / 2;
-    const auto half = [&](Value v, int64_t which) {
-      const Value two = g.reshape(g.slice(v, {0, 0}, {rows, 2 * pairs}), {rows, pairs, 2});
-      return g.reshape(g.slice(two, {0, 0, which}, {rows, pairs, which + 1}), {rows, pairs});
-    };
-    Values before, after;
-    for (Value v : x) {
-      before.push_back(half(v, 0));
-      after.push_back(half(v, 1));
-    }
-    Values made = combine(before, after);
-    if (n % 2)
-      for (auto [v, rest] : llvm::zip(made, x))
-        v = g.make("concatenate", {v, g.slice(rest, {0, n - 1}, {rows, n})},
-                   mlir::RankedTensorType::get({rows, pairs + 1}, elementOf(v)),
-                   {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(1))});
-    x = made;
-  }
-  return x;
-}
-
-Value permuted(GraphBuilder &g, Value x, llvm::ArrayRef<int64_t> order) {
-  std::vector<int64_t> shape;
-  for (int64_t d : order)
-    shape.push_back(typeOf(x).getDimSize(static_cast<unsigned>(d)));
-  return g.make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                {g.b.getNamedAttr("permutation", g.b.getDenseI64ArrayAttr(order))});
-}
-
-bool writeReduce(graph::ReduceOp op) {
-  mlir::Block &body = op->getRegion(0).front();
-  const mlir::RankedTensorType in = typeOf(op->getOperand(0)), out = typeOf(op->getResult(0));
-  if (!isPlainBody(body) || in.getNumElements() == 0)
-    return false;
-  GraphBuilder g(op);
-  const llvm::ArrayRef<int64_t> dims = op.getDimensions();
-  std::vector<int64_t> order;
-  for (int64_t d = 0; d < in.getRank(); ++d)
-    if (!llvm::is_contained(dims, d))
-      order.push_back(d);
-  for (int64_t d = 0; d < in.getRank(); ++d)
-    if (llvm::is_contained(dims, d))
-      order.push_back(d);
-  const int64_t rows = out.getNumElements(), n = in.getNumElements() / rows;
-  Values x, start;
-  for (unsigned i = 0; i < op->getNumResults(); ++i) {
-    x.push_back(g.reshape(permuted(g, op->getOperand(i), order), {rows, n}));
-    const Value first = op->getOperand(op->getNumResults() + i);
-    start.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
-  }
-  const auto combine = [&](Values before, Values after) {
-    before.append(after);
-    return applied(g, body, before);
-  };
-  x = combine(start, folded(g, x, combine));
-  for (auto [made, old] : llvm::zip(x, op->getResults()))
-    old.replaceAllUsesWith(g.reshape(made, typeOf(old).getShape()));
-  op->erase();
-  return true;
-}
 
 // Leaves what it is combined with as it is.
 bool isNeutral(llvm::StringRef name, Value start) {
@@ -238,7 +172,7 @@ void decomposeWide(mlir::func::FuncOp main) {
     if (llvm::none_of(op->getOperands(), wide) && llvm::none_of(op->getResults(), wide))
       continue;
     if (auto reduce = llvm::dyn_cast<graph::ReduceOp>(op))
-      writeReduce(reduce);
+      writeByTree(reduce);
     else if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
       writeWindow(window);
     else if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))

@@ -44,6 +44,8 @@ const std::vector<Part> &parts() {
       {"gather-windows", 2, &Generator::gatherWindows, true},
       {"scatter-windows", 2, &Generator::scatterWindows, true},
       {"top-k", 1, &Generator::topK, true},
+      {"sort", 1, &Generator::sort, true},
+      {"wide", 1, &Generator::wide, true},
       {"running", 1, &Generator::running, true},
       {"reduce-pair", 1, &Generator::reducePair, true},
       {"complex", 2, &Generator::complexNumbers, true},

@@ -123,8 +123,11 @@ public:
   bool fourier();
   bool linalg(); // Linalg.cpp
   bool topK();   // Ordered.cpp
+  bool topK(); // Ordered.cpp
+  bool sort();
   bool running();
   bool reducePair();
+  bool wide();        // Wide.cpp
   bool countedLoop(); // Control.cpp
   bool openLoop();
   bool branch();
