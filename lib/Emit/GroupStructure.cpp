@@ -20,19 +20,26 @@ public:
   }
   size_t numberOf(mlir::Value v) const { return numbers.lookup(v); }
 
+  // What of a value may be written into the kernel; false if nothing is known of it.
+  bool number(mlir::Value v) {
+    mlir::Operation *maker = v.getDefiningOp();
+    if (const std::optional<double> splat = splatOf(v))
+      s << "#" << llvm::utohexstr(std::bit_cast<uint64_t>(*splat)) << v.getType() << ",";
+    else if (maker && opName(maker) == "constant") {
+      for (uint8_t byte : graph::constantBytes(llvm::cast<mlir::ElementsAttr>(maker->getAttr("value"))))
+        s << llvm::hexdigit(byte >> 4) << llvm::hexdigit(byte & 15);
+      s << v.getType() << ",";
+    } else
+      return false;
+    return true;
+  }
+
   void describe(mlir::Operation *op) {
     s << op->getName() << "(";
     for (mlir::Value v : op->getOperands())
-      if (const auto it = numbers.find(v); it != numbers.end()) {
+      if (const auto it = numbers.find(v); it != numbers.end())
         s << it->second << ",";
-      } else if (mlir::Operation *maker = v.getDefiningOp();
-                 maker && opName(maker) == "constant" && !splatOf(v)) { // written into the kernel too
-        for (uint8_t byte : graph::constantBytes(llvm::cast<mlir::ElementsAttr>(maker->getAttr("value"))))
-          s << llvm::hexdigit(byte >> 4) << llvm::hexdigit(byte & 15);
-        s << v.getType() << ",";
-      } else if (const std::optional<double> splat = splatOf(v)) // written into the kernel
-        s << "#" << llvm::utohexstr(std::bit_cast<uint64_t>(*splat)) << v.getType() << ",";
-      else
+      else if (!number(v))
         s << "?,";
     s << ")" << op->getAttrDictionary() << ":";
     for (mlir::Value v : op->getResults())
@@ -64,8 +71,14 @@ std::string structureOf(const Group &g) {
     s << "over " << *g.over << ":";
   for (const auto &[input, output] : g.inPlace)
     s << "in place " << input << " " << output << ":";
-  for (mlir::Value v : g.inputs)
+  // A body of a loop or a branch knows the numbers that it reads from outside, though they are tensors to the whole.
+  const bool bodies =
+      llvm::any_of(g.ops, [](mlir::Operation *op) { return mlir::isa<graph::WhileOp, graph::CaseOp, graph::IfOp>(op); });
+  for (mlir::Value v : g.inputs) {
     structure.name(v);
+    if (bodies)
+      structure.number(v);
+  }
   for (mlir::Operation *op : g.ops)
     structure.describe(op);
   for (mlir::Value v : g.outputs)

@@ -72,8 +72,12 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
     try:
         with torch.no_grad(), AsTorchMeansIt():
             results = [x if x.device == device else x.to(device) for x in function(*inputs)]
-        ids, values = lazy._get_tensors_xla_device_data_node(results)
-        module = xm.get_stablehlo_bytecode(results)
+        try:
+            ids, values = lazy._get_tensors_xla_device_data_node(results)
+            module = xm.get_stablehlo_bytecode(results)
+        except RuntimeError as e:
+            advice = "Other operations in the function may help; the message is torch_xla's."
+            raise _t.failure("TORCH-FALLBACK", f"torch_xla cannot write down the graph: {e}", advice) from e
     finally:
         lazy._set_xla_all_numbers_special_scalars(False)
     arguments = []

@@ -1,15 +1,16 @@
 """Operations of torch that torch_xla does not write into a graph (it computes them on the host), fails at, or writes with other shapes or types
-than torch has. Each is written in other operations, by torch's own decompositions, or the graph is refused. Imported only where torch is."""
+than torch has, or means otherwise. Each is written in other operations, by torch's own decompositions or by ours, or the graph is refused. Imported only where torch is."""
 
 from __future__ import annotations
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
 from . import _glia
 from .nki import trace as _t
+from .torch_decompositions import INSTEAD, OWN
 
 _HOST = "it would compute that on the host"
 _OTHER = "its result would have another shape or type than torch's"
@@ -20,6 +21,9 @@ class AsTorchMeansIt(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func.name() in INSTEAD:
+            with self:
+                return INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
         expected = _expected(func, args, kwargs)
         made, problem = _written(func, args, kwargs, expected)
         if problem is None:
@@ -32,8 +36,11 @@ class AsTorchMeansIt(TorchDispatchMode):
                     return made
             decomposition = _decomposition(func)
             if decomposition is not None:
-                with self:
-                    made = decomposition(*args, **kwargs)
+                try:
+                    with self:
+                        made = decomposition(*args, **kwargs)
+                except RuntimeError as e:
+                    made, problem = NotImplemented, f"{problem}; and torch's way to write it: {_line(e)}"
                 if made is not NotImplemented and _fits(made, expected):
                     return made
         raise _t.failure(
@@ -43,8 +50,18 @@ class AsTorchMeansIt(TorchDispatchMode):
         )
 
 
+def _unchecked(func):
+    def call(*args, **kwargs):
+        with _disable_current_modes():
+            return func(*args, **kwargs)
+
+    return call
+
+
 def _written(func, args, kwargs, expected):
     """What torch_xla makes of it, and what is wrong with that."""
+    if not (func.is_view or func._schema.is_mutable or any(_has_kernel(func, key) for key in _WRITTEN)):
+        return None, _HOST
     before = _computed_on_the_host()
     try:
         made = func(*args, **kwargs)
@@ -52,10 +69,14 @@ def _written(func, args, kwargs, expected):
     except _glia.Error:
         raise
     except Exception as e:
-        made, problem = None, str(e).strip().split("\n")[0]
+        made, problem = None, _line(e)
     if any(count != before.get(name, 0) for name, count in _computed_on_the_host().items()):
         problem = _HOST
     return made, problem
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
 
 
 def _computed_on_the_host() -> dict[str, int]:
@@ -68,12 +89,23 @@ def _computed_on_the_host() -> dict[str, int]:
 def _decomposition(func):
     from torch._decomp import decomposition_table
 
+    if func.name() in OWN:
+        return OWN[func.name()]
     if func in decomposition_table:
         return decomposition_table[func]
-    return func.decompose if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _IMPLICIT) else None
+    return func.decompose if _has_kernel(func, _IMPLICIT) else None
 
 
 _IMPLICIT = "CompositeImplicitAutograd"
+_WRITTEN = (
+    "XLA",
+    "CompositeExplicitAutograd",
+    _IMPLICIT,
+)  # kernels for tensors of torch_xla; without one the CPU's runs, on no real data
+
+
+def _has_kernel(func, key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
 
 
 def _expected(func, args, kwargs):

@@ -84,6 +84,30 @@ func.func @main(%p: tensor<i1>, %k: tensor<i32>, %x: tensor<7x9xf32>) -> (tensor
     }
 }
 
+// The first of two equal branches adds to a constant, the second to a tensor: they are two kernels, whatever the index.
+TEST(ControlFlow, BranchesKnowTheConstantsOfTheirOwn) {
+  expectRight(R"(
+func.func @main(%p: tensor<i1>, %x: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<5xf32>
+  %i = stablehlo.convert %p : (tensor<i1>) -> tensor<i32>
+  %a = "stablehlo.case"(%i) ({
+    %s = stablehlo.subtract %zero, %x : tensor<5xf32>
+    stablehlo.return %s : tensor<5xf32>
+  }, {
+    %s = stablehlo.add %zero, %x : tensor<5xf32>
+    stablehlo.return %s : tensor<5xf32>
+  }) : (tensor<i32>) -> tensor<5xf32>
+  %b = "stablehlo.case"(%i) ({
+    %s = stablehlo.subtract %a, %x : tensor<5xf32>
+    stablehlo.return %s : tensor<5xf32>
+  }, {
+    %s = stablehlo.add %a, %x : tensor<5xf32>
+    stablehlo.return %s : tensor<5xf32>
+  }) : (tensor<i32>) -> tensor<5xf32>
+  return %a, %b : tensor<5xf32>, tensor<5xf32>
+})");
+}
+
 TEST(ControlFlow, EmptyTensors) {
   expectRight(R"(
 func.func @main(%x: tensor<3x4xf32>, %e: tensor<0x4xf32>) -> (tensor<4xf32>, tensor<3x3xf32>, tensor<0x4xf32>) {

@@ -55,6 +55,38 @@ def test_gradients(target):
     close(glia.jit(jax.value_and_grad(loss), target=target)(p, x), jax.value_and_grad(loss)(p, x))
 
 
+def test_reductions_with_any_body():
+    def product(a, b):  # of complex numbers
+        return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+    def composed(a, b):  # of lines: not commutative
+        return a[0] * b[0], a[1] * b[0] + b[1]
+
+    def f(x, y):
+        one, none = jnp.float32(1), jnp.float32(0)
+        return (
+            jax.lax.reduce(x, jnp.float32(-np.inf), jnp.logaddexp, (1,)),
+            jax.lax.reduce((x, y), (one, none), product, (0, 2)),
+            jax.lax.reduce((x, y), (one, none), composed, (1,)),
+            jax.lax.reduce((x, y), (one + x[0, 0, 0], none), composed, (0, 1, 2)),
+            jnp.argmax(x[:, :1], axis=1),
+        )
+
+    x, y = normal(3, 7, 5) * 0.5 + 1, normal(3, 7, 5, seed=1)
+    close(glia.jit(f)(x, y), jax.jit(f)(x, y))
+
+
+def test_branches_in_a_loop():
+    def f(x):
+        def step(sums, k):
+            return jax.lax.cond(k % 2 == 0, lambda s: s + k * x, lambda s: s, sums), sums
+
+        return jax.lax.scan(step, jnp.zeros(3), jnp.arange(6.0))
+
+    x = normal(3)
+    close(glia.jit(f)(x), jax.jit(f)(x))
+
+
 def test_loops_of_jax():
     def f(w, x):
         return jax.lax.scan(lambda c, row: (jnp.tanh(c @ w + row), c.sum()), jnp.zeros(16), x)

@@ -1,0 +1,143 @@
+"""Operations of torch in others, where neither torch_xla nor torch's own decompositions have a way (OWN), or where torch_xla means something else
+(INSTEAD). Imported only where torch is."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch._decomp
+
+from . import torch_pools
+
+
+def _signbit(x):
+    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.dtype.is_floating_point else x < 0
+
+
+def _copysign(x, sign):
+    return torch.where(_signbit(sign), -x.abs(), x.abs())
+
+
+def _fmin(a, b):
+    return torch.where(a.isnan(), b, torch.where(b.isnan(), a, torch.minimum(a, b)))
+
+
+def _fmax(a, b):
+    return torch.where(a.isnan(), b, torch.where(b.isnan(), a, torch.maximum(a, b)))
+
+
+def _hypot(a, b):
+    a, b = a.abs(), b.abs()
+    large, small = torch.maximum(a, b), torch.minimum(a, b)
+    ratio = torch.where(large == small, 1.0, small / large)  # also of two zeros and of two infinities
+    length = large * torch.sqrt(1 + ratio * ratio)
+    return torch.where(
+        torch.isinf(large) | (large == 0), large, torch.where(torch.isinf(a) | torch.isinf(b), math.inf, length)
+    )
+
+
+def _digamma(x):
+    """The series at x + 6, and the reflection below 0."""
+    y = torch.where(x < 0, 1 - x, x)
+    below = sum((1 / (y + k) for k in range(6)), torch.zeros_like(y))
+    far = y + 6
+    s = 1 / (far * far)
+    series = s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s * (1 / 240 - s / 132))))
+    positive = far.log() - 0.5 / far - series - below
+    part = x - x.round()
+    negative = torch.where(part == 0, math.nan, positive - math.pi / torch.tan(math.pi * part))
+    return torch.where(x == 0, -1 / x, torch.where(x < 0, negative, positive))
+
+
+def _angle(x):
+    return (
+        torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0).to(x.dtype))
+        if x.dtype.is_floating_point
+        else NotImplemented
+    )
+
+
+def _addbmm(x, a, b, *, beta=1, alpha=1):
+    product = alpha * torch.bmm(a, b).sum(0)
+    return product if beta == 0 else beta * x + product
+
+
+def _cummin(x, dim):
+    reverse = torch.neg if x.dtype.is_floating_point else torch.bitwise_not  # larger becomes smaller
+    values, places = torch.cummax(reverse(x), dim)
+    return reverse(values), places
+
+
+def _cummax(plain, x, dim):
+    """NaN stays the largest, and its place is the last one; torch_xla forgets it."""
+    if x.ndim == 0:
+        return x.clone(), torch.zeros(x.shape, dtype=torch.int64, device=x.device)
+    if not x.dtype.is_floating_point:
+        return plain(x, dim)
+    shape = [1] * x.ndim
+    shape[dim] = -1
+    places = torch.arange(x.shape[dim], dtype=torch.int32, device=x.device).reshape(shape)
+    last = plain(torch.where(x.isnan(), places, -1), dim)[0]
+    values, found = plain(torch.where(x.isnan(), -math.inf, x), dim)
+    return torch.where(last >= 0, math.nan, values), torch.where(last >= 0, last.to(torch.int64), found)
+
+
+def _below(boundaries, x, right):
+    """How many of the last dimension of `boundaries` are below each x; NaN is above all."""
+    if x.numel() == 0:
+        return torch.zeros(x.shape, dtype=torch.int64, device=x.device)
+    beside = boundaries.unsqueeze(-2), x.unsqueeze(-1)
+    return (~(beside[0] > beside[1]) if right else ~(beside[0] >= beside[1])).sum(-1)
+
+
+def _bucketize(x, boundaries, *, out_int32=False, right=False):
+    return _below(boundaries, x.reshape(-1), right).reshape(x.shape).to(torch.int32 if out_int32 else torch.int64)
+
+
+def _searchsorted(ordered, x, *, out_int32=False, right=False, side=None, sorter=None):
+    if sorter is not None:
+        ordered = torch.gather(ordered, -1, sorter)
+    right = side == "right" if side is not None else right
+    number = x.ndim == 0
+    found = _below(ordered, x.reshape(1) if number else x if ordered.ndim > 1 else x.reshape(-1), right)
+    return found.reshape(x.shape).to(torch.int32 if out_int32 else torch.int64)
+
+
+OWN = {
+    "aten::signbit": _signbit,
+    "aten::copysign.Tensor": _copysign,
+    "prims::fmin": _fmin,
+    "prims::fmax": _fmax,
+    "prims::hypot": _hypot,
+    "prims::digamma": _digamma,
+    "prims::exp2": lambda x: torch.pow(torch.full_like(x, 2.0), x),
+    "aten::angle": _angle,
+    "aten::addbmm": _addbmm,
+    "aten::cummin": _cummin,
+    "aten::bucketize.Tensor": _bucketize,
+    "aten::searchsorted.Tensor": _searchsorted,
+}
+
+
+def _batch_norm(name: str):
+    """torch_xla divides the running variance by n, not by n - 1."""
+
+    def written(plain, *args, **kwargs):
+        if len(args) > 5 and not args[5]:  # nothing runs
+            return plain(*args, **kwargs)
+        return torch._decomp.decomposition_table[getattr(torch.ops.aten, name).default](*args, **kwargs)
+
+    return written
+
+
+# Functions of what torch_xla would do, and of the arguments.
+INSTEAD = {
+    "aten::cummax": _cummax,
+    **{
+        f"aten::{name}": _batch_norm(name)
+        for name in ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional")
+    },
+    **{f"aten::avg_pool{n}d": torch_pools.average(n) for n in (2, 3)},
+    **{f"aten::avg_pool{n}d_backward": torch_pools.average_backward(n) for n in (2, 3)},
+}
