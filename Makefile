@@ -1,6 +1,7 @@
 # make demo     installs what is missing, builds, runs every example against NumPy, shows a table and a timeline
 # make test     the whole suite: C++, command line, Python, then once more under ASan and UBSan, then the fuzzers
 # make bench    speed and memory against their targets; build/bench.json
+# make wheel    dist/glia-*.whl, which stands alone: pip install it anywhere with Python
 # make build | venv | packages | lint | format | clean
 # make venv-torch   an optional environment, .venv-torch, with torch and torch_xla (large)
 # make test-torch   the tests that need it: test/pytorch
@@ -19,7 +20,7 @@ CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 # On a terminal ninja shows its progress; in a log one line is enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: demo test test-torch bench build configure build-asan venv venv-torch packages lint format clean
+.PHONY: demo test test-torch bench wheel build configure build-asan venv venv-torch packages lint format clean
 
 # Only what it shows: the tool, the Python module and the platform of JAX.
 demo: configure
@@ -33,6 +34,10 @@ bench: build
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) -DGLIA_BENCH=ON >/dev/null
 	@ninja -C build -j$(JOBS) $(QUIET)
 	@$(PY) bench/run.py
+
+wheel: configure
+	@ninja -C build -j$(JOBS) $(QUIET) glia _glia glia_pjrt
+	@.ci/make-wheel
 
 # The tool, the C++ tests and the Python module, which .venv finds in build/python: after a change in C++ `ninja -C build`
 # is all it takes.
@@ -89,4 +94,4 @@ format:
 	@$(PY) -m ruff format -q .
 
 clean:
-	rm -rf build build-asan build-debug $(VENV) .venv-torch
+	rm -rf build build-asan build-debug dist $(VENV) .venv-torch

@@ -25,17 +25,22 @@ using Watcher = std::function<void(std::string, std::string, unsigned, Array)>;
 
 HostTensor hostTensorOf(const Array &a) {
   const auto &[type, shape, data] = a;
-  const std::optional<Element> e = parseElement(type);
+  const bool pairs = type.starts_with("complex<");
+  const std::optional<Element> e = parseElement(pairs ? type.substr(8, 3) : type);
   if (!e)
     throw Error("GRAPH-ARGUMENT", "`" + type + "` is no element type of graphs");
-  HostTensor h{*e, shape, {}};
+  HostTensor h{*e, shape, {}, pairs};
+  if (pairs)
+    h.shape.push_back(2);
   const auto *first = reinterpret_cast<const decltype(h.bytes)::value_type *>(data.c_str());
   h.bytes.assign(first, first + data.size());
   return h;
 }
 
 Array arrayOf(const HostTensor &h) {
-  return {std::string(info(h.element).name), h.shape,
+  const std::string name(info(h.element).name);
+  const std::vector<int64_t> shape(h.shape.begin(), h.shape.end() - (h.pairs ? 1 : 0));
+  return {h.pairs ? "complex<" + name + ">" : name, shape,
           nb::bytes(reinterpret_cast<const char *>(h.bytes.data()), h.bytes.size())};
 }
 

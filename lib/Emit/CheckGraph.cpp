@@ -410,14 +410,17 @@ std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed) {
   std::vector<HostTensor> out;
   for (mlir::Type type : main.getArgumentTypes()) {
     const auto t = llvm::dyn_cast<mlir::RankedTensorType>(type);
-    const std::optional<Element> e = elementOf(type);
+    const auto complex = llvm::dyn_cast<mlir::ComplexType>(mlir::getElementTypeOrSelf(type));
+    const std::optional<Element> e = elementOf(complex ? complex.getElementType() : type);
     if (!t || !e) {
       std::string name;
       llvm::raw_string_ostream(name) << type;
       throw Error("GRAPH-TYPE", "an argument of type " + name + " cannot be made up", "Give inputs, with --input.");
     }
-    HostTensor h{*e, {t.getShape().begin(), t.getShape().end()}, {}};
-    const auto n = static_cast<size_t>(t.getNumElements());
+    HostTensor h{*e, {t.getShape().begin(), t.getShape().end()}, {}, static_cast<bool>(complex)};
+    if (complex)
+      h.shape.push_back(2);
+    const auto n = static_cast<size_t>(t.getNumElements()) * (complex ? 2 : 1);
     std::vector<Word> words(n);
     for (Word &w : words) {
       const double normal = std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());

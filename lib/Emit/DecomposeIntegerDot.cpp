@@ -25,21 +25,6 @@ std::vector<Value> bytesOf(GraphBuilder &g, Value x, mlir::IntegerType t) {
   return out;
 }
 
-Value slice(GraphBuilder &g, Value x, int64_t dim, int64_t from, int64_t to) {
-  const auto shape = typeOf(x).getShape();
-  std::vector<int64_t> low(shape.size(), 0), high(shape.begin(), shape.end()), step(shape.size(), 1);
-  low[static_cast<size_t>(dim)] = from;
-  high[static_cast<size_t>(dim)] = to;
-  std::vector<int64_t> made(high);
-  made[static_cast<size_t>(dim)] = to - from;
-  return from == 0 && to == shape[static_cast<size_t>(dim)]
-             ? x
-             : g.make("slice", {x}, mlir::RankedTensorType::get(made, elementOf(x)),
-                      {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(low)),
-                       g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(high)),
-                       g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
-}
-
 bool decompose(graph::DotGeneralOp dot) {
   mlir::Operation *op = dot.getOperation();
   const Value a = op->getOperand(0), b = op->getOperand(1), result = op->getResult(0);
@@ -85,8 +70,8 @@ bool decompose(graph::DotGeneralOp dot) {
           const int64_t to = std::min(at + piece, n);
           Value x = as[i], y = bs[j];
           if (!left.empty()) {
-            x = slice(g, x, left[longest], at, to);
-            y = slice(g, y, right[longest], at, to);
+            x = g.slice(x, left[longest], at, to);
+            y = g.slice(y, right[longest], at, to);
           }
           Value sum = g.convert(product(x, y), g.b.getI32Type());
           sum = g.convert(sum, whole); // wraps

@@ -38,25 +38,6 @@ Pair halves(GraphBuilder &g, Value x) {
   return {g.convert(x, word), g.convert(g.binary("shift_right_logical", x, g.number(32, x)), word)};
 }
 
-Value slice(GraphBuilder &g, Value x, int64_t dim, int64_t from, int64_t to) {
-  std::vector<int64_t> high(typeOf(x).getShape()), low(high.size(), 0), step(high.size(), 1);
-  low[static_cast<size_t>(dim)] = from;
-  high[static_cast<size_t>(dim)] = to;
-  std::vector<int64_t> shape(high);
-  shape[static_cast<size_t>(dim)] = to - from;
-  return g.make("slice", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(low)),
-                 g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(high)),
-                 g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
-}
-
-Value join(GraphBuilder &g, Value a, Value b, int64_t dim) {
-  std::vector<int64_t> shape(typeOf(a).getShape());
-  shape[static_cast<size_t>(dim)] += typeOf(b).getDimSize(dim);
-  return g.make("concatenate", {a, b}, mlir::RankedTensorType::get(shape, elementOf(a)),
-                {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(dim))});
-}
-
 // Narrow results come two per counter, side by side along the first dimension of even size, or the largest if there is none.
 int64_t splitDimension(llvm::ArrayRef<int64_t> shape) {
   size_t largest = 0;
@@ -75,7 +56,7 @@ void decompose(mlir::Operation *op) {
   Value next = op->getResult(0), result = op->getResult(1);
   const auto wide = llvm::cast<mlir::IntegerType>(elementOf(state));
   const auto scalar = mlir::RankedTensorType::get({}, wide);
-  const Value kept = slice(g, state, 0, 0, 1), start = g.reshape(slice(g, state, 0, 1, 2), {});
+  const Value kept = g.slice(state, 0, 0, 1), start = g.reshape(g.slice(state, 0, 1, 2), {});
   const bool whole = llvm::cast<mlir::IntegerType>(elementOf(result)).getWidth() == 64;
   const std::vector<int64_t> shape(typeOf(result).getShape());
   std::vector<int64_t> counted(shape.empty() ? std::vector<int64_t>{1} : shape);
@@ -84,7 +65,8 @@ void decompose(mlir::Operation *op) {
   if (!whole)
     counted[static_cast<size_t>(dim)] = (all + 1) / 2;
   const int64_t counters = mlir::RankedTensorType::get(counted, wide).getNumElements();
-  next.replaceAllUsesWith(join(g, kept, g.reshape(g.add(start, g.number(static_cast<double>(counters), scalar)), {1}), 0));
+  next.replaceAllUsesWith(
+      g.concatenate({kept, g.reshape(g.add(start, g.number(static_cast<double>(counters), scalar)), {1})}, 0));
   if (counters == 0)
     return result.replaceAllUsesWith(g.number(0, result));
   const auto row = mlir::RankedTensorType::get({counters}, wide);
@@ -98,9 +80,9 @@ void decompose(mlir::Operation *op) {
   std::vector<int64_t> apart(counted), together(counted);
   apart.insert(apart.begin() + dim + 1, 1);
   together[static_cast<size_t>(dim)] *= 2;
-  Value side = g.reshape(join(g, g.reshape(made[0], apart), g.reshape(made[1], apart), dim + 1), together);
+  Value side = g.reshape(g.concatenate({g.reshape(made[0], apart), g.reshape(made[1], apart)}, dim + 1), together);
   if (all % 2 != 0)
-    side = slice(g, side, dim, 0, all);
+    side = g.slice(side, dim, 0, all);
   result.replaceAllUsesWith(g.bitcast(g.reshape(side, shape), elementOf(result)));
 }
 

@@ -4,7 +4,8 @@
 #include "DecomposeReduce.h"
 #include "BodyTrial.h"
 #include "GraphBuilder.h"
-#include "ReducePairs.h"
+#include "GraphFacts.h"
+#include "ReduceTree.h"
 #include "glia/Emit/Family.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -281,29 +282,23 @@ bool fromNeutral(mlir::Operation *op) {
   return true;
 }
 
-// More than comparisons and selections: nothing that an arg-max could be found in later.
-bool computes(mlir::Block &body) { return !Trial(body).run(std::vector<double>(body.getNumArguments(), 0.0)).has_value(); }
+} // namespace
 
-void decompose(mlir::func::FuncOp main, bool all) {
+void decomposeReductions(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce")
       plainTruth(op->getRegion(0).front());
-  for (mlir::Operation *op : programOps(main)) {
-    if (opName(op) != "reduce" || single(op))
-      continue;
-    const bool known = op->getNumResults() > 1 && (argMax(op) || apart(op));
-    if (known || ((all || computes(op->getRegion(0).front())) && reduceByPairs(op)))
+  for (mlir::Operation *op : programOps(main))
+    if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
       op->erase();
-  }
   for (mlir::Operation *op : programOps(main))
     if (opName(op) == "reduce" && fromNeutral(op))
       op->erase();
+  for (mlir::Operation *op : programOps(main))
+    if (auto reduce = llvm::dyn_cast<graph::ReduceOp>(op))
+      if ((op->getNumResults() > 1 || (op->getNumOperands() == 2 && !single(op))) &&
+          !takes64Bits(op)) // these may still be narrowed
+        writeByTree(reduce);
 }
-
-} // namespace
-
-void decomposeReductions(mlir::func::FuncOp main) { decompose(main, false); }
-
-void decomposeNarrowedReductions(mlir::func::FuncOp main) { decompose(main, true); }
 
 } // namespace glia::emit

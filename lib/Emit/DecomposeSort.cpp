@@ -1,6 +1,7 @@
 #include "DecomposeSort.h"
 #include "BodyTrial.h"
 #include "DecomposeChlo.h"
+#include "GraphFacts.h"
 #include "PlainBody.h"
 #include "SortNetwork.h"
 #include "TopK.h"
@@ -101,13 +102,6 @@ mlir::Value taken(GraphBuilder &g, mlir::Value x, mlir::Value at) {
        g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(std::vector<int64_t>(static_cast<size_t>(rank), 1)))});
 }
 
-bool isWide(mlir::Operation *op) {
-  return llvm::any_of(op->getOperandTypes(), [](mlir::Type t) {
-    const mlir::Type element = mlir::getElementTypeOrSelf(t);
-    return element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 64;
-  });
-}
-
 // Of values that no bit tells apart, the one that comes last.
 mlir::DenseElementsAttr lastOf(mlir::Type element, bool ascending) {
   const auto type = mlir::RankedTensorType::get({}, element);
@@ -199,7 +193,7 @@ void writeTopK(mlir::Operation *op) {
 
 void decompose(mlir::func::FuncOp main, bool onlyWide) {
   for (mlir::Operation *op : programOps(main)) {
-    if (onlyWide && !isWide(op))
+    if (onlyWide && !takes64Bits(op))
       continue;
     if (auto sort = llvm::dyn_cast<graph::SortOp>(op))
       write(sort);

@@ -33,16 +33,17 @@ mlir::DenseI64ArrayAttr attribute(GraphBuilder &g, llvm::ArrayRef<int64_t> numbe
   return g.b.getDenseI64ArrayAttr(numbers);
 }
 
-void writeOut(graph::ReduceWindowOp op) {
+} // namespace
+
+bool writeOut(graph::ReduceWindowOp op) {
   const unsigned n = op->getNumResults();
   mlir::Block &body = op->getRegion(0).front();
   const Numbers w = numbersOf(op);
   int64_t taps = 1;
   for (int64_t s : w.size)
     taps *= s;
-  const bool single = n == 1 && body.getOperations().size() == 2; // one operation: the family's own
-  if (single || taps > kMostTaps || !isPlainBody(body))
-    return;
+  if (taps > kMostTaps || !isPlainBody(body))
+    return false;
   GraphBuilder g(op);
   const llvm::ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   // The padding holds the start; a dilated base has it between its elements.
@@ -77,14 +78,15 @@ void writeOut(graph::ReduceWindowOp op) {
   });
   op->replaceAllUsesWith(so);
   op->erase();
+  return true;
 }
-
-} // namespace
 
 void decomposeWindows(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
     if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
-      writeOut(window);
+      if (op->getNumResults() > 1 ||
+          op->getRegion(0).front().getOperations().size() > 2) // one operation is the family's own
+        writeOut(window);
 }
 
 } // namespace glia::emit

@@ -65,14 +65,38 @@ mlir::Value GraphBuilder::reshape(Value x, llvm::ArrayRef<int64_t> shape) {
   return make("reshape", {x}, mlir::RankedTensorType::get(shape, elementOf(x)));
 }
 
-mlir::Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) {
+mlir::Value GraphBuilder::transpose(Value x, llvm::ArrayRef<int64_t> permutation) {
   std::vector<int64_t> shape;
-  for (auto [low, high] : llvm::zip(from, to))
-    shape.push_back(high - low);
+  for (int64_t d : permutation)
+    shape.push_back(typeOf(x).getDimSize(d));
+  return make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
+              {b.getNamedAttr("permutation", b.getDenseI64ArrayAttr(permutation))});
+}
+mlir::Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high) {
+  std::vector<int64_t> shape, step(low.size(), 1);
+  for (auto [from, to] : llvm::zip(low, high))
+    shape.push_back(to - from);
+  if (llvm::ArrayRef<int64_t>(shape) == typeOf(x).getShape())
+    return x;
   return make("slice", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-              {b.getNamedAttr("start_indices", b.getDenseI64ArrayAttr(from)),
-               b.getNamedAttr("limit_indices", b.getDenseI64ArrayAttr(to)),
-               b.getNamedAttr("strides", b.getDenseI64ArrayAttr(std::vector<int64_t>(from.size(), 1)))});
+              {b.getNamedAttr("start_indices", b.getDenseI64ArrayAttr(low)),
+               b.getNamedAttr("limit_indices", b.getDenseI64ArrayAttr(high)),
+               b.getNamedAttr("strides", b.getDenseI64ArrayAttr(step))});
+}
+mlir::Value GraphBuilder::slice(Value x, int64_t dim, int64_t low, int64_t high) {
+  std::vector<int64_t> to(typeOf(x).getShape()), from(to.size(), 0);
+  from[static_cast<size_t>(dim)] = low;
+  to[static_cast<size_t>(dim)] = high;
+  return slice(x, from, to);
+}
+mlir::Value GraphBuilder::concatenate(llvm::ArrayRef<Value> parts, int64_t dim) {
+  if (parts.size() == 1)
+    return parts[0];
+  std::vector<int64_t> shape(typeOf(parts[0]).getShape());
+  for (Value part : parts.drop_front())
+    shape[static_cast<size_t>(dim)] += typeOf(part).getDimSize(dim);
+  return make("concatenate", parts, mlir::RankedTensorType::get(shape, elementOf(parts[0])),
+              {b.getNamedAttr("dimension", b.getI64IntegerAttr(dim))});
 }
 
 mlir::Value GraphBuilder::reduce(llvm::StringRef op, Value x, Value start, llvm::ArrayRef<int64_t> dims) {

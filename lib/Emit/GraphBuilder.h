@@ -30,7 +30,10 @@ public:
   Value iota(mlir::RankedTensorType type, int64_t dim);
   Value broadcast(Value x, llvm::ArrayRef<int64_t> dims, mlir::RankedTensorType type);
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
-  Value slice(Value x, llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to); // every element between
+  Value transpose(Value x, llvm::ArrayRef<int64_t> permutation);
+  Value slice(Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high); // neighbours
+  Value slice(Value x, int64_t dim, int64_t low, int64_t high);                    // all of the other dimensions
+  Value concatenate(llvm::ArrayRef<Value> parts, int64_t dim);                     // the part itself if there is one
   Value reduce(llvm::StringRef op, Value x, Value start, llvm::ArrayRef<int64_t> dims);
 
   mlir::OpBuilder b;

@@ -111,6 +111,13 @@ mlir::Value rootOf(mlir::Value v) {
   return v;
 }
 
+bool takes64Bits(mlir::Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), [](mlir::Type t) {
+    const mlir::Type element = mlir::getElementTypeOrSelf(t);
+    return element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 64;
+  });
+}
+
 bool isEmpty(mlir::Value v) {
   const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
   return t && t.hasStaticShape() && t.getNumElements() == 0;

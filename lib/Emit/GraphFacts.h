@@ -4,8 +4,9 @@
 
 namespace glia::emit {
 
-mlir::Value rootOf(mlir::Value v); // behind all reshapes and the like: what is in HBM for it
-bool isEmpty(mlir::Value v);       // a tensor without elements
+mlir::Value rootOf(mlir::Value v);     // behind all reshapes and the like: what is in HBM for it
+bool isEmpty(mlir::Value v);           // a tensor without elements
+bool takes64Bits(mlir::Operation *op); // numbers of 64 bits, as an operand
 // Dimensions of a dot's operand that are neither batched nor contracted, in order.
 std::vector<int64_t> freeDims(size_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
 

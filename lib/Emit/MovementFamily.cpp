@@ -1,6 +1,7 @@
 // Operations that move elements and change none: transpose, slice, pad, concatenate, reverse, broadcast, dynamic_slice and
 // dynamic_update_slice, bitcast_convert. A chain of them is one group: its last value is written from the first tensors.
 #include "Families.h"
+#include "GraphFacts.h"
 #include "MovementWriter.h"
 #include "glia/Graph/Graph.h"
 
@@ -140,6 +141,12 @@ public:
     for (mlir::Operation *o : ops)
       if (!isAlias(o) && !llvm::is_contained(kNames, opName(o)))
         return false;
+    // A register is loaded from what lies in HBM: not from what this kernel would make.
+    for (mlir::Operation *o : ops)
+      if (auto slice = llvm::dyn_cast<graph::DynamicSliceOp>(o))
+        for (mlir::Value start : slice.getStartIndices())
+          if (llvm::is_contained(ops, rootOf(start).getDefiningOp()))
+            return false;
     // What others read too is written once, and read from there.
     for (mlir::Operation *o : g.ops)
       if (!isAlias(o) && opName(o) != "broadcast_in_dim")

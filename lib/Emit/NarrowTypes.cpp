@@ -72,6 +72,7 @@ constexpr llvm::StringLiteral kInteger[] = {"constant",
                                             "dynamic_slice",
                                             "dynamic_update_slice",
                                             "reduce",
+                                            "reduce_window",
                                             "shift_right_logical",
                                             "shift_right_arithmetic",
                                             "optimization_barrier",
@@ -160,10 +161,7 @@ private:
     const mlir::Type wide = wideType(v.getType());
     if (!wide)
       return true;
-    if (wide.isF64())
-      return exact.contains(v);
-    const std::optional<Range> r = ranges.of(v), type = rangeOfType(narrowed(wide));
-    return r && r->within(type->low, type->high);
+    return wide.isF64() ? exact.contains(v) : ranges.fitsWord(v);
   }
 
   void visit(mlir::Operation *op) {

@@ -1,12 +1,17 @@
 #include "SimplifyGraph.h"
 #include "DecomposeBatchNorm.h"
 #include "DecomposeChlo.h"
+#include "DecomposeFourier.h"
 #include "DecomposeIntegerDot.h"
+#include "DecomposeLinalg.h"
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
 #include "DecomposeSort.h"
+#include "DecomposeWide.h"
 #include "DecomposeWindows.h"
 #include "FoldConstants.h"
+#include "FoldDevices.h"
+#include "FoldDynamic.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
@@ -15,6 +20,7 @@
 #include "SimplifyIdentities.h"
 #include "SmallAngles.h"
 #include "RemoveEmpty.h"
+#include "SplitComplex.h"
 #include "SplitWords.h"
 #include "UnrollLoops.h"
 #include "glia/Emit/Family.h"
@@ -103,6 +109,11 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"fold devices", foldDevices},
+    {"fold dynamic", foldDynamic},
+    {"decompose linear algebra", decomposeLinalg},
+    {"decompose Fourier transforms", decomposeFourier},
+    {"split complex", splitComplex},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},
@@ -116,10 +127,11 @@ constexpr Rewrite kRewrites[] = {
     {"simplify identities", simplifyIdentities},
     {"erase unused", eraseUnused}, // what nobody uses may have any type
     {"decompose wide sorts", decomposeWideSorts},
+    {"decompose wide integers", decomposeWide},
     {"split words", splitWords},
     {"narrow types", narrowTypes},
     {"decompose sorts", decomposeSorts},
-    {"decompose narrowed reductions", decomposeNarrowedReductions}, // of what was too wide before
+    {"decompose narrowed reductions", decomposeReductions}, // of what was too wide before
     {"decompose narrowed bits", decomposeBits},
     {"decompose integer dots", decomposeIntegerDots},
     {"fold narrowed constants", foldConstants},

@@ -1,4 +1,5 @@
 #include "SplitWords.h"
+#include "Pairs.h"
 #include "ValueRanges.h"
 #include "WordArithmetic.h"
 #include "glia/Dialect/Nisa.h"
@@ -20,30 +21,8 @@ mlir::IntegerType wordy(mlir::Type type) {
 }
 bool isSigned(mlir::Type type) { return !wordy(type).isUnsigned(); }
 
-mlir::RankedTensorType inWords(mlir::Type type) {
-  const auto t = llvm::cast<mlir::RankedTensorType>(type);
-  std::vector<int64_t> shape(t.getShape());
-  shape.push_back(2);
-  return mlir::RankedTensorType::get(shape, mlir::IntegerType::get(t.getContext(), 32, mlir::IntegerType::Unsigned));
-}
-
-Value wordOf(GraphBuilder &g, Value pair, int64_t which) {
-  std::vector<int64_t> high(typeOf(pair).getShape()), low(high.size(), 0), shape(high);
-  low.back() = which;
-  high.back() = which + 1;
-  const Value one = g.slice(pair, low, high);
-  shape.pop_back();
-  return g.reshape(one, shape);
-}
-
-Value paired(GraphBuilder &g, Words w) {
-  std::vector<int64_t> shape(typeOf(w.low).getShape());
-  shape.push_back(1);
-  const Value low = g.reshape(w.low, shape), high = g.reshape(w.high, shape);
-  shape.back() = 2;
-  return g.make("concatenate", {low, high}, mlir::RankedTensorType::get(shape, elementOf(w.low)),
-                {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(static_cast<int64_t>(shape.size()) - 1))});
-}
+Words wordsOf(GraphBuilder &g, Value pairs) { return {partOf(g, pairs, 0), partOf(g, pairs, 1)}; }
+Value asPairs(GraphBuilder &g, Words w) { return paired(g, w.low, w.high); }
 
 // Operations that move elements, by how many of their operands hold what they move; the others say where.
 std::optional<unsigned> moves(mlir::Operation *op) {
@@ -79,8 +58,14 @@ public:
     if (!refused.empty())
       throw Error(std::move(refused));
     splitResults();
+    for (const Control &c : controls)
+      splitReturned(c);
+    for (auto [old, now] : renamed)
+      old.replaceAllUsesWith(now);
     for (mlir::Operation *op : llvm::reverse(done))
       op->erase();
+    for (const Control &c : controls)
+      eraseArguments(c);
     for (mlir::Operation *op : stands)
       op->erase();
   }
@@ -91,6 +76,13 @@ private:
   llvm::DenseMap<Value, Words> made;
   std::vector<mlir::Operation *> stands; // for arguments as they were
   std::vector<Diagnostic> refused;
+  struct Control { // a loop or a branch that gives words
+    mlir::Operation *op;
+    std::vector<bool> wide; // of its results as they were
+  };
+  std::vector<Control> controls;
+  std::vector<std::pair<Value, Value>>
+      renamed; // results of these that are not words; their ranges are known by the old ones
 
   // What is left of 64 bits behind the rewriting of an operation.
   void refuse(mlir::Operation *op) {
@@ -108,14 +100,7 @@ private:
     refused.push_back(std::move(d));
   }
 
-  bool fits(Value v) const {
-    const mlir::IntegerType t = wordy(v.getType());
-    if (!t)
-      return true;
-    const std::optional<Range> r = ranges.of(v);
-    const int64_t low = t.isUnsigned() ? 0 : INT32_MIN, high = t.isUnsigned() ? int64_t{UINT32_MAX} : INT32_MAX;
-    return r && r->within(low, high);
-  }
+  bool fits(Value v) const { return ranges.fitsWord(v); }
   bool concerns(mlir::Operation *op) const {
     const auto wide = [&](Value v) { return !fits(v) || made.contains(v); };
     return llvm::any_of(op->getOperands(), wide) || llvm::any_of(op->getResults(), wide);
@@ -127,21 +112,11 @@ private:
     GraphBuilder g(&main.getBody().front().front());
     for (mlir::BlockArgument a : main.getArguments())
       if (wordy(a.getType())) {
-        const Value old = replacement(a);
-        made[old] = {wordOf(g, a, 0), wordOf(g, a, 1)};
+        const Value old = retype(main, a, pairsOf(a.getType(), g.b.getIntegerType(32, false)));
+        made[old] = wordsOf(g, a);
         stands.push_back(old.getDefiningOp());
       }
-    updateType();
-  }
-
-  // A value that stands for the argument as it was; nobody uses it in the end.
-  Value replacement(mlir::BlockArgument a) {
-    const mlir::Type old = a.getType();
-    a.setType(inWords(old));
-    GraphBuilder g(&main.getBody().front().front());
-    const Value whole = g.make("bitcast_convert", {a}, old);
-    a.replaceAllUsesExcept(whole, whole.getDefiningOp());
-    return whole;
+    updateType(main);
   }
 
   void splitResults() {
@@ -149,13 +124,8 @@ private:
     GraphBuilder g(end);
     for (mlir::OpOperand &o : end->getOpOperands())
       if (wordy(o.get().getType()))
-        o.set(paired(g, words(g, o.get())));
-    updateType();
-  }
-
-  void updateType() {
-    main.setType(mlir::FunctionType::get(main.getContext(), main.getBody().front().getArgumentTypes(),
-                                         main.getBody().front().getTerminator()->getOperandTypes()));
+        o.set(asPairs(g, words(g, o.get())));
+    updateType(main);
   }
 
   Words words(GraphBuilder &g, Value v) {
@@ -203,11 +173,15 @@ private:
 
   // False if it is not written in words.
   bool split(mlir::Operation *op) {
+    const llvm::StringRef name = opName(op);
+    if (name == "while")
+      return splitLoop(op);
+    if (name == "if" || name == "case")
+      return splitBranch(op);
     if (op->getNumRegions() > 0 || op->getNumResults() == 0 ||
         !llvm::all_of(op->getOperands(), [&](Value v) { return known(v); }))
       return splitScatter(op);
     GraphBuilder g(op);
-    const llvm::StringRef name = opName(op);
     if (name == "constant")
       return give(g, op->getResult(0), constantWords(g, op));
     if (name == "optimization_barrier")
@@ -219,12 +193,122 @@ private:
     return splitArithmetic(g, op, name);
   }
 
+  // One that replaces elements does so in both words.
   bool splitScatter(mlir::Operation *op) {
-    if (opName(op) == "scatter") {
-      const unsigned indices = (op->getNumOperands() - 1) / 2;
-      splitIndices(op, indices, indices + 1);
+    if (opName(op) != "scatter")
+      return false;
+    const unsigned indices = (op->getNumOperands() - 1) / 2;
+    splitIndices(op, indices, indices + 1);
+    mlir::Block &body = op->getRegion(0).front();
+    if (op->getNumOperands() != 3 || !wordy(op->getOperand(0).getType()) || !known(op->getOperand(0)) ||
+        !known(op->getOperand(2)) || body.getTerminator()->getOperand(0) != body.getArgument(1))
+      return false; // it stays
+    GraphBuilder g(op);
+    const Words into = words(g, op->getOperand(0)), updates = words(g, op->getOperand(2));
+    const auto scattered = [&](Value operand, Value update) -> Value {
+      mlir::Operation *copy = g.b.clone(*op);
+      copy->setOperand(0, operand);
+      copy->setOperand(2, update);
+      copy->getResult(0).setType(operand.getType());
+      for (Value v : copy->getRegion(0).getArguments())
+        v.setType(mlir::RankedTensorType::get({}, elementOf(operand)));
+      return copy->getResult(0);
+    };
+    return give(g, op->getResult(0), {scattered(into.low, updates.low), scattered(into.high, updates.high)});
+  }
+
+  // The same with its regions, and two results for each that is wide.
+  mlir::Operation *remade(mlir::Operation *op, mlir::ValueRange operands, const std::vector<bool> &wide) {
+    GraphBuilder g(op);
+    llvm::SmallVector<mlir::Type> types;
+    for (Value v : op->getResults())
+      types.append(wide[llvm::cast<mlir::OpResult>(v).getResultNumber()] ? 2 : 1,
+                   wide[llvm::cast<mlir::OpResult>(v).getResultNumber()] ? wordType(v) : v.getType());
+    mlir::OperationState state(op->getLoc(), op->getName().getStringRef(), operands, types, op->getAttrs());
+    for (unsigned r = 0; r < op->getNumRegions(); ++r)
+      state.addRegion();
+    mlir::Operation *now = g.b.create(state);
+    for (unsigned r = 0; r < op->getNumRegions(); ++r)
+      now->getRegion(r).takeBody(op->getRegion(r));
+    unsigned next = 0;
+    for (unsigned i = 0; i < op->getNumResults(); ++i)
+      if (wide[i]) {
+        made[op->getResult(i)] = {now->getResult(next), now->getResult(next + 1)};
+        next += 2;
+      } else {
+        renamed.emplace_back(op->getResult(i), now->getResult(next++));
+      }
+    controls.push_back({now, wide});
+    return now;
+  }
+  static mlir::Type wordType(Value v) {
+    return withElement(v, mlir::IntegerType::get(v.getContext(), 32, mlir::IntegerType::Unsigned));
+  }
+
+  bool splitLoop(mlir::Operation *op) {
+    mlir::Block &body = op->getRegion(1).front();
+    GraphBuilder g(op);
+    std::vector<bool> wide;
+    llvm::SmallVector<Value> operands;
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      const Value given = op->getOperand(i);
+      if (!known(given))
+        return false;
+      wide.push_back(!fits(body.getArgument(i)) || !fits(body.getTerminator()->getOperand(i)) || made.contains(given));
+      if (wide[i]) {
+        const Words w = words(g, given);
+        operands.append({w.low, w.high});
+      } else {
+        operands.push_back(given);
+      }
     }
-    return false; // it stays
+    mlir::Operation *now = remade(op, operands, wide);
+    for (mlir::Region &region : now->getRegions()) {
+      mlir::Block &block = region.front();
+      for (unsigned i = 0, at = 0; i < wide.size(); ++i, ++at)
+        if (wide[i]) {
+          const mlir::BlockArgument old = block.getArgument(at);
+          const Value low = block.insertArgument(at + 1, wordType(old), old.getLoc()),
+                      high = block.insertArgument(at + 2, wordType(old), old.getLoc());
+          made[old] = {low, high};
+          at += 2;
+        }
+    }
+    return true;
+  }
+
+  bool splitBranch(mlir::Operation *op) {
+    std::vector<bool> wide;
+    for (Value v : op->getResults())
+      wide.push_back(static_cast<bool>(wordy(v.getType())));
+    remade(op, op->getOperands(), wide);
+    return true;
+  }
+
+  void splitReturned(const Control &c) {
+    const unsigned first = opName(c.op) == "while" ? 1 : 0; // a condition is one truth value
+    for (mlir::Region &region : c.op->getRegions().drop_front(first)) {
+      mlir::Operation *end = region.front().getTerminator();
+      GraphBuilder g(end);
+      llvm::SmallVector<Value> values;
+      for (auto [v, wide] : llvm::zip(end->getOperands(), c.wide))
+        if (wide) {
+          const Words w = words(g, v);
+          values.append({w.low, w.high});
+        } else {
+          values.push_back(v);
+        }
+      end->setOperands(values);
+    }
+  }
+
+  static void eraseArguments(const Control &c) {
+    if (opName(c.op) != "while")
+      return;
+    for (mlir::Region &region : c.op->getRegions())
+      for (unsigned i = 0, at = 0; i < c.wide.size(); ++i, at += c.wide[i - 1] ? 2 : 1)
+        if (c.wide[i])
+          region.front().eraseArgument(at);
   }
 
   static Words constantWords(GraphBuilder &g, mlir::Operation *op) {
@@ -309,6 +393,16 @@ private:
       return give(g, result, a.subtract(in[0], in[1]));
     if (name == "multiply")
       return give(g, result, a.multiply(in[0], in[1]));
+    if (name == "divide")
+      return give(g, result, a.divide(in[0], in[1]).quotient);
+    if (name == "remainder")
+      return give(g, result, a.divide(in[0], in[1]).rest);
+    if (name == "sign")
+      return give(g, result, a.sign(in[0]));
+    if (name == "popcnt")
+      return give(g, result, a.countOfOnes(in[0]));
+    if (name == "count_leading_zeros")
+      return give(g, result, a.countOfLeadingZeros(in[0]));
     if (name == "negate")
       return give(g, result, a.negate(in[0]));
     if (name == "abs")
@@ -363,10 +457,9 @@ private:
       return give(g, to, words(g, from));
     const mlir::Type old = elementOf(from), element = elementOf(to), word = g.b.getIntegerType(32, false);
     if (wordy(from.getType()) && element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 32)
-      return replace(op, g.bitcast(paired(g, words(g, from)), element));
+      return replace(op, g.bitcast(asPairs(g, words(g, from)), element));
     if (wordy(to.getType()) && old.isIntOrFloat() && old.getIntOrFloatBitWidth() == 32 && !made.contains(to)) {
-      const Value pair = g.bitcast(from, word);
-      return give(g, to, {wordOf(g, pair, 0), wordOf(g, pair, 1)});
+      return give(g, to, wordsOf(g, g.bitcast(from, word)));
     }
     return false;
   }

@@ -69,20 +69,32 @@ Maybe rest(const Range &a, const Range &b) {
   return Range{a.low < 0 ? std::max(a.low, -most) : 0, a.high > 0 ? std::min(a.high, most) : 0};
 }
 
-Maybe reduced(mlir::Operation *op, const Maybe &data, const Maybe &start) {
+// Up to n elements of `data`, combined with a start.
+Maybe combined(mlir::Operation *op, const Maybe &data, const Maybe &start, int64_t n) {
   mlir::Block &body = op->getRegion(0).front();
-  if (op->getNumResults() != 1 || body.getOperations().size() != 2 || !data || !start)
+  if (op->getNumResults() != 1 || body.getOperations().size() > 2 || !data || !start)
     return std::nullopt;
+  if (body.getOperations().size() == 1) // one of the two
+    return together(data, start);
   const llvm::StringRef name = opName(&body.front());
   if (name == "maximum" || name == "minimum")
     return together(data, start);
-  const int64_t n = elementsOf(op->getOperand(0)) / std::max<int64_t>(elementsOf(op->getResult(0)), 1);
   Range sum;
   if (name != "add" || __builtin_mul_overflow(std::min<int64_t>(data->low, 0), n, &sum.low) ||
       __builtin_mul_overflow(std::max<int64_t>(data->high, 0), n, &sum.high) ||
       __builtin_add_overflow(sum.low, start->low, &sum.low) || __builtin_add_overflow(sum.high, start->high, &sum.high))
     return std::nullopt;
   return sum;
+}
+
+Maybe reduced(mlir::Operation *op, const Maybe &data, const Maybe &start) {
+  return combined(op, data, start, elementsOf(op->getOperand(0)) / std::max<int64_t>(elementsOf(op->getResult(0)), 1));
+}
+Maybe windowed(graph::ReduceWindowOp op, const Maybe &data, const Maybe &start) {
+  int64_t taps = 1;
+  for (int64_t n : op.getWindowDimensions())
+    taps *= n;
+  return combined(op, together(data, start), start, taps); // the padding holds the start
 }
 
 // The number below which the argument of a loop's condition must be for the loop to go on.
@@ -124,6 +136,15 @@ std::optional<Range> ValueRanges::of(mlir::Value v) const {
   if (const auto it = known.find(v); it != known.end())
     return it->second;
   return rangeOfType(elementOf(v));
+}
+
+bool ValueRanges::fitsWord(mlir::Value v) const {
+  const auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+  const auto t = tensor ? llvm::dyn_cast<mlir::IntegerType>(tensor.getElementType()) : mlir::IntegerType();
+  if (!t || t.getWidth() != 64)
+    return true;
+  const Maybe r = of(v);
+  return r && (t.isUnsigned() ? r->within(0, UINT32_MAX) : r->within(INT32_MIN, INT32_MAX));
 }
 
 // Counters: from a known start by a constant step as long as they are below a bound.
@@ -198,6 +219,8 @@ std::optional<Range> ValueRanges::made(mlir::Operation *op, unsigned result) con
   }
   if (name == "sign")
     return Range{-1, 1};
+  if (name == "popcnt" || name == "count_leading_zeros")
+    return Range{0, 64};
   if (name == "not" && a)
     return Range{~a->high, ~a->low};
   if (op->getNumOperands() < 2)
@@ -209,6 +232,10 @@ std::optional<Range> ValueRanges::made(mlir::Operation *op, unsigned result) con
     return together(b, of(op->getOperand(2)));
   if (name == "reduce")
     return reduced(op, a, b);
+  if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
+    return op->getNumOperands() == 2 ? windowed(window, a, b) : std::nullopt;
+  if (name == "scatter" && op->getNumOperands() == 3)
+    return combined(op, of(op->getOperand(2)), a, elementsOf(op->getOperand(2)));
   if (name == "clamp") { // low, x, high: what the bounds allow, even if x is not known
     const Maybe high = of(op->getOperand(2));
     if (!a || !high)

@@ -18,6 +18,7 @@ public:
   void visit(mlir::Operation *op); // in program order
   // Of an integer value; nullopt: not known, which only 64-bit types can be.
   std::optional<Range> of(mlir::Value v) const;
+  bool fitsWord(mlir::Value v) const; // false for a 64-bit integer that 32 bits may not hold, of its sign
 
 private:
   llvm::DenseMap<mlir::Value, Range> known;

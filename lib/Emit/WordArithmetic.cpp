@@ -37,6 +37,23 @@ Value WordArithmetic::isNegative(Words a) {
 
 Words WordArithmetic::absolute(Words a) { return isSigned ? select(isNegative(a), negate(a), a) : a; }
 
+Words WordArithmetic::sign(Words a) {
+  const Value any = g.binary("or", a.low, a.high), none = word(0, any);
+  const Value positive = g.convert(g.compare(ComparisonDirection::NE, any, none), elementOf(any));
+  const Words made{positive, none};
+  return isSigned ? select(isNegative(a), number(-1, typeOf(a.low)), made) : made;
+}
+
+Words WordArithmetic::countOfOnes(Words a) {
+  return {g.add(g.unary("popcnt", a.low), g.unary("popcnt", a.high)), word(0, a.low)};
+}
+
+Words WordArithmetic::countOfLeadingZeros(Words a) {
+  const Value upper = g.unary("count_leading_zeros", a.high), zero = word(0, a.low);
+  const Value lower = g.add(g.unary("count_leading_zeros", a.low), word(32, a.low));
+  return {g.select(g.compare(ComparisonDirection::EQ, a.high, zero), lower, upper), zero};
+}
+
 Words WordArithmetic::bits(llvm::StringRef op, Words a, Words b) {
   return {g.binary(op, a.low, b.low), g.binary(op, a.high, b.high)};
 }

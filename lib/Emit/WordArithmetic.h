@@ -16,6 +16,14 @@ public:
   Words add(Words a, Words b);
   Words subtract(Words a, Words b);
   Words multiply(Words a, Words b);
+  // Toward zero; by zero, a quotient of all bits and the dividend as the rest. WordDivision.cpp
+  struct Division {
+    Words quotient, rest;
+  };
+  Division divide(Words a, Words b);
+  Words sign(Words a);
+  Words countOfOnes(Words a);
+  Words countOfLeadingZeros(Words a);
   Words negate(Words a);
   Words absolute(Words a);
   Words bits(llvm::StringRef op, Words a, Words b); // and, or, xor
@@ -38,6 +46,8 @@ private:
   Value asUnsigned(Value x) { return g.bitcast(x, g.b.getIntegerType(32, false)); }
   Value isNegative(Words a);
   Value shiftBy(Words by); // at most 64
+  Division divideMagnitudes(Words a, Words b);
+  Value divideShort(Words a, Value by);
 };
 
 } // namespace glia::emit

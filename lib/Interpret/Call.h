@@ -60,6 +60,8 @@ public:
   Tensor fresh(size_t i) const; // zeros of the type of a result
 
   virtual std::unique_ptr<Body> body(size_t region) = 0;
+  // Name of the operation if the body is nothing but `return op(a, b)`, empty if it is `return b`.
+  virtual std::optional<std::string> singleOperation(size_t region) = 0;
   virtual std::vector<Datum> region(size_t region, std::vector<Datum> arguments) = 0;
   virtual std::vector<Datum> function(const std::string &name, std::vector<Datum> arguments) = 0;
   virtual size_t regionCount() const = 0;

@@ -42,8 +42,10 @@ constexpr ElementInfo kElements[] = {
     {"f64", I::Float, 64, 8, 11, 52, 1023, I::Ieee, 0x1.FFFFFFFFFFFFFp1023},
     {"token", I::None, 0, 0},
     {"tuple", I::None, 0, 0},
+    {"complex<f32>", I::None, 0, 0},
+    {"complex<f64>", I::None, 0, 0},
 };
-static_assert(std::size(kElements) == static_cast<size_t>(Element::Tuple) + 1);
+static_assert(std::size(kElements) == static_cast<size_t>(Element::Complex128) + 1);
 
 constexpr uint64_t kSign = uint64_t{1} << 63;
 

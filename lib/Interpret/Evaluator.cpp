@@ -1,5 +1,6 @@
 // Evaluation of blocks. A value is dropped after its last use, so a rule that writes in place finds its operand unshared.
 #include "Interpret/Evaluator.h"
+#include "Interpret/Complex.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "mlir/IR/SymbolTable.h"
@@ -24,6 +25,18 @@ public:
       : ViewOf(op, evaluator.caches, evaluator.options.inDouble), evaluator(evaluator), frame(frame), show(show) {}
 
   std::unique_ptr<Body> body(size_t region) override { return evaluator.makeBody(op->getRegion(region), frame); }
+  std::optional<std::string> singleOperation(size_t region) override {
+    Region &r = op->getRegion(region);
+    if (r.empty() || r.front().getNumArguments() != 2 || r.front().getTerminator()->getNumOperands() != 1)
+      return std::nullopt;
+    const Value a = r.front().getArgument(0), b = r.front().getArgument(1), made = r.front().getTerminator()->getOperand(0);
+    if (made == b)
+      return std::string();
+    Operation *d = made.getDefiningOp();
+    const bool both = d && d->getNumOperands() == 2 &&
+                      ((d->getOperand(0) == a && d->getOperand(1) == b) || (d->getOperand(0) == b && d->getOperand(1) == a));
+    return both ? std::optional(d->getName().getStringRef().str()) : std::nullopt;
+  }
   std::vector<Datum> region(size_t region, std::vector<Datum> arguments) override {
     if (op->getRegion(region).empty())
       fail("a region without a block");
@@ -49,10 +62,12 @@ struct Depth {
 
 } // namespace
 
-HostTensor hostTensor(const Tensor &t, bool inDouble) {
+HostTensor hostTensor(const Datum &d, bool inDouble) {
+  const Tensor t = isComplex(d.tensor.element) ? toPairs(d) : d.tensor;
   HostTensor h;
   h.element = inDouble && isFloat(t.element) ? Element::F64 : t.element;
   h.shape = t.shape;
+  h.pairs = isComplex(d.tensor.element);
   h.bytes.resize(static_cast<size_t>(t.count()) * info(h.element).bytes);
   encode(h.element, t.words(), h.bytes.data(), t.count());
   return h;
@@ -71,7 +86,7 @@ bool Evaluator::runOutside(Operation &op, Call &call) {
   for (const Datum &d : call.operands) {
     if (d.tensor.element == Element::Token || d.tensor.element == Element::Tuple)
       return false;
-    operands.push_back(hostTensor(d.tensor, false));
+    operands.push_back(hostTensor(d, false));
   }
   const std::optional<std::vector<HostTensor>> results = options.onCustomCall(&op, operands);
   if (!results)
@@ -94,9 +109,11 @@ const Evaluator::Plan &Evaluator::planOf(Operation *op) {
   if (isNew) {
     const PlainView view(op, caches, options.inDouble);
     Plan plan;
-    plan.rule = findRule(view.name());
     const StringRef dialect = op->getName().getDialectNamespace();
-    if (!plan.rule && (dialect == "stablehlo" || dialect == "chlo"))
+    const auto complex = [](Type t) { return isa<ComplexType>(getElementTypeOrSelf(t)); };
+    const bool pairs = llvm::any_of(op->getOperandTypes(), complex) || llvm::any_of(op->getResultTypes(), complex);
+    plan.rule = pairs && !handsOn(view.name()) ? findComplexRule(view.name()) : findRule(view.name());
+    if (!plan.rule && !pairs && (dialect == "stablehlo" || dialect == "chlo"))
       plan.pointwise = pointwise(view);
     if (!plan.rule && !plan.pointwise)
       failAt(op, "GRAPH-INTERPRET", "this operation is not implemented by the interpreter",
@@ -197,14 +214,41 @@ static double terms(Operation &op) {
   return name == "reduce" ? std::max(1.0, a / result) : 1;
 }
 
-void Evaluator::shake(Operation &op, Tensor &t) {
-  if (!isFloat(t.element) || !computes(op))
+// Operations whose elements are sums of many others, so that one is as far off as the others are large.
+static bool mixes(Operation &op) {
+  static const llvm::StringSet<> names = {"fft", "cholesky", "triangular_solve"};
+  return names.contains(op.getName().stripDialect());
+}
+
+static double rootMeanSquare(const Tensor &t) {
+  double squares = 0;
+  for (int64_t i = 0; i < t.count(); ++i)
+    if (const double x = std::bit_cast<double>(t.at(i)); std::isfinite(x))
+      squares += x * x;
+  return std::sqrt(squares / static_cast<double>(std::max<int64_t>(t.count(), 1)));
+}
+
+void Evaluator::shake(Operation &op, Datum &d) {
+  const bool pair = isComplex(d.tensor.element);
+  if (!(pair || isFloat(d.tensor.element)) || !computes(op))
     return;
-  const double step = std::ldexp(1.0, -11 - info(t.element).mantissaBits) * options.roundings * std::sqrt(terms(op));
-  Word *words = t.own();
-  for (int64_t i = 0; i < t.count(); ++i) // infinities stay what they are
-    words[i] =
-        std::bit_cast<Word>(std::bit_cast<double>(words[i]) * (1 + static_cast<double>(random.between(-1024, 1024)) * step));
+  std::vector<Tensor *> parts;
+  if (pair)
+    parts = {&d.parts[0].tensor, &d.parts[1].tensor};
+  else
+    parts = {&d.tensor};
+  const double step = std::ldexp(1.0, -11 - info(parts[0]->element).mantissaBits) * options.roundings * std::sqrt(terms(op));
+  double common = 0;
+  if (mixes(op))
+    for (const Tensor *t : parts)
+      common = std::max(common, rootMeanSquare(*t));
+  for (Tensor *t : parts) {
+    Word *words = t->own();
+    for (int64_t i = 0; i < t->count(); ++i) { // infinities stay what they are
+      const double x = std::bit_cast<double>(words[i]), off = static_cast<double>(random.between(-1024, 1024)) * step;
+      words[i] = std::bit_cast<Word>(x * (1 + off) + common * off);
+    }
+  }
 }
 
 void Evaluator::run(Operation &op, Frame &frame, bool show) {
@@ -231,10 +275,10 @@ void Evaluator::run(Operation &op, Frame &frame, bool show) {
     failAt(&op, "GRAPH-INTERPRET", "another number of results than the operation has", "");
   for (unsigned i = 0; i < op.getNumResults(); ++i) {
     if (show && options.shaken)
-      shake(op, call.results[i].tensor);
+      shake(op, call.results[i]);
     if (show && options.onValue && !isa<TupleType>(op.getResult(i).getType()) &&
         call.results[i].tensor.element != Element::Token)
-      options.onValue(&op, i, hostTensor(call.results[i].tensor, options.inDouble));
+      options.onValue(&op, i, hostTensor(call.results[i], options.inDouble));
     if (!op.getResult(i).use_empty())
       frame[op.getResult(i)] = std::move(call.results[i]);
   }

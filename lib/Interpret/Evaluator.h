@@ -13,7 +13,7 @@
 
 namespace glia::interp {
 
-HostTensor hostTensor(const Tensor &t, bool inDouble);
+HostTensor hostTensor(const Datum &d, bool inDouble);
 Tensor fromHost(const HostTensor &h);
 
 class Evaluator {
@@ -42,7 +42,7 @@ private:
   const std::vector<mlir::Value> &dyingAt(mlir::Operation *op); // values whose last use in their block is here
   bool runOutside(mlir::Operation &op, Call &call);             // a custom call that the caller of the interpreter knows
   void findLastUses(mlir::Block &block);
-  void shake(mlir::Operation &op, Tensor &t); // as InterpretOptions::shaken says
+  void shake(mlir::Operation &op, Datum &d); // as InterpretOptions::shaken says
 
   llvm::DenseMap<mlir::Operation *, Plan> plans;
   std::unordered_map<mlir::Operation *, std::vector<mlir::Value>>

@@ -1,6 +1,7 @@
 // The door: host tensors in, host tensors out.
 #include "glia/Interpret/Interpret.h"
 
+#include "Interpret/Complex.h"
 #include "Interpret/Evaluator.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -34,7 +35,12 @@ public:
         d.parts.push_back(bind(t));
       return d;
     }
-    const TensorType want = typeOf(type, function, evaluator.caches);
+    TensorType want = typeOf(type, function, evaluator.caches);
+    const Element declared = want.element;
+    if (isComplex(declared)) { // pairs
+      want.element = partOf(declared);
+      want.shape.push_back(2);
+    }
     if (want.element == Element::Token)
       return d;
     if (next >= inputs.size())
@@ -50,6 +56,8 @@ public:
     if (h.bytes.size() != static_cast<size_t>(d.tensor.count()) * info(h.element).bytes)
       wrong("input " + std::to_string(next - 1) + " has another number of bytes than its shape");
     decode(h.element, h.bytes.data(), d.tensor.own(), d.tensor.count());
+    if (isComplex(declared))
+      return fromPairs(declared, d.tensor);
     return d;
   }
   void finish() {
@@ -66,10 +74,11 @@ private:
 };
 
 void flatten(const Datum &d, bool inDouble, std::vector<HostTensor> &to) {
-  for (const Datum &p : d.parts)
-    flatten(p, inDouble, to);
+  if (d.tensor.element == Element::Tuple)
+    for (const Datum &p : d.parts)
+      flatten(p, inDouble, to);
   if (d.tensor.element != Element::Token && d.tensor.element != Element::Tuple)
-    to.push_back(hostTensor(d.tensor, inDouble));
+    to.push_back(hostTensor(d, inDouble));
 }
 
 } // namespace

@@ -21,13 +21,14 @@ const Rule *find(const Table &t, std::string_view name) {
 } // namespace
 
 const Rule *findRule(std::string_view operation) {
-  static const Table table = tableOf({movementRules(), indexRules(), dotRules(), convolutionRules(), reductionRules(),
-                                      windowRules(), sortRules(), controlRules(), normRules(), randomRules()});
+  static const Table table =
+      tableOf({movementRules(), indexRules(), dotRules(), convolutionRules(), reductionRules(), windowRules(), sortRules(),
+               controlRules(), normRules(), randomRules(), deviceRules(), dynamicRules(), linalgRules(), fourierRules()});
   return find(table, operation);
 }
 
 const Rule *findCustomCall(std::string_view target) {
-  static const Table table = tableOf({customCallRules()});
+  static const Table table = tableOf({customCallRules(), linalgCallRules()});
   return find(table, target);
 }
 

@@ -19,6 +19,11 @@ std::span<const Rule> sortRules();
 std::span<const Rule> controlRules();
 std::span<const Rule> normRules();
 std::span<const Rule> randomRules();
+std::span<const Rule> deviceRules();  // collectives
+std::span<const Rule> dynamicRules(); // sizes that are operands
+std::span<const Rule> linalgRules();
+std::span<const Rule> linalgCallRules(); // by call target
+std::span<const Rule> fourierRules();
 std::span<const Rule> customCallRules(); // by call target, not by operation
 
 // Element-wise operations are in Pointwise.h.

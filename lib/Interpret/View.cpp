@@ -30,6 +30,8 @@ namespace {
 Element elementOf(Type type, Operation *op, Caches &caches) {
   if (const auto at = caches.elements.find(type); at != caches.elements.end())
     return at->second;
+  if (const auto c = dyn_cast<ComplexType>(type); c && (c.getElementType().isF32() || c.getElementType().isF64()))
+    return caches.elements[type] = c.getElementType().isF32() ? Element::Complex64 : Element::Complex128;
   std::string name; // the public names are those of the table, but for signs
   if (const auto i = dyn_cast<IntegerType>(type))
     name = (i.isUnsigned() ? "ui" : "i") + std::to_string(i.getWidth());
@@ -38,7 +40,7 @@ Element elementOf(Type type, Operation *op, Caches &caches) {
   const std::optional<Element> e = parseElement(name);
   if (!e)
     failAt(op, "GRAPH-INTERPRET", "elements of type " + name + " are not implemented",
-           "The interpreter knows i1, integers up to 64 bits and real floats.");
+           "The interpreter knows i1, integers up to 64 bits, floats and complex numbers of f32 or f64.");
   caches.elements[type] = *e;
   return *e;
 }
@@ -170,6 +172,10 @@ template <class Base> std::optional<std::string> ViewOf<Base>::text(std::string_
     return graph::stringifyComparisonDirection(v.getValue()).str();
   if (const auto v = dyn_cast<graph::ComparisonTypeAttr>(a))
     return graph::stringifyComparisonType(v.getValue()).str();
+  if (const auto v = dyn_cast<graph::TransposeAttr>(a))
+    return graph::stringifyTranspose(v.getValue()).str();
+  if (const auto v = dyn_cast<graph::FftTypeAttr>(a))
+    return graph::stringifyFftType(v.getValue()).str();
   if (const auto v = dyn_cast<graph::RngAlgorithmAttr>(a))
     return graph::stringifyRngAlgorithm(v.getValue()).str();
   return std::nullopt;
@@ -186,7 +192,11 @@ template <class Base> std::optional<Tensor> ViewOf<Base>::elements(std::string_v
   const auto a = dyn_cast_or_null<ElementsAttr>(find(op, attribute));
   if (!a)
     return std::nullopt;
-  const TensorType t = typeOf(a.getType(), op, caches);
+  TensorType t = typeOf(a.getType(), op, caches);
+  if (isComplex(t.element)) { // pairs
+    t.element = partOf(t.element);
+    t.shape.push_back(2);
+  }
   Tensor value(t.element, t.shape);
   const std::vector<uint8_t> bytes = graph::constantBytes(a);
   if (bytes.size() != static_cast<size_t>(value.count()) * info(t.element).bytes)

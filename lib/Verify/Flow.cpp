@@ -4,32 +4,50 @@
 
 namespace glia {
 
+using flow::Walk;
+using Mode = Walk::Mode;
+
 void checkFlow(const Program &p, const VerifyOptions &options, Reporter &reporter, VerifyResult &result,
                std::vector<std::byte> *hints) {
-  // Most programs are proved by a walk that takes strided reads coarsely, which is much faster where tiles are read in many ways.
   VerifyOptions one = options;
   one.maxDiagnostics = 1;
-  Reporter trial(p, one);
-  VerifyResult found = result;
-  flow::HintWriter coarsely, exactly;
-  coarsely.put(1);
-  exactly.put(0);
-  flow::Walk walk(p, options, trial, found, true, {hints ? &coarsely : nullptr});
-  walk.run();
-  const bool again = trial.broken() || walk.lessThanExact();
-  if (again)
-    flow::Walk(p, options, reporter, result, false, {hints ? &exactly : nullptr}).run();
-  else
+  VerifyResult found;
+  flow::HintWriter said;
+  auto walk = [&](Mode mode, Reporter &to) {
+    found = result;
+    said.bytes.clear();
+    said.put(static_cast<int64_t>(mode));
+    Walk w(p, options, to, found, mode, {hints ? &said : nullptr});
+    w.run();
+    return w;
+  };
+  auto take = [&] {
     result = std::move(found);
-  if (hints)
-    *hints = std::move(again ? exactly.bytes : coarsely.bytes);
+    if (hints)
+      *hints = std::move(said.bytes);
+  };
+  // Most programs are proved by a walk that takes strided reads coarsely, which is much faster where tiles are read in many ways.
+  Reporter trial(p, one);
+  if (const Walk coarse = walk(Mode::Coarse, trial); !trial.broken() && !coarse.lessThanExact())
+    return take();
+  const Walk exact = walk(Mode::Exact, reporter);
+  if (reporter.broken() && exact.joinedEnds()) {
+    VerifyResult together = std::move(found);
+    Reporter apart(p, one);
+    walk(Mode::EndsApart, apart);
+    if (apart.broken())
+      found = std::move(together);
+    else
+      reporter.forget();
+  }
+  take();
 }
 
 void checkFlowWith(const Program &p, std::span<const std::byte> hints, const VerifyOptions &options, Reporter &reporter,
                    VerifyResult &result) {
   flow::HintReader in(hints);
-  const bool coarse = in.flag();
-  flow::Walk(p, options, reporter, result, coarse, {nullptr, &in}).run();
+  const Mode mode = in.get<Mode>(0, static_cast<int64_t>(Mode::EndsApart));
+  Walk(p, options, reporter, result, mode, {nullptr, &in}).run();
   if (!reporter.broken() && !in.atEnd())
     in.fail("says more than the program has loops for");
 }

@@ -6,7 +6,33 @@
 
 namespace glia::flow {
 
+namespace {
+
+struct End {   // how a loop can end
+  State state; // after its last iteration, or before it if it does not run
+  RegisterValue count;
+};
+
+// What is known of a count that is one of these, and of this residue.
+RegisterValue counted(const RegisterValue &count, int64_t lo, int64_t hi, int64_t modulus) {
+  RegisterValue v = count;
+  v.lo = std::max(v.lo, lo);
+  v.hi = std::min(v.hi, hi);
+  if (v.isConstant())
+    v.form = constantForm(v.lo);
+  if (v.modulus == 1 && modulus > 1) {
+    v.modulus = modulus;
+    v.residue = lo % modulus;
+  }
+  return v;
+}
+
+} // namespace
+
+// The state becomes what holds behind the loop, however it ends. Where that is not enough, each end is walked to the end of the
+// program by itself.
 void Walk::leaveProved(LoopProof &p) {
+  const RegisterValue &count = p.run.compared;
   const int64_t lo = std::max<int64_t>(p.run.count.lo, 0), hi = p.run.count.hi, period = p.a.period;
   std::vector<uint32_t> top(components);
   for (uint32_t c : p.components)
@@ -14,14 +40,15 @@ void Walk::leaveProved(LoopProof &p) {
   const std::vector<Filled> filled = p.exits.back().filled;
 
   // After which iterations of a round it can end.
-  std::vector<State> ends;
+  std::vector<End> ends;
   for (int64_t phase = 0; phase < period; ++phase) {
     const int64_t first = std::max<int64_t>(lo, 1);
     const int64_t next =
         first + ((phase + 1 - first) % period + period) % period; // the first count >= `first` that ends here
     if (next <= hi) {
       raiseQuiet(p.exits[phase], top, p.components);
-      ends.push_back(std::move(p.exits[phase]));
+      const int64_t last = p.a.lastRound == 0 ? next : hi;
+      ends.push_back({std::move(p.exits[phase]), p.run.open ? count : counted(count, next, last, period)});
     }
   }
   if (lo == 0) { // or it does not run at all, and then it has done nothing that anybody has to know of
@@ -32,12 +59,36 @@ void Walk::leaveProved(LoopProof &p) {
     r.place = [](const Touch &t) { return t.place; };
     renumber(none, r);
     for (uint32_t s : p.semaphores) {
-      const SemaphoreState &x = ends[0].semaphores[s];
+      const SemaphoreState &x = ends[0].state.semaphores[s];
       SemaphoreState &m = none.semaphores[s];
       m.lower(m.consumed - x.consumed);
     }
-    ends.push_back(std::move(none));
+    ends.push_back({std::move(none), p.run.open ? count : counted(count, INT64_MIN, 0, 1)});
   }
+  if (endsApart && active.size() == 1 && !muted && !exploring && ways.size() + ends.size() <= kMostWays) {
+    for (size_t k = ends.size(); k-- > 0;) {
+      std::vector<State> one;
+      one.push_back(std::move(ends[k].state));
+      behindLoop(p, std::move(one), top, filled, p.run.open ? lo : std::max<int64_t>(ends[k].count.lo, 0));
+      for (EngineWalk &e : state.engines)
+        for (RegisterValue &v : e.regs)
+          if (!v.undefined && sameValue(v, count))
+            v = ends[k].count;
+      if (k > 0)
+        ways.push_back({std::move(state), writeValues});
+    }
+    return;
+  }
+  joined |= ends.size() > 1 && active.size() == 1;
+  std::vector<State> all;
+  for (End &e : ends)
+    all.push_back(std::move(e.state));
+  behindLoop(p, std::move(all), top, filled, lo);
+}
+
+// After one of these ends; `lo`: iterations that are certain.
+void Walk::behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<uint32_t> &top,
+                      const std::vector<Filled> &filled, int64_t lo) {
   std::vector<std::vector<RegisterValue>> regs(p.a.members.size());
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (int reg = 0; reg < 64; ++reg) {
@@ -65,7 +116,7 @@ void Walk::leaveProved(LoopProof &p) {
   std::erase_if(state.filled, [&p](const Filled &f) { return p.ofLoop(f.start); });
 
   // What every round wrote at an address of its own is written in all the rounds that are certain.
-  const int64_t rounds = lo / period;
+  const int64_t rounds = lo / p.a.period;
   for (Filled f : filled) {
     const int64_t step = f.start.factorOf(p.a.level);
     const bool loaded = std::any_of(f.start.terms.begin(), f.start.terms.end(),

@@ -84,6 +84,12 @@ void Reporter::failProgram(std::string_view rule, std::string what, std::string 
   keep(rule, std::move(d));
 }
 
+void Reporter::forget() {
+  kept.clear();
+  total = left = 0;
+  lastSlot = -2;
+}
+
 std::vector<Diagnostic> Reporter::take() {
   if (left && !kept.empty())
     kept.back().notes.push_back(format("%llu more are not shown", static_cast<unsigned long long>(left)));

@@ -6,10 +6,10 @@
 
 namespace glia::flow {
 
-Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, bool coarse, Hints certificate)
+Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate)
     : program(p), options(o), reporter(r), result(result), serialSbuf(!p.target->has("vector_gpsimd_concurrent")),
       serialPsum(!p.target->has("vector_scalar_psum_concurrent")), anyWriter(p.target->has("psum_accumulate_any_writer")),
-      coarse(coarse), certificate(certificate) {}
+      coarse(mode == Mode::Coarse), endsApart(mode == Mode::EndsApart), certificate(certificate) {}
 
 void Walk::fail(std::string_view rule, uint32_t whoseFault, int slot, std::string what, std::string value, std::string limit,
                 std::vector<std::string> notes) {
@@ -50,12 +50,8 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
   return any;
 }
 
-void Walk::run() {
-  scan();
-  if (reporter.broken())
-    return;
-  std::vector<uint32_t> everyone(state.engines.size());
-  std::iota(everyone.begin(), everyone.end(), 0u);
+// From the state, with everything that has to hold at the end.
+void Walk::walkToTheEnd(const std::vector<uint32_t> &everyone) {
   stepAll(everyone);
   if (reporter.full() || stopped)
     return;
@@ -70,6 +66,24 @@ void Walk::run() {
         fail("SENDRECV-PAIR", who(x.d), -1, format("the other core has no matching sendrecv on pipe %d", pipe));
   if (ended && !reporter.broken())
     checkOutputs();
+}
+
+void Walk::run() {
+  scan();
+  if (reporter.broken())
+    return;
+  std::vector<uint32_t> everyone(state.engines.size());
+  std::iota(everyone.begin(), everyone.end(), 0u);
+  while (true) {
+    walkToTheEnd(everyone);
+    if (reporter.full() || stopped)
+      return;
+    if (ways.empty())
+      break;
+    state = std::move(ways.back().state);
+    writeValues = std::move(ways.back().values);
+    ways.pop_back();
+  }
   for (uint32_t loop : loopsProved)
     loopsWalked.erase(loop);
   result.loopsWalked = loopsWalked.size();

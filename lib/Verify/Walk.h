@@ -31,10 +31,14 @@ struct Hints { // of a certificate: written by a walk that searches, read by one
 
 class Walk {
 public:
-  // `coarse`: reads of many runs count as reads of all that lies between; what passes is proved, what does not may still be right.
-  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, bool coarse, Hints certificate = {});
+  // Coarse: reads of many runs count as reads of all that lies between; what passes is proved, what does not may still be right.
+  // EndsApart: what follows a loop that is proved by an invariant is walked once for each way in which the loop can end.
+  enum class Mode : uint8_t { Exact, Coarse, EndsApart };
+  Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate = {});
   void run();
   // Whether what was found about registers and indices may be less than can be found.
+  // Whether a loop was left whose ends were taken together.
+  bool joinedEnds() const { return joined; }
   bool lessThanExact() const { return lostContent && !result.dynamicAccesses.empty(); }
 
 private:
@@ -43,11 +47,13 @@ private:
   Reporter &reporter;
   VerifyResult &result;
   const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
-  const bool coarse;
+  const bool coarse, endsApart;
+  bool joined = false;
   const Hints certificate;
   bool lostContent = false; // a coarse read may have seen less of the values than an exact one
   static constexpr size_t kManyRuns = 4;
   State state;
+  static constexpr size_t kMostWays = 64;
   std::vector<SemaphoreUse> uses;
   std::map<int, uint32_t> pipeComp;
   std::vector<uint32_t> ownerOf;            // by component: the engine whose instructions it holds; UINT32_MAX: none
@@ -89,6 +95,11 @@ private:
   };
   bool numbersValues = false;                                                 // see WalkValues.cpp
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, WriteValue> writeValues; // by component, number, instruction
+  struct Way { // to the end of the program, still to be walked
+    State state;
+    decltype(writeValues) values;
+  };
+  std::vector<Way> ways;
   uint64_t writing = 0;                      // the value that the instruction at hand writes
   std::vector<Touch> storing;                // others that store the same bytes as it
   int exploring = 0;                         // one of several ways of a branch
@@ -101,6 +112,7 @@ private:
   void chooseWalkedLoops();
   void numberComponents();
   uint32_t queueStream(int queue, uint32_t stream) const;
+  void walkToTheEnd(const std::vector<uint32_t> &everyone);
   bool step(EngineWalk &e);
   bool stepAll(const std::vector<uint32_t> &which);
   bool passWaits(EngineWalk &e, const Decoded &d);
@@ -226,6 +238,8 @@ private:
   bool walkRound(LoopProof &p, bool keepExits);
   bool measureRound(LoopProof &p);
   void leaveProved(LoopProof &p);
+  void behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<uint32_t> &top, const std::vector<Filled> &filled,
+                  int64_t lo);
   bool spoilt(const Activation &a, Filled &f) const;
   int64_t periodOf(const LoopRun &run); // LoopPeriod.cpp
 };

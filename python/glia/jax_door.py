@@ -110,7 +110,7 @@ class GraphExecutable(Executable):
         array = outputs.get(f"result{i}")
         if array is None:  # no elements, so no tensor
             array = np.zeros(want.shape, dtype)
-        if dtype == np.bool_ or (dtype in (np.int64, np.uint64) and array.size):  # 64 bits are two words
+        if dtype == np.bool_ or (dtype in _PAIRS and array.size):
             array = np.ascontiguousarray(array).reshape(-1).view(dtype)
         array = array.astype(dtype, copy=False)
         if key:
@@ -119,13 +119,17 @@ class GraphExecutable(Executable):
         return jax.numpy.asarray(array) if in_jax else array
 
 
+# Types that the program holds as two numbers each: words, or real and imaginary part.
+_PAIRS = (np.int64, np.uint64, np.complex64)
+
+
 def _stored(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
     """The array in the type that the program holds it in: booleans are bytes; 64-bit types may be narrowed."""
     if array.dtype == dtype:
         return array
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
-    if array.dtype in (np.int64, np.uint64):  # two words each
+    if array.dtype in _PAIRS:
         return np.ascontiguousarray(array).reshape(-1).view(dtype)
     with np.errstate(over="ignore"):
         narrow = array.astype(dtype)

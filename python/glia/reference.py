@@ -41,6 +41,8 @@ _TYPES = {
     "f16": np.float16,
     "f32": np.float32,
     "f64": np.float64,
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
 }
 _NAMES = {np.dtype(t): name for name, t in _TYPES.items()}
 

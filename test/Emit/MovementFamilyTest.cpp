@@ -284,6 +284,18 @@ TEST(Movement, UpdatesChangeTheTensorWhereItLies) {
 }
 
 // What others read too is written once.
+TEST(Movement, SlicesThatStartWhereATensorSays) {
+  expectRight(R"(
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<2xi32>) -> tensor<2x3xf32> {
+  %s = stablehlo.slice %y [0:1] : (tensor<2xi32>) -> tensor<1xi32>
+  %a = stablehlo.reshape %s : (tensor<1xi32>) -> tensor<i32>
+  %t = stablehlo.slice %y [1:2] : (tensor<2xi32>) -> tensor<1xi32>
+  %b = stablehlo.reshape %t : (tensor<1xi32>) -> tensor<i32>
+  %r = stablehlo.dynamic_slice %x, %a, %b, sizes = [2, 3] : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+})");
+}
+
 TEST(Movement, SharedValuesStayApart) {
   expectSame(R"(func.func @main(%a: tensor<40x30xf32>) -> (tensor<30x40xf32>, tensor<20x40xf32>) {
     %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<40x30xf32>) -> tensor<30x40xf32>
@@ -307,7 +319,7 @@ TEST(Movement, LargeOnesMoveInRuns) {
 }
 
 TEST(Movement, NamesWhatItRefuses) {
-  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xcomplex<f32>", "5x4xcomplex<f32>");
+  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xi4", "5x4xi4");
   graph::Graph g = graph::parseGraph(text, "test.mlir");
   try {
     compileGraph(*g.module);

@@ -46,4 +46,19 @@ func.func @main(%x: tensor<2x1x2x3x2x1x2x2x2x5xf32>, %i: tensor<i32>, %u: tensor
 })");
 }
 
+TEST(Rank, Sixteen) {
+  const std::string t = "tensor<2x1x2x1x2x1x3x1x2x1x2x1x2x1x2x2xf32>";
+  expectRight(
+      "func.func @main(%x: " + t + ") -> (tensor<2x2x1x2x1x2x1x2x1x3x1x2x1x2x1x2xf32>, tensor<2x1x1x1x3x1x2x2xf32>, " + t +
+      ") {\n%c = stablehlo.constant dense<0.0> : tensor<f32>\n%r = stablehlo.reverse %x, dims = [0, 6, 14] : " + t +
+      "\n%p = stablehlo.transpose %r, dims = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0] : (" + t +
+      ") -> tensor<2x2x1x2x1x2x1x2x1x3x1x2x1x2x1x2xf32>\n%s = stablehlo.reduce(%r init: %c) applies stablehlo.add across "
+      "dimensions = [2, 4, 5, 8, 9, 10, 13, 15] : (" +
+      t +
+      ", tensor<f32>) -> tensor<2x1x1x3x1x1x2x2xf32>\n%q = stablehlo.reshape %s : (tensor<2x1x1x3x1x1x2x2xf32>) -> "
+      "tensor<2x1x1x1x3x1x2x2xf32>\nreturn %p, %q, %r : tensor<2x2x1x2x1x2x1x2x1x3x1x2x1x2x1x2xf32>, "
+      "tensor<2x1x1x1x3x1x2x2xf32>, " +
+      t + "\n}");
+}
+
 } // namespace

@@ -58,6 +58,46 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
   %10 = stablehlo.subtract %0, %y : tensor<6xf32>
   return %10 : tensor<6xf32>
 })"},
+    {"fold devices", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<6xf32>) -> tensor<6xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<6xf32>
+  return %1 : tensor<6xf32>
+})"},
+    {"fold dynamic", R"(
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %start = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %limit = stablehlo.constant dense<[3, 5]> : tensor<2xi64>
+  %step = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  %0 = stablehlo.real_dynamic_slice %x, %start, %limit, %step : (tensor<4x6xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2xf32>
+  %1 = stablehlo.subtract %0, %y : tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+})"},
+    // No triangular_solve: it corrects itself once, and so mistakes too.
+    {"decompose linear algebra", R"(
+func.func @main(%x: tensor<3x3xf32>, %y: tensor<4x3xf32>, %u: tensor<3xf32>) -> (tensor<3x3xf32>, tensor<4x3xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %s = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %0 = stablehlo.cholesky %s, lower = true : tensor<3x3xf32>
+  %1 = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%y, %u) : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+  return %0, %1 : tensor<3x3xf32>, tensor<4x3xf32>
+})"},
+    {"decompose Fourier transforms", R"(
+func.func @main(%x: tensor<2x5xf32>) -> tensor<2x3xcomplex<f32>> {
+  %0 = stablehlo.fft %x, type = RFFT, length = [5] : (tensor<2x5xf32>) -> tensor<2x3xcomplex<f32>>
+  return %0 : tensor<2x3xcomplex<f32>>
+})"},
+    {"split complex", R"(
+func.func @main(%x: tensor<6xcomplex<f32>>, %y: tensor<6xcomplex<f32>>) -> tensor<6xcomplex<f32>> {
+  %c = stablehlo.constant dense<(1.5, -2.0)> : tensor<6xcomplex<f32>>
+  %0 = stablehlo.subtract %x, %c : tensor<6xcomplex<f32>>
+  %1 = stablehlo.multiply %0, %y : tensor<6xcomplex<f32>>
+  return %1 : tensor<6xcomplex<f32>>
+})"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -179,6 +219,12 @@ func.func @main(%x: tensor<5xi64>) -> tensor<5xi64> {
     stablehlo.return %p : tensor<i1>
   }) : (tensor<5xi64>) -> tensor<5xi64>
   return %0 : tensor<5xi64>
+})"},
+    {"decompose wide integers", R"(
+func.func @main(%x: tensor<3x5xi64>) -> tensor<3xi64> {
+  %c = stablehlo.constant dense<7> : tensor<i64>
+  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x5xi64>, tensor<i64>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
 })"},
     {"split words", R"(
 func.func @main(%x: tensor<6xi64>, %y: tensor<6xi64>) -> tensor<6xi64> {

@@ -27,8 +27,10 @@ Argument split(const std::string &s, const char *option) {
 }
 
 // As NumPy writes it; ml_dtypes arrays become raw bytes.
-std::string descrOf(Element e) {
+std::string descrOf(Element e, bool pairs = false) {
   const ElementInfo &t = info(e);
+  if (pairs)
+    return "<c" + std::to_string(2 * t.bytes);
   const bool native = t.kind != ElementInfo::Float || (t.bits >= 16 && e != Element::BF16);
   const char kind = !native                           ? 'V'
                     : t.kind == ElementInfo::Float    ? 'f'
@@ -37,8 +39,8 @@ std::string descrOf(Element e) {
                                                       : 'i';
   return std::string(t.bytes == 1 || !native ? "|" : "<") + kind + std::to_string(t.bytes);
 }
-bool accepts(Element e, const std::string &descr) {
-  const std::string want = descrOf(e);
+bool accepts(Element e, bool pairs, const std::string &descr) {
+  const std::string want = descrOf(e, pairs);
   return descr.size() == want.size() && descr[0] != '>' && descr[2] == want[2] &&
          (descr[1] == want[1] || (e == Element::F8E5M2 && descr[1] == 'f')); // NumPy saves this one as "<f1"
 }
@@ -66,15 +68,18 @@ std::vector<HostTensor> readInputs(mlir::func::FuncOp f, const std::vector<std::
     std::string text;
     if (type)
       llvm::raw_string_ostream(text) << type.getElementType();
-    const std::optional<Element> e = parseElement(text);
+    const bool pairs = text.starts_with("complex<");
+    const std::optional<Element> e = parseElement(pairs ? text.substr(8, 3) : text);
     if (!e)
-      throw Error("GRAPH-INTERPRET", "argument " + a.name + " is no tensor of real numbers");
+      throw Error("GRAPH-INTERPRET", "argument " + a.name + " is no tensor of numbers");
     NpyArray array = parseNpy(readFile(a.file).bytes, a.file);
-    if (!accepts(*e, array.descr))
+    if (!accepts(*e, pairs, array.descr))
       throw Error("GRAPH-ARGUMENT",
                   a.file + " has elements of type `" + printable(array.descr) + "`, argument " + a.name + " is " + text,
-                  "NumPy calls that type `" + descrOf(*e) + "`.");
-    inputs[i] = {*e, array.shape, std::move(array.data)};
+                  "NumPy calls that type `" + descrOf(*e, pairs) + "`.");
+    if (pairs)
+      array.shape.push_back(2);
+    inputs[i] = {*e, array.shape, std::move(array.data), pairs};
     given[i] = true;
   }
   std::string missing;
@@ -85,6 +90,10 @@ std::vector<HostTensor> readInputs(mlir::func::FuncOp f, const std::vector<std::
     throw Error("GRAPH-ARGUMENT", "no input for argument " + missing + " of @" + f.getSymName().str(),
                 "Give each with --input NUMBER=file.npy.");
   return inputs;
+}
+
+std::vector<std::byte> npyOf(const HostTensor &h) {
+  return formatNpy({descrOf(h.element, h.pairs), {h.shape.begin(), h.shape.end() - (h.pairs ? 1 : 0)}, h.bytes});
 }
 
 // One line per result: type, shape, and the first elements.
@@ -157,7 +166,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
         write(summary(results));
       for (const auto &[i, file] : files)
         if (i < results.size())
-          writeFile(file, formatNpy({descrOf(results[i].element), results[i].shape, results[i].bytes}));
+          writeFile(file, npyOf(results[i]));
       return 0;
     };
   });

@@ -119,9 +119,14 @@ public:
   bool scatter();
   bool gatherWindows(); // IndexWindows.cpp
   bool scatterWindows();
+  bool complexNumbers(); // Complex.cpp
+  bool fourier();
+  bool linalg(); // Linalg.cpp
   bool topK(); // Ordered.cpp
+  bool sort();
   bool running();
   bool reducePair();
+  bool wide();        // Wide.cpp
   bool countedLoop(); // Control.cpp
   bool openLoop();
   bool branch();

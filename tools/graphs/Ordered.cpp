@@ -22,6 +22,51 @@ bool Generator::topK() {
   return true;
 }
 
+// By one or two keys, up or down, with another tensor along.
+bool Generator::sort() {
+  const auto comparable = [](const Value &v) {
+    return v.rank() > 0 && v.elements() > 0 && v.elements() < 20'000 && v.trust == Trust::Exact &&
+           (v.type.isFloat() || v.type.isInteger());
+  };
+  const std::optional<Value> first = find(comparable);
+  if (!first)
+    return false;
+  std::vector<Value> in = {*first, of(anyType(), first->shape)};
+  const bool two = comparable(in[1]) && r.chance(50);
+  std::string names[4], arguments;
+  for (size_t i = 0; i < 4; ++i) {
+    names[i] = fresh();
+    arguments += (i ? ", " : "") + names[i] + ": " + tensorType(in[i / 2].type, {});
+  }
+  const std::string name = fresh();
+  line(name + ":2 = \"stablehlo.sort\"(" + in[0].name + ", " + in[1].name +
+       ") <{dimension = " + std::to_string(r.below(first->rank())) + " : i64, is_stable = true}> ({");
+  line("^bb0(" + arguments + "):");
+  const auto compare = [&](size_t key, const std::string &how) {
+    const Type t = in[key].type;
+    const std::string made = fresh(), scalar = tensorType(t, {});
+    line("  " + made + " = stablehlo.compare " + how + ", " + names[2 * key] + ", " + names[2 * key + 1] + ", " +
+         (t.isFloat()              ? "TOTALORDER"
+          : t.kind == Type::Signed ? "SIGNED"
+                                   : "UNSIGNED") +
+         " : (" + scalar + ", " + scalar + ") -> tensor<i1>");
+    return made;
+  };
+  std::string before = compare(0, r.chance(60) ? "LT" : "GT");
+  if (two) {
+    const std::string equal = compare(0, "EQ"), second = compare(1, r.chance(60) ? "LT" : "GT"), both = fresh(),
+                      any = fresh();
+    line("  " + both + " = stablehlo.and " + equal + ", " + second + " : tensor<i1>");
+    line("  " + any + " = stablehlo.or " + before + ", " + both + " : tensor<i1>");
+    before = any;
+  }
+  line("  stablehlo.return " + before + " : tensor<i1>");
+  line("}) : (" + in[0].text() + ", " + in[1].text() + ") -> (" + in[0].text() + ", " + in[1].text() + ")");
+  for (size_t i = 0; i < 2; ++i)
+    keep({name + "#" + std::to_string(i), in[i].type, in[i].shape, in[i].trust, in[i].bound});
+  return true;
+}
+
 // As cumsum and cummax are written: a window that reaches from each element to the first one, or to the last.
 bool Generator::running() {
   const std::optional<Value> v = find([](const Value &v) {

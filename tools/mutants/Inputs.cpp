@@ -39,11 +39,12 @@ TensorData randomInputs(const Program &p, Random &random) {
   return data;
 }
 
-void largestValues(const Program &p, TensorData &inputs) {
+void extremeValues(const Program &p, TensorData &inputs, bool largest) {
   for (const Tensor &t : p.tensors)
     if (t.kind == TensorKind::Input && t.hasRange && !t.uniqueRows)
       for (int64_t i = 0; i < t.elements(); ++i)
-        std::memcpy(inputs.at(t.name).data() + i * sizeOf(t.dtype), &t.rangeHi, sizeOf(t.dtype)); // little-endian
+        std::memcpy(inputs.at(t.name).data() + i * sizeOf(t.dtype), largest ? &t.rangeHi : &t.rangeLo,
+                    sizeOf(t.dtype)); // little-endian
 }
 
 } // namespace glia::mutants

@@ -6,7 +6,7 @@
 namespace glia::mutants {
 
 TensorData randomInputs(const Program &p, Random &random);
-// Inputs with a declared range, and no promise to differ, get their largest value.
-void largestValues(const Program &p, TensorData &inputs);
+// Inputs with a declared range, and no promise to differ, get their largest value, or their smallest.
+void extremeValues(const Program &p, TensorData &inputs, bool largest);
 
 } // namespace glia::mutants

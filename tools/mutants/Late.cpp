@@ -1,4 +1,5 @@
 #include "Late.h"
+#include "LateText.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -9,10 +10,10 @@ namespace glia::mutants {
 namespace {
 
 // One loop of up to `most` iterations; something happens in iteration `from`, perhaps never.
-class Maker {
+class Maker : LateText {
 public:
   explicit Maker(Random &r)
-      : r(r), most(static_cast<int>(r.between(40, 120))),
+      : LateText(r), most(static_cast<int>(r.between(40, 120))),
         from(r.chance(40) ? most : static_cast<int>(r.between(12, most - 1))) {}
 
   Late make() {
@@ -26,28 +27,22 @@ public:
         {"table", &Maker::table},           {"groups", &Maker::groups}, {"gather", &Maker::gather},
         {"exchange", &Maker::exchange},     {"wrap", &Maker::wrap},     {"overflow", &Maker::overflow},
         {"scatter", &Maker::scatter},       {"nested", &Maker::nested}, {"product", &Maker::product},
-        {"accumulate", &Maker::accumulate}, {"ahead", &Maker::ahead}};
+        {"accumulate", &Maker::accumulate}, {"ahead", &Maker::ahead},   {"pipelined", &Maker::pipelined},
+        {"indices", &Maker::indices},       {"pieces", &Maker::pieces}};
     const Named &k = kKinds[r.below(std::size(kKinds))];
     (this->*k.kind)();
-    return {k.name, std::move(text)};
+    return {k.name, std::move(text), k.kind == &Maker::indices};
   }
 
 private:
-  Random &r;
   const int most, from;
-  std::string text;
 
-  template <class... Args> void line(const char *f, Args... args) {
-    if constexpr (sizeof...(Args) == 0)
-      text += f;
-    else
-      text += format(f, args...);
-    text += "\n";
-  }
   void begin() {
     line("target trn2");
     line("input n : i32[1] range %d %d", static_cast<int>(r.chance(50) ? 0 : r.between(1, 8)), most);
   }
+  void indices() { text = computedIndices(r); }
+  void pieces() { text = writtenPieces(r); }
   const char *writer() { return r.chance(50) ? "vector" : "gpsimd"; }
   static const char *another(const char *engine) { return engine == std::string("vector") ? "gpsimd" : "vector"; }
 
@@ -351,6 +346,42 @@ private:
          "vector tensor_copy dst=u[0:1, 0:1] + r1*4 src=t[0:1, 0:1] + r3*4 when full >= 1 consume then free += 1\n"
          "vector end_loop\nvector nop then done += 1\nsync dma_copy dst=y src=u queue=q when done >= 1",
          ring - 1, shift, ring - 1);
+  }
+
+  // Tile i is used while a later one is loaded, into the place that its number says; the last ones are used behind the loop. A place may be
+  // wrong, or be filled again while it is read.
+  void pipelined() {
+    const int ring = r.chance(60) ? 2 : 4, mask = ring - 1, early = 1 + static_cast<int>(r.below(ring - 1));
+    const int shift = r.chance(40) ? static_cast<int>(r.between(1, mask)) : 0; // of the place that is read behind the loop
+    const bool asks = r.chance(80), dma = early == 1 && r.chance(60);
+    auto load = [&](const std::string &at, const std::string &tile) {
+      if (dma)
+        line("gpsimd dma_copy dst=t%s src=x%s queue=p dge=swdge then full += 16", at.c_str(), tile.c_str());
+      else
+        line("gpsimd memset dst=t%s value=3.0 then full += 1", at.c_str());
+    };
+    const int each = dma ? 16 : 1;
+    begin();
+    line("input x : f32[%d]\noutput y : f32[1, 1]\nsbuf t : f32[1, %d] @ 0\nsbuf u : f32[1, 1] @ 512\nsemaphore full\n"
+         "semaphore free = %d\nsemaphore done\nqueue q\nqueue p\ngpsimd reg_load dst=r2 src=n",
+         most + ring, ring, ring - early);
+    for (int k = 0; k < early; ++k)
+      load(format("[0:1, %d:%d]", k, k + 1), format("{ | %d | 1x1}", 4 * k));
+    line("gpsimd loop iv=r1 count=r2 group=\"g\"\ngpsimd reg_alu dst=r3 op=add a=r1 b=%d\ngpsimd reg_alu dst=r4 op=and a=r3 "
+         "b=%d\ngpsimd nop%s",
+         early, mask, asks ? " when free >= 1 consume" : "");
+    load("[0:1, 0:1] + r4*4", "{ | 0 | 1x1} + r3*4");
+    line("gpsimd end_loop\nvector reg_load dst=r2 src=n\nvector memset dst=u value=0.0\nvector loop iv=r1 count=r2 "
+         "group=\"g\"\n"
+         "vector reg_alu dst=r3 op=and a=r1 b=%d\nvector nop when full >= %d consume\n"
+         "vector tensor_tensor dst=u a=u b=t[0:1, 0:1] + r3*4 op=add%s\nvector end_loop",
+         mask, each, asks ? " then free += 1" : "");
+    for (int k = 0; k < early; ++k)
+      line("vector reg_alu dst=r3 op=add a=r2 b=%d\nvector reg_alu dst=r3 op=and a=r3 b=%d\nvector nop when full >= %d "
+           "consume\n"
+           "vector tensor_tensor dst=u a=u b=t[0:1, 0:1] + r3*4 op=add",
+           k + shift, mask, each);
+    line("vector nop then done += 1\nsync dma_copy dst=y src=u queue=q when done >= 1");
   }
 };
 

@@ -8,7 +8,8 @@
 namespace glia::mutants {
 
 struct Late {
-  std::string kind, text; // assembly
+  std::string kind, text;     // assembly
+  bool requireProved = false; // a trap is wrong
 };
 Late lateProgram(Random &random);
 

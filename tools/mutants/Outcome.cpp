@@ -1,5 +1,8 @@
 #include "Outcome.h"
+#include "Inputs.h"
 #include "glia/Runtime/FootprintCheck.h"
+
+#include <optional>
 
 namespace glia::mutants {
 
@@ -19,6 +22,28 @@ Outcome outcome(const Program &p, const TensorData &inputs, uint64_t seed, bool 
     for (const auto &[name, bytes] : r.outputs)
       out.result.append(name).append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   return out;
+}
+
+std::string whatGoesWrong(const Program &p, Random &random, int seeds, bool trap) {
+  for (const char which : {'>', '<', '?'}) {
+    TensorData inputs = randomInputs(p, random);
+    if (which != '?')
+      extremeValues(p, inputs, which == '>');
+    std::optional<Outcome> first;
+    for (int s = 0; s < seeds + kSteeredSeeds; ++s) {
+      const bool steered = s >= seeds;
+      const Outcome o = outcome(p, inputs, static_cast<uint64_t>(s), steered);
+      const std::string under = format(" under %sseed %d", steered ? "steered " : "", s);
+      if (!o.fault.empty())
+        return o.fault + under;
+      if (trap && o.result.starts_with("trap"))
+        return o.result + under;
+      if (first && *first != o)
+        return "other bytes" + under;
+      first = o;
+    }
+  }
+  return {};
 }
 
 } // namespace glia::mutants

@@ -2,67 +2,26 @@
 // glia-mutants --late N [SEED]: programs with long loops that go wrong late, if they do (Late.h).
 // glia-mutants --valid N [SEED]: generates N valid programs and checks that they are (Valid.h).
 // A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
-#include "Generate.h"
 #include "Inputs.h"
 #include "Late.h"
 #include "Mutate.h"
 #include "Outcome.h"
+#include "Start.h"
 #include "Valid.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Runtime/FootprintCheck.h"
 #include "glia/Verify/Verify.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 using namespace glia;
 using namespace glia::mutants;
 
 namespace {
-
-struct Seed { // a valid program to start from
-  std::string name;
-  Program program;
-};
-
-std::vector<Seed> smallPrograms() {
-  std::vector<Seed> out;
-  std::vector<std::filesystem::path> files;
-  for (const auto &entry : std::filesystem::directory_iterator(GLIA_SOURCE_DIR "/test/mutants"))
-    if (entry.path().extension() == ".gasm")
-      files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const auto &file : files) {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    for (const std::string &target : builtinTargets()) {
-      Program p = assemble(text.str(), file.filename().string(), loadTarget(target));
-      if (verify(p).ok())
-        out.push_back({file.stem().string() + "/" + target, std::move(p)});
-    }
-  }
-  return out;
-}
-
-// A generated program that verifies (that all do is the business of --valid).
-Seed generatedProgram(Random &random) {
-  static const std::vector<std::string> targets = builtinTargets();
-  while (true) {
-    const std::string &target = random.pick(targets);
-    const uint64_t seed = random.next();
-    Random own(seed);
-    Program p = generate(loadTarget(target), own);
-    if (verify(p).ok())
-      return {format("generated from %llu/%s", static_cast<unsigned long long>(seed), target.c_str()), std::move(p)};
-  }
-}
 
 // Fast mode takes one order, also where the program leaves the order open: threads must not show.
 bool sameWithThreads(const Program &p, const TensorData &inputs) {
@@ -101,7 +60,7 @@ int main(int argc, char **argv) {
   try {
     if (argc > 1 && std::string_view(argv[1]) == "--late")
       return checkLate(static_cast<int>(number(2, 300)), number(3, 1));
-    const std::vector<Seed> seeds = smallPrograms();
+    const std::vector<Start> seeds = smallPrograms();
     if (seeds.empty()) {
       std::fprintf(stderr, "glia-mutants: no valid program to start from\n");
       return 1;
@@ -110,9 +69,9 @@ int main(int argc, char **argv) {
     int made = 0, verified = 0, broken = 0, endless = 0, threadsShow = 0;
     int generated = 0;
     while (made < wanted) {
-      const Seed fresh = random.chance(50) ? generatedProgram(random) : Seed{};
+      const Start fresh = random.chance(50) ? generatedProgram(random) : Start{};
       generated += !fresh.name.empty();
-      const Seed &start = fresh.name.empty() ? random.pick(seeds) : fresh;
+      const Start &start = fresh.name.empty() ? random.pick(seeds) : fresh;
       std::optional<Mutant> m = mutate(start.program, random);
       if (!m)
         continue;

@@ -1,5 +1,6 @@
 // A tiny program as lines of assembly that can still be changed.
 #pragma once
+#include "glia/Sim/Simulator.h"
 #include "glia/Support/Random.h"
 
 #include <string>
@@ -39,5 +40,11 @@ struct Tiny {
 
 Tiny generate(Random &r);         // ordered as it should be, mostly
 void perturb(Tiny &t, Random &r); // one thing is changed
+Tiny next(Random &random);        // generated, with up to two changes
+
+// Every value that the small inputs can have.
+std::vector<TensorData> everyInput(const Program &p);
+// The reason to refuse is the order of things, and not how something is written.
+bool aboutOrder(const std::vector<Diagnostic> &ds);
 
 } // namespace glia::tiny

@@ -6,10 +6,8 @@
 #include "glia/Sim/EveryOrder.h"
 #include "glia/Verify/Verify.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <set>
@@ -17,53 +15,6 @@
 using namespace glia;
 
 namespace {
-
-template <class T> std::vector<std::byte> bytesOf(const std::vector<T> &v) {
-  std::vector<std::byte> out(v.size() * sizeof(T));
-  std::memcpy(out.data(), v.data(), out.size());
-  return out;
-}
-
-// Every value that the small inputs can have.
-std::vector<TensorData> everyInput(const Program &p) {
-  std::vector<TensorData> all = {{}};
-  for (const Tensor &t : p.tensors) {
-    if (t.kind != TensorKind::Input)
-      continue;
-    std::vector<std::vector<std::byte>> values;
-    if (t.hasRange)
-      for (int64_t v = t.rangeLo; v <= t.rangeHi; ++v)
-        values.push_back(bytesOf(std::vector<int32_t>(t.elements(), static_cast<int32_t>(v))));
-    else {
-      std::vector<float> ramp(t.elements());
-      for (size_t i = 0; i < ramp.size(); ++i)
-        ramp[i] = 10.0f + static_cast<float>(i);
-      values.push_back(bytesOf(ramp));
-    }
-    std::vector<TensorData> more;
-    for (const TensorData &d : all)
-      for (const auto &v : values) {
-        more.push_back(d);
-        more.back()[t.name] = v;
-      }
-    all = std::move(more);
-  }
-  return all;
-}
-
-tiny::Tiny next(Random &random) {
-  tiny::Tiny t = tiny::generate(random);
-  for (int64_t changes = random.below(3); changes > 0; --changes)
-    tiny::perturb(t, random);
-  return t;
-}
-
-// The reason to refuse is the order of things, and not how something is written.
-bool aboutOrder(const std::vector<Diagnostic> &ds) {
-  return std::all_of(ds.begin(), ds.end(), [](const Diagnostic &d) {
-    return d.code == "RACE" || d.code.starts_with("SYNC-") || d.code.starts_with("LOOP-");
-  });
-}
 
 std::string outcomeText(const OrderResult &r) {
   for (const OrderOutcome &o : r.outcomes)
@@ -78,7 +29,7 @@ int againstVerifier(int wanted, uint64_t seed) {
   uint64_t states = 0;
   for (int i = 0; i < wanted; ++i) {
     Random random(seed * 1'000'003 + static_cast<uint64_t>(i));
-    const std::string text = next(random).text();
+    const std::string text = tiny::next(random).text();
     Program p;
     try {
       p = assemble(text, "tiny.gasm");
@@ -90,11 +41,11 @@ int againstVerifier(int wanted, uint64_t seed) {
     }
     const VerifyResult v = verify(p);
     verified += v.ok();
-    if (!v.ok() && !aboutOrder(v.diagnostics))
+    if (!v.ok() && !tiny::aboutOrder(v.diagnostics))
       continue;
     bool fine = true, tooLarge = false;
     std::string what;
-    for (const TensorData &inputs : everyInput(p)) {
+    for (const TensorData &inputs : tiny::everyInput(p)) {
       OrderOptions o;
       o.untilWrong = true;
       try {
@@ -159,10 +110,10 @@ int reducedAgainstAll(int wanted, uint64_t seed) {
   uint64_t few = 0, all = 0;
   for (int i = 0; i < wanted; ++i) {
     Random random(seed * 1'000'003 + static_cast<uint64_t>(i));
-    const std::string text = next(random).text();
+    const std::string text = tiny::next(random).text();
     try {
       const Program p = assemble(text, "tiny.gasm");
-      const std::vector<TensorData> inputs = everyInput(p);
+      const std::vector<TensorData> inputs = tiny::everyInput(p);
       const TensorData &input = inputs[random.below(static_cast<int64_t>(inputs.size()))];
       OrderOptions o;
       o.maxStates = 5'000;

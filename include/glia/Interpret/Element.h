@@ -36,8 +36,10 @@ enum class Element : uint8_t {
   F16,
   F32,
   F64,
-  Token, // orders effects; no elements
-  Tuple, // of other values
+  Token,     // orders effects; no elements
+  Tuple,     // of other values
+  Complex64, // two tensors, of real and of imaginary parts; outside of the interpreter one of [..., 2]
+  Complex128,
 };
 
 struct ElementInfo {
@@ -56,6 +58,10 @@ struct ElementInfo {
 const ElementInfo &info(Element e);
 std::optional<Element> parseElement(std::string_view name);
 inline bool isFloat(Element e) { return info(e).kind == ElementInfo::Float; }
+inline bool isComplex(Element e) { return e == Element::Complex64 || e == Element::Complex128; }
+inline Element partOf(Element e) {
+  return e == Element::Complex64 ? Element::F32 : e == Element::Complex128 ? Element::F64 : e;
+}
 
 // Nearest value of the type, ties to even; beyond the largest: infinity, or NaN where there is none, or the largest where neither is.
 double roundTo(const ElementInfo &t, double x);

@@ -19,6 +19,7 @@ struct HostTensor {
   Element element = Element::F32;
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes; // row-major, little-endian; i1 and integers narrower than a byte take one byte each
+  bool pairs = false; // the last dimension, of 2, is real and imaginary part: complex numbers are given and taken so
 };
 
 struct InterpretOptions {

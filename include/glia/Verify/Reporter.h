@@ -46,6 +46,7 @@ public:
   std::string operand(const Decoded &d, int slot) const;
 
   std::vector<Diagnostic> take();
+  void forget(); // everything: it was none
 
 private:
   const Program &program;

@@ -1,0 +1,185 @@
+#include "DecomposeWide.h"
+#include "DecomposeWindows.h"
+#include "GraphFacts.h"
+#include "ReduceTree.h"
+#include "ValueRanges.h"
+
+namespace glia::emit {
+
+namespace {
+
+using Value = mlir::Value;
+using Values = llvm::SmallVector<Value>;
+
+constexpr int64_t kMostProducts = 1 << 22; // of a dot, all at once
+constexpr int64_t kMostUpdates = 65536;    // sums of so many 16-bit numbers fit into 32 bits
+
+// Leaves what it is combined with as it is.
+bool isNeutral(llvm::StringRef name, Value start) {
+  mlir::Operation *made = start.getDefiningOp();
+  const auto value = made && opName(made) == "constant" ? llvm::dyn_cast<mlir::DenseIntElementsAttr>(made->getAttr("value"))
+                                                        : mlir::DenseIntElementsAttr();
+  if (!value)
+    return false;
+  const llvm::APInt n = *value.value_begin<llvm::APInt>();
+  const bool isUnsigned = elementOf(start).isUnsignedInteger();
+  if (name == "add" || name == "or" || name == "xor")
+    return n.isZero();
+  if (name == "multiply")
+    return n.isOne();
+  if (name == "and")
+    return n.isAllOnes();
+  if (name == "maximum")
+    return isUnsigned ? n.isMinValue() : n.isMinSignedValue();
+  return name == "minimum" && (isUnsigned ? n.isMaxValue() : n.isMaxSignedValue());
+}
+
+// A window that grows from one end of a dimension: which dimension, and from where.
+struct Growing {
+  int64_t dim;
+  bool fromEnd;
+};
+std::optional<Growing> growing(graph::ReduceWindowOp op) {
+  const mlir::RankedTensorType type = typeOf(op->getOperand(0));
+  const auto plain = [](std::optional<llvm::ArrayRef<int64_t>> numbers) {
+    return !numbers || llvm::all_of(*numbers, [](int64_t n) { return n == 1; });
+  };
+  mlir::Block &body = op->getRegion(0).front();
+  if (op->getNumResults() != 1 || body.getOperations().size() != 2 || type != op->getResult(0).getType() ||
+      !plain(op.getWindowStrides()) || !plain(op.getBaseDilations()) || !plain(op.getWindowDilations()) ||
+      !op.getPadding() || !isNeutral(opName(&body.front()), op->getOperand(1)))
+    return std::nullopt;
+  const std::vector<int64_t> padding(op.getPadding()->getValues<int64_t>().begin(),
+                                     op.getPadding()->getValues<int64_t>().end());
+  std::optional<Growing> out;
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    const int64_t size = op.getWindowDimensions()[static_cast<size_t>(d)], low = padding[static_cast<size_t>(2 * d)],
+                  high = padding[static_cast<size_t>(2 * d + 1)];
+    if (size == 1 && low == 0 && high == 0)
+      continue;
+    if (out || size < type.getDimSize(static_cast<unsigned>(d)) || low + high != size - 1 || (low != 0 && high != 0))
+      return std::nullopt;
+    out = Growing{d, low == 0};
+  }
+  return out;
+}
+
+// After each step, an element stands for twice as many.
+void writeGrowing(graph::ReduceWindowOp op, const Growing &w) {
+  GraphBuilder g(op);
+  Value x = op->getOperand(0);
+  const mlir::RankedTensorType type = typeOf(x);
+  const auto rank = static_cast<size_t>(type.getRank()), dim = static_cast<size_t>(w.dim);
+  const int64_t n = type.getDimSize(static_cast<unsigned>(w.dim));
+  const llvm::StringRef name = opName(&op->getRegion(0).front().front());
+  for (int64_t by = 1; by < n; by *= 2) {
+    std::vector<int64_t> low(rank, 0), high(rank, 0), none(rank, 0);
+    (w.fromEnd ? low : high)[dim] = -by;
+    (w.fromEnd ? high : low)[dim] = by;
+    const Value moved = g.make("pad", {x, op->getOperand(1)}, type,
+                               {g.b.getNamedAttr("edge_padding_low", g.b.getDenseI64ArrayAttr(low)),
+                                g.b.getNamedAttr("edge_padding_high", g.b.getDenseI64ArrayAttr(high)),
+                                g.b.getNamedAttr("interior_padding", g.b.getDenseI64ArrayAttr(none))});
+    x = g.binary(name, moved, x);
+  }
+  op->getResult(0).replaceAllUsesWith(x);
+  op->erase();
+}
+
+bool writeWindow(graph::ReduceWindowOp op) {
+  if (const std::optional<Growing> w = growing(op)) {
+    writeGrowing(op, *w);
+    return true;
+  }
+  return writeOut(op);
+}
+
+// Every product, then their sums.
+bool writeDot(graph::DotGeneralOp op) {
+  const auto numbers = op.getDotDimensionNumbers();
+  const mlir::RankedTensorType out = typeOf(op->getResult(0));
+  const Value sides[] = {op->getOperand(0), op->getOperand(1)};
+  const llvm::ArrayRef<int64_t> batch[] = {numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()},
+                                contract[] = {numbers.getLhsContractingDimensions(), numbers.getRhsContractingDimensions()};
+  std::vector<int64_t> shape(out.getShape());
+  int64_t n = 1;
+  for (int64_t d : contract[0]) {
+    shape.push_back(typeOf(sides[0]).getDimSize(static_cast<unsigned>(d)));
+    n *= shape.back();
+  }
+  if (out.getNumElements() * n > kMostProducts || out.getNumElements() * n == 0)
+    return false;
+  GraphBuilder g(op);
+  Values factors;
+  int64_t next = static_cast<int64_t>(batch[0].size()); // the free dimensions of both sides follow each other
+  for (int side = 0; side < 2; ++side) {
+    const auto rank = static_cast<size_t>(typeOf(sides[side]).getRank());
+    std::vector<int64_t> to(rank);
+    for (auto [i, d] : llvm::enumerate(batch[side]))
+      to[static_cast<size_t>(d)] = static_cast<int64_t>(i);
+    for (int64_t d : freeDims(rank, batch[side], contract[side]))
+      to[static_cast<size_t>(d)] = next++;
+    for (auto [i, d] : llvm::enumerate(contract[side]))
+      to[static_cast<size_t>(d)] = out.getRank() + static_cast<int64_t>(i);
+    factors.push_back(g.broadcast(g.convert(sides[side], out.getElementType()), to,
+                                  mlir::RankedTensorType::get(shape, out.getElementType())));
+  }
+  const Value products = g.reshape(g.multiply(factors[0], factors[1]), {out.getNumElements(), n});
+  const Values sums = folded(g, {products}, [&](Values a, Values b) { return Values{g.add(a[0], b[0])}; });
+  op->getResult(0).replaceAllUsesWith(g.reshape(sums[0], out.getShape()));
+  op->erase();
+  return true;
+}
+
+// A scattered sum is four of 16 digits each, which one word holds.
+bool writeScatter(graph::ScatterOp op) {
+  mlir::Block &body = op->getRegion(0).front();
+  if (op->getNumOperands() != 3 || body.getOperations().size() != 2 || opName(&body.front()) != "add" ||
+      elementsOf(op->getOperand(2)) > kMostUpdates)
+    return false;
+  GraphBuilder g(op);
+  const Value operand = op->getOperand(0), updates = op->getOperand(2);
+  const mlir::Type wide = elementOf(operand), word = g.b.getIntegerType(32, false);
+  Value sum = operand;
+  for (int digit = 0; digit < 4; ++digit) {
+    const Value part =
+        g.binary("and", g.binary("shift_right_logical", updates, g.number(16 * digit, updates)), g.number(0xffff, updates));
+    mlir::Operation *scatter = g.b.clone(*op);
+    scatter->setOperand(0, g.number(0, withElement(operand, word)));
+    scatter->setOperand(2, g.convert(part, word));
+    scatter->moveAfter(scatter->getOperand(2).getDefiningOp());
+    scatter->getResult(0).setType(withElement(operand, word));
+    const auto scalar = mlir::RankedTensorType::get({}, word);
+    mlir::Block &own = scatter->getRegion(0).front();
+    for (Value v : own.getArguments())
+      v.setType(scalar);
+    own.front().getResult(0).setType(scalar);
+    const Value made = g.convert(scatter->getResult(0), wide);
+    sum = g.add(sum, g.binary("shift_left", made, g.number(16 * digit, made)));
+  }
+  op->getResult(0).replaceAllUsesWith(sum);
+  op->erase();
+  return true;
+}
+
+} // namespace
+
+void decomposeWide(mlir::func::FuncOp main) {
+  ValueRanges ranges;
+  const auto wide = [&](Value v) { return !ranges.fitsWord(v); };
+  for (mlir::Operation *op : programOps(main)) {
+    ranges.visit(op);
+    if (llvm::none_of(op->getOperands(), wide) && llvm::none_of(op->getResults(), wide))
+      continue;
+    if (auto reduce = llvm::dyn_cast<graph::ReduceOp>(op))
+      writeByTree(reduce);
+    else if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
+      writeWindow(window);
+    else if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
+      writeDot(dot);
+    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op))
+      writeScatter(scatter);
+  }
+}
+
+} // namespace glia::emit

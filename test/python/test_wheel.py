@@ -1,0 +1,85 @@
+"""The wheel stands alone: in a fresh environment, with LLVM and the development packages hidden, its commands and doors work."""
+
+from __future__ import annotations
+
+import glob
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HIDDEN = [f for name in ("hwy", "z3", "LLVM", "MLIR") for f in glob.glob(f"/usr/lib/*/lib{name}*.so*")]
+# In a mount namespace of its own: an empty folder, and files that are no libraries.
+HIDE = 'mount -t tmpfs none /usr/lib/llvm-22 && for f in {files}; do mount --bind /dev/null $f; done && exec "$@"'
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The `bin` of an environment with the wheel. What it depends on is taken from the environment of the tests."""
+    subprocess.run([ROOT / ".ci" / "make-wheel"], check=True, capture_output=True)
+    (wheel,) = (ROOT / "dist").glob("glia-*.whl")
+    home = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    python = home / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel], check=True)
+    (site,) = (home / "lib").glob("python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home / "bin"
+
+
+@pytest.fixture(scope="module")
+def run(installed):
+    hide = ["unshare", "--map-root-user", "--mount", "sh", "-c", HIDE.format(files=" ".join(HIDDEN)), "sh"]
+    if subprocess.run([*hide, "true"], capture_output=True).returncode:
+        hide = []  # no namespaces here: then only the environment is fresh
+
+    def run(command, *args, **variables):
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        done = subprocess.run(
+            [*hide, installed / command, *args],
+            capture_output=True,
+            text=True,
+            env=env | variables,
+            cwd=installed.parent,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_package_is_the_one_in_the_wheel(run, installed):
+    assert run("python", "-c", "import glia; print(glia.__file__)").startswith(str(installed.parent))
+
+
+def test_the_command_verifies_and_compiles(run, tmp_path):
+    assert run("glia", "--version").startswith("glia ")
+    program = ROOT / "test" / "mutants" / "matmul_small.gasm"
+    assert "proved" in run("glia", "verify", "--target", "trn2", str(program))
+    graph = tmp_path / "double.mlir"
+    graph.write_text(
+        "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "  %y = stablehlo.add %x, %x : tensor<8xf32>\n  return %y : tensor<8xf32>\n}\n"
+    )
+    run("glia", "compile", str(graph), "-o", str(tmp_path / "double.glia"))
+    assert "proved" in run("glia", "verify", str(tmp_path / "double.glia"))
+
+
+def test_a_jax_program_finds_the_platform(run):
+    """No configuration: the entry point of the wheel."""
+    program = (
+        "import jax; print(jax.default_backend(), jax.devices('glia')[0].platform, jax.jit(lambda x: x * 2)(21.0))"
+    )
+    assert run("python", "-c", program).split() == ["cpu", "glia", "42.0"]
+    program = "import jax; print(jax.default_backend(), jax.jit(lambda x: x * 2)(21.0))"
+    assert run("python", "-c", program, JAX_PLATFORMS="glia", GLIA_TARGET="trn2").split() == ["glia", "42.0"]
+
+
+def test_the_entry_points_of_the_other_doors(run):
+    assert "usage" in run("neuronx-cc", "--help").lower()
+    names = "import importlib.metadata as m; print([e.value for e in m.entry_points(group='torch_dynamo_backends')])"
+    assert "glia.dynamo:backend" in run("python", "-c", names)
