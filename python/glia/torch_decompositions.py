@@ -126,7 +126,35 @@ def _searchsorted(ordered, x, *, out_int32=False, right=False, side=None, sorter
     return found.reshape(x.shape).to(torch.int32 if out_int32 else torch.int64)
 
 
+def _median(x, dim=None, keepdim=False):
+    """The lower one of two; NaN if there is one."""
+    if dim is None:
+        return _median(x.reshape(-1), 0)[0]
+    n = x.shape[dim] if x.ndim else 1
+    values, places = torch.sort(x, dim=dim, stable=True)
+    at = (n - 1) // 2
+    if not x.dtype.is_floating_point or x.ndim == 0:
+        found = values.narrow(dim, at, 1), places.narrow(dim, at, 1)
+    else:  # NaN is sorted behind all others
+        nan = x.isnan()
+        some = nan.any(dim, keepdim=True)
+        first = torch.argmax(nan.to(torch.int32), dim, keepdim=True)
+        found = (
+            torch.where(some, math.nan, values.narrow(dim, at, 1)),
+            torch.where(some, first, places.narrow(dim, at, 1)),
+        )
+    return found if keepdim else tuple(v.squeeze(dim) for v in found)
+
+
+def _round(x, *, decimals):
+    power = 10.0 ** abs(decimals)
+    return torch.round(x * power) / power if decimals >= 0 else torch.round(x / power) * power
+
+
 OWN = {
+    "aten::median": _median,
+    "aten::median.dim": _median,
+    "aten::round.decimals": _round,
     "aten::signbit": _signbit,
     "aten::copysign.Tensor": _copysign,
     "prims::fmin": _fmin,
@@ -154,6 +182,27 @@ def _batch_norm(name: str):
     return written
 
 
+_NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+
+
+def _scatter_reduce(plain, x, dim, index, source, reduce, *, include_self=True):
+    """Means, and what leaves out the elements that it writes to."""
+    if include_self and reduce != "mean":
+        return plain(x, dim, index, source, reduce)
+    if not include_self and not x.dtype.is_floating_point and reduce.startswith("am"):
+        return NotImplemented
+    start = x if include_self else torch.scatter(x, dim, index, _NEUTRAL[reduce])
+    made = plain(start, dim, index, source, "sum" if reduce == "mean" else reduce)
+    if reduce != "mean":
+        return made
+    one = torch.ones_like(source)
+    number = plain(
+        torch.ones_like(x) if include_self else torch.scatter(torch.ones_like(x), dim, index, 0), dim, index, one, "sum"
+    )
+    rounding = None if x.dtype.is_floating_point else "floor"
+    return torch.div(made, number, rounding_mode=rounding)
+
+
 def _compare(plain, x, number):
     """With the number in the tensor's type; torch_xla compares in f64."""
     if isinstance(number, float) and x.dtype.is_floating_point:
@@ -164,6 +213,7 @@ def _compare(plain, x, number):
 
 # Functions of what torch_xla would do, and of the arguments.
 INSTEAD = {
+    "aten::scatter_reduce.two": _scatter_reduce,
     **{f"aten::{how}.Scalar": _compare for how in ("eq", "ne", "lt", "le", "gt", "ge")},
     "aten::cummax": _cummax,
     **{

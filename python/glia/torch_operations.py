@@ -21,10 +21,12 @@ class AsTorchMeansIt(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         args, kwargs = _numbers_in_type(func, args), kwargs or {}
+        expected = _expected(func, args, kwargs)
         if func.name() in INSTEAD:
             with self:
-                return INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
-        expected = _expected(func, args, kwargs)
+                made = INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
+            if made is not NotImplemented and _fits(made, expected):
+                return made
         made, problem = _written(func, args, kwargs, expected)
         if problem is None:
             return made
