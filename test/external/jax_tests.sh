@@ -2,7 +2,7 @@
 # JAX's own tests on the platform glia: test/external/jax_tests.sh JAX_CHECKOUT [tests/NAME.py ...]
 # The checkout is of the installed version (tag jax-vX.Y.Z); the tests need absl-py and hypothesis beside JAX, and use pytest-xdist and pytest-timeout, if
 # both are there, so that a test that dies or hangs costs itself only. What glia refuses by name is counted apart, by reason;
-# anything else that fails is a mistake of ours, and the script fails. TESTS="-k scan" and the like goes to pytest.
+# anything else that fails is a mistake of ours, and the script fails (some tests ask for a CPU beside). TESTS="-k scan" and the like goes to pytest.
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# //p' "$0" | head -n 4; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -15,7 +15,7 @@ if [ $# -eq 0 ]; then
     set -- "$@" "tests/${name}_test.py"
   done
 fi
-export JAX_PLATFORMS=glia JAX_NUM_GENERATED_CASES=${JAX_NUM_GENERATED_CASES:-1} JAX_SKIP_SLOW_TESTS=1
+export JAX_PLATFORMS=glia,cpu JAX_NUM_GENERATED_CASES=${JAX_NUM_GENERATED_CASES:-1} JAX_SKIP_SLOW_TESTS=1
 alone=()
 "$python" -c 'import xdist, pytest_timeout' 2>/dev/null && alone=(-n 1 --max-worker-restart=1000 --timeout=600 --timeout-method=thread)
 read -r -a chosen <<<"${TESTS:-}"
