@@ -148,6 +148,17 @@ def test_products_of_matrices(dtype):
     same(lambda x, y: (x @ y, jnp.vdot(x, x), jnp.einsum("bij,bjk->ki", x, y)), x, y)
 
 
-def test_a_scattered_maximum_is_refused_by_name():
+@pytest.mark.parametrize("dtype", TYPES)
+def test_scattered_maxima(dtype):
+    x, u, i = values(dtype, 9, 5), values(dtype, 6, 5, seed=1), np.array([0, 7, 0, 30, 0, 7], np.int64)
+    u[2:] = u[:1] + np.arange(20, dtype=dtype).reshape(4, 5)  # equal high words
+
+    def f(x, u, i):
+        return x.at[i].max(u), x.at[i].min(u), x.at[i, 2:4].max(u[:, :2]), x.at[2, i[:5]].min(u[0])
+
+    same(f, x, u, i)
+
+
+def test_a_scattered_product_is_refused_by_name():
     with pytest.raises(glia.Error, match="scatter"):
-        same(lambda x, i: x.at[i].max(3), values(np.int64, 9), np.array([1, 2], np.int64))
+        same(lambda x, i: x.at[i].multiply(3), values(np.int64, 9), np.array([1, 2], np.int64))
