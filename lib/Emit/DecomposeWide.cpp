@@ -125,7 +125,8 @@ bool writeDot(graph::DotGeneralOp op) {
                                   mlir::RankedTensorType::get(shape, out.getElementType())));
   }
   const Value products = g.reshape(g.multiply(factors[0], factors[1]), {out.getNumElements(), n});
-  const Values sums = folded(g, {products}, [&](Values a, Values b) { return Values{g.add(a[0], b[0])}; });
+  const Values sums =
+      folded(g, {products}, [&](mlir::ValueRange a, mlir::ValueRange b) { return Values{g.add(a[0], b[0])}; });
   op->getResult(0).replaceAllUsesWith(g.reshape(sums[0], out.getShape()));
   op->erase();
   return true;
