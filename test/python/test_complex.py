@@ -57,7 +57,8 @@ def test_arithmetic(target):
     same(f, a, b, target=target)
 
 
-FUNCTIONS = "exp log sqrt sin cos tan tanh sinh cosh expm1 log1p sign angle square reciprocal"
+FUNCTIONS = "exp log sqrt sin cos tan tanh sinh cosh expm1 log1p sign angle square reciprocal "
+FUNCTIONS += "arcsin arccos arctan arcsinh arccosh arctanh"
 
 
 @pytest.mark.parametrize("i, target", list(enumerate(TARGETS)))
