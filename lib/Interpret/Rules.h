@@ -21,6 +21,7 @@ std::span<const Rule> normRules();
 std::span<const Rule> randomRules();
 std::span<const Rule> linalgRules();
 std::span<const Rule> linalgCallRules(); // by call target
+std::span<const Rule> eigenCallRules();
 std::span<const Rule> fourierRules();
 std::span<const Rule> customCallRules(); // by call target, not by operation
 
