@@ -21,8 +21,9 @@ const Rule *find(const Table &t, std::string_view name) {
 } // namespace
 
 const Rule *findRule(std::string_view operation) {
-  static const Table table = tableOf({movementRules(), indexRules(), dotRules(), convolutionRules(), reductionRules(),
-                                      windowRules(), sortRules(), controlRules(), normRules(), randomRules(), linalgRules(), fourierRules()});
+  static const Table table =
+      tableOf({movementRules(), indexRules(), dotRules(), convolutionRules(), reductionRules(), windowRules(), sortRules(),
+               controlRules(), normRules(), randomRules(), linalgRules(), fourierRules()});
   return find(table, operation);
 }
 
