@@ -7,6 +7,7 @@ import math
 
 import torch
 import torch._decomp
+from torch.utils._python_dispatch import _disable_current_modes
 
 from . import torch_pools
 
@@ -48,6 +49,27 @@ def _digamma(x):
     part = x - x.round()
     negative = torch.where(part == 0, math.nan, positive - math.pi / torch.tan(math.pi * part))
     return torch.where(x == 0, -1 / x, torch.where(x < 0, negative, positive))
+
+
+def _lgamma(x):
+    """Stirling's series at x + 8, and the reflection below 1/2."""
+    y = torch.where(x < 0.5, 1 - x, x)
+    far = y + 8
+    s = 1 / (far * far)
+    series = (1 / 12 - s * (1 / 360 - s / 1260)) / far
+    product = y
+    for k in range(1, 8):
+        product = product * torch.where(
+            y < 1e4, y + k, 1.0
+        )  # far out, where it would overflow, the series needs no step
+    shifted = (far - 0.5) * far.log() - far + (0.5 * math.log(2 * math.pi) + series) - product.log()
+    large = (y - 0.5) * y.log() - y + 0.5 * math.log(2 * math.pi)
+    positive = torch.where(y < 1e4, shifted, large)
+    part = x - x.floor()
+    reflected = math.log(math.pi) - torch.sin(math.pi * part).log() - positive
+    finite = torch.where(x < 0.5, reflected, positive)
+    pole = (x <= 0) & (part == 0)
+    return torch.where(pole | torch.isinf(x), math.inf, finite)
 
 
 def _angle(x):
@@ -104,13 +126,42 @@ def _searchsorted(ordered, x, *, out_int32=False, right=False, side=None, sorter
     return found.reshape(x.shape).to(torch.int32 if out_int32 else torch.int64)
 
 
+def _median(x, dim=None, keepdim=False):
+    """The lower one of two; NaN if there is one."""
+    if dim is None:
+        return _median(x.reshape(-1), 0)[0]
+    n = x.shape[dim] if x.ndim else 1
+    values, places = torch.sort(x, dim=dim, stable=True)
+    at = (n - 1) // 2
+    if not x.dtype.is_floating_point or x.ndim == 0:
+        found = values.narrow(dim, at, 1), places.narrow(dim, at, 1)
+    else:  # NaN is sorted behind all others
+        nan = x.isnan()
+        some = nan.any(dim, keepdim=True)
+        first = torch.argmax(nan.to(torch.int32), dim, keepdim=True)
+        found = (
+            torch.where(some, math.nan, values.narrow(dim, at, 1)),
+            torch.where(some, first, places.narrow(dim, at, 1)),
+        )
+    return found if keepdim else tuple(v.squeeze(dim) for v in found)
+
+
+def _round(x, *, decimals):
+    power = 10.0 ** abs(decimals)
+    return torch.round(x * power) / power if decimals >= 0 else torch.round(x / power) * power
+
+
 OWN = {
+    "aten::median": _median,
+    "aten::median.dim": _median,
+    "aten::round.decimals": _round,
     "aten::signbit": _signbit,
     "aten::copysign.Tensor": _copysign,
     "prims::fmin": _fmin,
     "prims::fmax": _fmax,
     "prims::hypot": _hypot,
     "prims::digamma": _digamma,
+    "prims::lgamma": _lgamma,
     "prims::exp2": lambda x: torch.pow(torch.full_like(x, 2.0), x),
     "aten::angle": _angle,
     "aten::addbmm": _addbmm,
@@ -131,8 +182,39 @@ def _batch_norm(name: str):
     return written
 
 
+_NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+
+
+def _scatter_reduce(plain, x, dim, index, source, reduce, *, include_self=True):
+    """Means, and what leaves out the elements that it writes to."""
+    if include_self and reduce != "mean":
+        return plain(x, dim, index, source, reduce)
+    if not include_self and not x.dtype.is_floating_point and reduce.startswith("am"):
+        return NotImplemented
+    start = x if include_self else torch.scatter(x, dim, index, _NEUTRAL[reduce])
+    made = plain(start, dim, index, source, "sum" if reduce == "mean" else reduce)
+    if reduce != "mean":
+        return made
+    one = torch.ones_like(source)
+    number = plain(
+        torch.ones_like(x) if include_self else torch.scatter(torch.ones_like(x), dim, index, 0), dim, index, one, "sum"
+    )
+    rounding = None if x.dtype.is_floating_point else "floor"
+    return torch.div(made, number, rounding_mode=rounding)
+
+
+def _compare(plain, x, number):
+    """With the number in the tensor's type; torch_xla compares in f64."""
+    if isinstance(number, float) and x.dtype.is_floating_point:
+        with _disable_current_modes():
+            number = torch.tensor(number, dtype=x.dtype).item()
+    return plain(x, number)
+
+
 # Functions of what torch_xla would do, and of the arguments.
 INSTEAD = {
+    "aten::scatter_reduce.two": _scatter_reduce,
+    **{f"aten::{how}.Scalar": _compare for how in ("eq", "ne", "lt", "le", "gt", "ge")},
     "aten::cummax": _cummax,
     **{
         f"aten::{name}": _batch_norm(name)

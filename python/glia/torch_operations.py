@@ -20,11 +20,13 @@ class AsTorchMeansIt(TorchDispatchMode):
     """While it is active, operations on tensors of torch_xla are written with the shapes and types that torch gives them, or refused."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        args, kwargs = _numbers_in_type(func, args), kwargs or {}
+        expected = _expected(func, args, kwargs)
         if func.name() in INSTEAD:
             with self:
-                return INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
-        expected = _expected(func, args, kwargs)
+                made = INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
+            if made is not NotImplemented and _fits(made, expected):
+                return made
         made, problem = _written(func, args, kwargs, expected)
         if problem is None:
             return made
@@ -48,6 +50,18 @@ class AsTorchMeansIt(TorchDispatchMode):
             f"torch_xla cannot write down {func.name()}: {problem}",
             "Use other operations there, and no number of a tensor (item(), if) in the function.",
         )
+
+
+def _numbers_in_type(func, args: tuple) -> tuple:
+    """Python numbers that stand for tensors, in the type of the tensor beside them; torch_xla would compute in f64."""
+    beside = next((x for x in args if _is_tensor(x)), None)
+
+    def number(x, wanted):
+        if not isinstance(x, float) or str(wanted.type) != "Tensor":
+            return x
+        return torch.full((), x, dtype=torch.result_type(beside, x), device=beside.device)
+
+    return args if beside is None else tuple(number(x, wanted) for x, wanted in zip(args, func._schema.arguments))
 
 
 def _unchecked(func):

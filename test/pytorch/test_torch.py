@@ -243,6 +243,9 @@ def test_what_torch_xla_does_not_write_is_written_in_other_operations(device):
     for f in (
         lambda x, y: (torch.signbit(x[:-1]), torch.copysign(y, x)[:-1]),  # the sign of NaN is not told
         lambda x, y: (torch.fmin(x, y), torch.fmax(x, y), torch.hypot(x, y), torch.exp2(x), torch.digamma(x[:5])),
+        lambda x, y: (x == 0.3, x > 0.3, 0.1 - x, torch.lgamma(x[1:6]), torch.nn.functional.softplus(x, 1, 0.3)),
+        lambda x, y: (torch.median(x[:5]), *torch.median(x.reshape(2, 4), 1), torch.round(x, decimals=1)),
+        lambda x, y: torch.scatter_reduce(y, 0, torch.tensor([0, 3, 3, 0]), x[1:5], "mean", include_self=False)[None],
         lambda x, y: (torch.angle(x), *torch.cummin(y, 0), torch.bucketize(x, torch.arange(-3.0, 3.0), right=True)),
     ):
         made = torch.compile(f, backend=backend, dynamic=False, fullgraph=True)(special, others)
