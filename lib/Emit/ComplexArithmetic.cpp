@@ -170,9 +170,34 @@ Parts ComplexArithmetic::power(Parts a, Parts b) {
   return select(none, ofNone, out);
 }
 
+// By the roots of 1 - z and 1 + z, as Kahan writes them: no difference of near numbers is taken but where the argument has one.
+Parts ComplexArithmetic::asin(Parts a) {
+  const Parts low = sqrt(plus(negate(a), 1)), high = sqrt(plus(a, 1));
+  const Value along = g.subtract(g.multiply(low.re, high.re), g.multiply(low.im, high.im));
+  const Value across = g.subtract(g.multiply(low.re, high.im), g.multiply(low.im, high.re));
+  return {g.binary("atan2", a.re, along), unary("chlo.asinh", across)};
+}
+Parts ComplexArithmetic::acos(Parts a) {
+  const Parts low = sqrt(plus(negate(a), 1)), high = sqrt(plus(a, 1));
+  const Value across = g.subtract(g.multiply(high.re, low.im), g.multiply(high.im, low.re));
+  return {g.multiply(number(2, a), g.binary("atan2", low.re, high.re)), unary("chlo.asinh", across)};
+}
+Parts ComplexArithmetic::acosh(Parts a) {
+  const Parts low = sqrt(plus(a, -1)), high = sqrt(plus(a, 1));
+  const Value along = g.add(g.multiply(low.re, high.re), g.multiply(low.im, high.im));
+  return {unary("chlo.asinh", along), g.multiply(number(2, a), g.binary("atan2", low.im, high.re))};
+}
+Parts ComplexArithmetic::atanh(Parts a) {
+  const Value one = number(1, a), x = unary("abs", a.re), less = g.subtract(one, x), square = g.multiply(a.im, a.im);
+  const Value distance = g.add(g.multiply(less, less), square);
+  const Value grown = unary("log_plus_one", g.divide(g.multiply(number(4, a), x), distance));
+  const Value along = g.subtract(g.multiply(less, g.add(one, x)), square);
+  return {withSign(g.multiply(number(0.25, a), grown), a.re),
+          half(g.binary("atan2", g.multiply(number(2, a), a.im), along))};
+}
+
 Parts ComplexArithmetic::function(llvm::StringRef name, Parts a) {
   const Value zero = number(0, a), one = number(1, a);
-  const auto turned = [](Parts z, GraphBuilder &b) { return Parts{b.unary("negate", z.im), z.re}; }; // times i
   if (name == "negate")
     return negate(a);
   if (name == "conj")
@@ -201,12 +226,24 @@ Parts ComplexArithmetic::function(llvm::StringRef name, Parts a) {
     return cosh(a);
   if (name == "tanh")
     return tanh(a);
-  if (name == "cosine") // cosh of i z
-    return cosh(turned(a, g));
-  if (name == "sine" || name == "tan") { // -i times sinh or tanh of i z
-    const Parts z = name == "sine" ? sinh(turned(a, g)) : tanh(turned(a, g));
-    return {z.im, unary("negate", z.re)};
-  }
+  if (name == "cosine")
+    return cosh(timesI(a));
+  if (name == "sine")
+    return overI(sinh(timesI(a)));
+  if (name == "tan")
+    return overI(tanh(timesI(a)));
+  if (name == "asin")
+    return asin(a);
+  if (name == "acos")
+    return acos(a);
+  if (name == "acosh")
+    return acosh(a);
+  if (name == "atanh")
+    return atanh(a);
+  if (name == "asinh")
+    return timesI(asin(overI(a)));
+  if (name == "atan")
+    return overI(atanh(timesI(a)));
   if (name == "sign")
     return sign(a);
   return {};

@@ -46,6 +46,13 @@ private:
   Parts sinh(Parts a);
   Parts cosh(Parts a);
   Parts sign(Parts a);
+  Parts asin(Parts a);
+  Parts acos(Parts a);
+  Parts acosh(Parts a);
+  Parts atanh(Parts a);
+  Parts timesI(Parts a) { return {unary("negate", a.im), a.re}; }
+  Parts overI(Parts a) { return {a.im, unary("negate", a.re)}; }
+  Parts plus(Parts a, double real) { return {g.add(a.re, number(real, a)), a.im}; }
 };
 
 } // namespace glia::emit

@@ -1,4 +1,5 @@
 #include "DecomposeLinalg.h"
+#include "EigenMatrix.h"
 #include "GraphFacts.h"
 #include "HouseholderMatrix.h"
 #include "TriangularMatrix.h"
@@ -121,6 +122,19 @@ void decomposeHouseholderProduct(mlir::Operation *op) {
   replace(g, m, op, productOf(m, {a, g.reshape(operand(1), {MatrixBuilder::batch(a), count})}));
 }
 
+// backend_config: "lower,sorted,sweeps,tolerance", the first two 0 or 1.
+void decomposeEigh(mlir::Operation *op) {
+  GraphBuilder g(op);
+  MatrixBuilder m(g);
+  const Value a = op->getOperand(0);
+  const auto config = op->getAttrOfType<mlir::StringAttr>("backend_config");
+  const Eigen e =
+      eigen(m, m.flat(g.convert(a, computedIn(g, elementOf(a)))), !config || !config.getValue().starts_with("0"));
+  Value values = op->getResult(1);
+  values.replaceAllUsesWith(g.convert(m.shaped(e.values, values), elementOf(values)));
+  replace(g, m, op, e.vectors);
+}
+
 } // namespace
 
 void decomposeLinalg(mlir::func::FuncOp main) {
@@ -134,6 +148,8 @@ void decomposeLinalg(mlir::func::FuncOp main) {
     else if (auto call = llvm::dyn_cast<graph::CustomCallOp>(op)) {
       if (call.getCallTargetName() == "Qr" && op->getNumOperands() == 1 && op->getNumResults() == 2)
         decomposeQr(op);
+      else if (call.getCallTargetName() == "Eigh" && op->getNumOperands() == 1 && op->getNumResults() == 2)
+        decomposeEigh(op);
       else if (call.getCallTargetName() == "ProductOfElementaryHouseholderReflectors" && op->getNumOperands() == 2)
         decomposeHouseholderProduct(op);
     }

@@ -102,14 +102,10 @@ mlir::Value taken(GraphBuilder &g, mlir::Value x, mlir::Value at) {
        g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(std::vector<int64_t>(static_cast<size_t>(rank), 1)))});
 }
 
-// Of values that no bit tells apart, the one that comes last.
+// Of integers, the one that comes last.
 mlir::DenseElementsAttr lastOf(mlir::Type element, bool ascending) {
   const auto type = mlir::RankedTensorType::get({}, element);
   const unsigned width = element.getIntOrFloatBitWidth();
-  if (const auto f = llvm::dyn_cast<mlir::FloatType>(element)) { // NaN of either sign, all its digits set
-    const llvm::APInt bits = ascending ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getAllOnes(width);
-    return mlir::DenseElementsAttr::get(type, llvm::APFloat(f.getFloatSemantics(), bits));
-  }
   if (element.isUnsignedInteger() || width == 1)
     return mlir::DenseElementsAttr::get(type, ascending ? llvm::APInt::getMaxValue(width) : llvm::APInt::getMinValue(width));
   return mlir::DenseElementsAttr::get(type, ascending ? llvm::APInt::getSignedMaxValue(width)
@@ -148,9 +144,22 @@ void writeByNetwork(graph::SortOp op, const std::optional<SortOrder> &order) {
     return applied(g, body, arguments)[0];
   };
   NetworkOrder network{before, {}};
-  if (order && op->getNumOperands() == 1 && !order->equalZeros)
+  const bool floats = order && llvm::isa<mlir::FloatType>(elementOf(op->getOperand(order->key)));
+  if (order && !floats && op->getNumOperands() == 1)
     network.last = lastOf(elementOf(op->getOperand(0)), order->ascending);
-  op->replaceAllUsesWith(sortedByNetwork(g, op->getOperands(), dimensionOf(op), network));
+  // Floats that are compared by one key are compared as integers, which are made once and go along.
+  llvm::SmallVector<mlir::Value> operands(op->getOperands());
+  const mlir::Value keys = floats ? keysOf(g, op->getOperand(order->key), *order) : mlir::Value();
+  const auto larger = [&](mlir::ValueRange a, mlir::ValueRange b) {
+    return g.compare(graph::ComparisonDirection::GT, a.back(), b.back());
+  };
+  if (keys) {
+    operands.push_back(keys);
+    network.before = larger;
+  }
+  llvm::SmallVector<mlir::Value> sorted = sortedByNetwork(g, operands, dimensionOf(op), network);
+  sorted.resize(op->getNumResults());
+  op->replaceAllUsesWith(sorted);
   op->erase();
 }
 

@@ -125,39 +125,87 @@ bool writeDot(graph::DotGeneralOp op) {
                                   mlir::RankedTensorType::get(shape, out.getElementType())));
   }
   const Value products = g.reshape(g.multiply(factors[0], factors[1]), {out.getNumElements(), n});
-  const Values sums = folded(g, {products}, [&](Values a, Values b) { return Values{g.add(a[0], b[0])}; });
+  const Values sums =
+      folded(g, {products}, [&](mlir::ValueRange a, mlir::ValueRange b) { return Values{g.add(a[0], b[0])}; });
   op->getResult(0).replaceAllUsesWith(g.reshape(sums[0], out.getShape()));
   op->erase();
   return true;
 }
 
-// A scattered sum is four of 16 digits each, which one word holds.
-bool writeScatter(graph::ScatterOp op) {
-  mlir::Block &body = op->getRegion(0).front();
-  if (op->getNumOperands() != 3 || body.getOperations().size() != 2 || opName(&body.front()) != "add" ||
-      elementsOf(op->getOperand(2)) > kMostUpdates)
-    return false;
-  GraphBuilder g(op);
-  const Value operand = op->getOperand(0), updates = op->getOperand(2);
-  const mlir::Type wide = elementOf(operand), word = g.b.getIntegerType(32, false);
-  Value sum = operand;
+// The scatter of other elements to the same places.
+Value scattered(GraphBuilder &g, graph::ScatterOp op, Value operand, Value updates) {
+  mlir::Operation *copy = g.b.clone(*op);
+  copy->setOperand(0, operand);
+  copy->setOperand(2, updates);
+  copy->getResult(0).setType(operand.getType());
+  const auto scalar = mlir::RankedTensorType::get({}, elementOf(operand));
+  mlir::Block &body = copy->getRegion(0).front();
+  for (Value v : body.getArguments())
+    v.setType(scalar);
+  body.front().getResult(0).setType(scalar);
+  return copy->getResult(0);
+}
+
+// What lies where each update goes; something, where that is not inside.
+Value gathered(GraphBuilder &g, graph::ScatterOp op, Value from) {
+  const auto n = op.getScatterDimensionNumbers();
+  const mlir::RankedTensorType updates = typeOf(op->getOperand(2));
+  std::vector<int64_t> sizes(static_cast<size_t>(typeOf(from).getRank()), 1);
+  size_t next = 0;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!llvm::is_contained(n.getInsertedWindowDims(), static_cast<int64_t>(d)) &&
+        !llvm::is_contained(n.getInputBatchingDims(), static_cast<int64_t>(d)))
+      sizes[d] = updates.getDimSize(static_cast<unsigned>(n.getUpdateWindowDims()[next++]));
+  const auto numbers = graph::GatherDimensionNumbersAttr::get(
+      g.b.getContext(), n.getUpdateWindowDims(), n.getInsertedWindowDims(), n.getInputBatchingDims(),
+      n.getScatterIndicesBatchingDims(), n.getScatterDimsToOperandDims(), n.getIndexVectorDim());
+  return g.make(
+      "gather", {from, op->getOperand(1)}, mlir::RankedTensorType::get(updates.getShape(), elementOf(from)),
+      {g.b.getNamedAttr("dimension_numbers", numbers), g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(sizes))});
+}
+
+// A sum is four of 16 digits each, which one word holds.
+Value scatteredSum(GraphBuilder &g, graph::ScatterOp op) {
+  const Value updates = op->getOperand(2);
+  Value sum = op->getOperand(0);
+  const mlir::Type wide = elementOf(sum), word = g.b.getIntegerType(32, false);
   for (int digit = 0; digit < 4; ++digit) {
     const Value part =
         g.binary("and", g.binary("shift_right_logical", updates, g.number(16 * digit, updates)), g.number(0xffff, updates));
-    mlir::Operation *scatter = g.b.clone(*op);
-    scatter->setOperand(0, g.number(0, withElement(operand, word)));
-    scatter->setOperand(2, g.convert(part, word));
-    scatter->moveAfter(scatter->getOperand(2).getDefiningOp());
-    scatter->getResult(0).setType(withElement(operand, word));
-    const auto scalar = mlir::RankedTensorType::get({}, word);
-    mlir::Block &own = scatter->getRegion(0).front();
-    for (Value v : own.getArguments())
-      v.setType(scalar);
-    own.front().getResult(0).setType(scalar);
-    const Value made = g.convert(scatter->getResult(0), wide);
+    const Value made = g.convert(scattered(g, op, g.number(0, withElement(sum, word)), g.convert(part, word)), wide);
     sum = g.add(sum, g.binary("shift_left", made, g.number(16 * digit, made)));
   }
-  op->getResult(0).replaceAllUsesWith(sum);
+  return sum;
+}
+
+// The largest, or smallest, high word; and of the elements that have it the low word.
+Value scatteredMost(GraphBuilder &g, graph::ScatterOp op, bool largest) {
+  const Value operand = op->getOperand(0), updates = op->getOperand(2);
+  const mlir::Type wide = elementOf(operand), word = g.b.getIntegerType(32, false);
+  const bool isUnsigned = wide.isUnsignedInteger();
+  const auto high = [&](Value x) {
+    return g.convert(g.binary("shift_right_logical", x, g.number(32, x)), isUnsigned ? word : g.b.getI32Type());
+  };
+  const Value most = scattered(g, op, high(operand), high(updates));
+  const auto low = [&](Value x, Value mostThere) {
+    const Value own = g.convert(x, word);
+    return g.select(g.compare(graph::ComparisonDirection::EQ, high(x), mostThere), own,
+                    g.number(largest ? 0 : UINT32_MAX, own));
+  };
+  const Value rest = scattered(g, op, low(operand, most), low(updates, gathered(g, op, most)));
+  const Value upper = g.convert(most, wide);
+  return g.binary("or", g.binary("shift_left", upper, g.number(32, upper)), g.convert(rest, wide));
+}
+
+bool writeScatter(graph::ScatterOp op) {
+  mlir::Block &body = op->getRegion(0).front();
+  if (op->getNumOperands() != 3 || body.getOperations().size() != 2 || elementsOf(op->getOperand(2)) > kMostUpdates)
+    return false;
+  const llvm::StringRef name = opName(&body.front());
+  if (name != "add" && name != "maximum" && name != "minimum")
+    return false;
+  GraphBuilder g(op);
+  op->getResult(0).replaceAllUsesWith(name == "add" ? scatteredSum(g, op) : scatteredMost(g, op, name == "maximum"));
   op->erase();
   return true;
 }

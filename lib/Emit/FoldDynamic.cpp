@@ -29,6 +29,13 @@ bool mayBe(Value sizes, Value result) {
   return !n || llvm::ArrayRef(*n) == typeOf(result).getShape();
 }
 
+// Of the first operand along the attribute `dimension`; nullopt if there is no such dimension.
+std::optional<int64_t> sizeAlong(mlir::Operation *op) {
+  const int64_t dim = op->getAttrOfType<mlir::IntegerAttr>("dimension").getInt();
+  const mlir::RankedTensorType type = typeOf(op->getOperand(0));
+  return dim >= 0 && dim < type.getRank() ? std::optional(type.getDimSize(static_cast<unsigned>(dim))) : std::nullopt;
+}
+
 class Static {
 public:
   explicit Static(mlir::Operation *op) : op(op), g(op) {}
@@ -53,11 +60,9 @@ public:
       return convolution();
     if (name == "set_dimension_size") {
       const Numbers size = numbersOf(op->getOperand(1));
-      const auto dim = static_cast<unsigned>(op->getAttrOfType<mlir::IntegerAttr>("dimension").getInt());
-      const mlir::RankedTensorType type = typeOf(result);
-      return size && type == op->getOperand(0).getType() && dim < type.getRank() && (*size)[0] == type.getDimSize(dim)
-                 ? op->getOperand(0)
-                 : Value();
+      const std::optional<int64_t> whole = sizeAlong(op);
+      return size && whole && (*size)[0] == *whole && op->getOperand(0).getType() == result.getType() ? op->getOperand(0)
+                                                                                                      : Value();
     }
     return {};
   }
@@ -94,10 +99,11 @@ private:
     const Numbers start = numbersOf(starts), step = numbersOf(op->getOperand(3));
     if (start)
       return made("slice", 1, {"start_indices", "limit_indices", "strides"});
-    if (!step || llvm::any_of(*step, [](int64_t s) { return s != 1; }))
+    const int64_t rank = typeOf(x).getRank();
+    if (!step || llvm::any_of(*step, [](int64_t s) { return s != 1; }) || typeOf(starts).getNumElements() != rank)
       return {};
     llvm::SmallVector<Value> operands{x};
-    for (int64_t d = 0; d < typeOf(x).getRank(); ++d)
+    for (int64_t d = 0; d < rank; ++d)
       operands.push_back(g.reshape(g.slice(starts, {d}, {d + 1}), {}));
     return valid(g.make("dynamic_slice", operands, op->getResult(0).getType(),
                         {g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(typeOf(op->getResult(0)).getShape()))}));
@@ -105,7 +111,7 @@ private:
 
   Value convolution() {
     const Numbers padding = numbersOf(op->getOperand(2));
-    if (!padding)
+    if (!padding || padding->size() % 2)
       return {};
     llvm::SmallVector<mlir::NamedAttribute> attributes;
     for (const mlir::NamedAttribute &a : op->getAttrs())
@@ -140,15 +146,12 @@ bool foldAll(mlir::func::FuncOp main) {
 
 void foldDynamic(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
-    if (opName(op) == "get_dimension_size") {
-      const auto dim = static_cast<unsigned>(op->getAttrOfType<mlir::IntegerAttr>("dimension").getInt());
-      if (dim >= typeOf(op->getOperand(0)).getRank())
-        continue;
-      GraphBuilder g(op);
-      op->getResult(0).replaceAllUsesWith(
-          g.number(static_cast<double>(typeOf(op->getOperand(0)).getDimSize(dim)), op->getResult(0)));
-      op->erase();
-    }
+    if (opName(op) == "get_dimension_size")
+      if (const std::optional<int64_t> size = sizeAlong(op)) {
+        GraphBuilder g(op);
+        op->getResult(0).replaceAllUsesWith(g.number(static_cast<double>(*size), op->getResult(0)));
+        op->erase();
+      }
   while (llvm::any_of(programOps(main), isDynamic)) { // sizes may be made of what was static too late
     foldConstants(main);
     if (!foldAll(main))

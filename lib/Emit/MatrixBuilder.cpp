@@ -89,34 +89,40 @@ Value MatrixBuilder::diagonal(Value a) {
 Value MatrixBuilder::perRow(Value v, Value like) { return g.broadcast(v, {0, 1}, withElement(like, elementOf(v))); }
 Value MatrixBuilder::perColumn(Value v, Value like) { return g.broadcast(v, {0, 2}, withElement(like, elementOf(v))); }
 
-std::vector<Value> MatrixBuilder::loop(int64_t count, std::vector<Value> carried,
-                                       const std::function<std::vector<Value>(Value at, const std::vector<Value> &)> &body) {
-  const auto counter = mlir::RankedTensorType::get({}, g.b.getI32Type());
-  carried.insert(carried.begin(), g.number(0, counter));
+MatrixBuilder::Carried MatrixBuilder::repeat(Carried carried, const std::function<Value(const Carried &)> &again,
+                                             const std::function<Carried(const Carried &)> &body) {
   mlir::OperationState state(g.loc, "stablehlo.while");
   state.addOperands(carried);
-  llvm::SmallVector<mlir::Type> types(mlir::ValueRange(carried).getTypes());
+  const llvm::SmallVector<mlir::Type> types(mlir::ValueRange(carried).getTypes());
   state.addTypes(types);
   const llvm::SmallVector<mlir::Location> places(types.size(), g.loc);
-  const auto end = [&](llvm::ArrayRef<Value> values) {
-    mlir::OperationState last(g.loc, "stablehlo.return");
-    last.addOperands(values);
-    g.b.create(last);
-  };
-  mlir::Region *condition = state.addRegion(), *step = state.addRegion();
-  {
+  const auto fill = [&](mlir::Region *region, const auto &make) {
     const mlir::OpBuilder::InsertionGuard guard(g.b);
-    mlir::Block *block = g.b.createBlock(condition, {}, types, places);
-    end({g.compare(graph::ComparisonDirection::LT, block->getArgument(0), g.number(static_cast<double>(count), counter))});
-    block = g.b.createBlock(step, {}, types, places);
-    const auto arguments = block->getArguments();
-    const Value at = arguments[0];
-    std::vector<Value> next = body(at, {arguments.begin() + 1, arguments.end()});
-    next.insert(next.begin(), g.add(at, g.number(1, counter)));
-    end(next);
-  }
+    mlir::Block *block = g.b.createBlock(region, {}, types, places);
+    mlir::OperationState end(g.loc, "stablehlo.return");
+    end.addOperands(make(Carried(block->args_begin(), block->args_end())));
+    g.b.create(end);
+  };
+  fill(state.addRegion(), [&](const Carried &values) { return Carried{again(values)}; });
+  fill(state.addRegion(), body);
   const auto results = g.b.create(state)->getResults();
-  return {results.begin() + 1, results.end()};
+  return {results.begin(), results.end()};
+}
+
+MatrixBuilder::Carried MatrixBuilder::loop(int64_t count, Carried carried,
+                                           const std::function<Carried(Value at, const Carried &)> &body) {
+  const auto counter = mlir::RankedTensorType::get({}, g.b.getI32Type());
+  carried.insert(carried.begin(), g.number(0, counter));
+  const auto again = [&](const Carried &values) {
+    return g.compare(graph::ComparisonDirection::LT, values[0], g.number(static_cast<double>(count), counter));
+  };
+  carried = repeat(carried, again, [&](const Carried &values) {
+    Carried next = body(values[0], {values.begin() + 1, values.end()});
+    next.insert(next.begin(), g.add(values[0], g.number(1, counter)));
+    return next;
+  });
+  carried.erase(carried.begin());
+  return carried;
 }
 
 std::vector<Value> MatrixBuilder::starts(Value a, int64_t dim, Value place) {

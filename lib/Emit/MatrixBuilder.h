@@ -41,9 +41,11 @@ public:
   Value real(Value a);                  // a itself if it is real
   Value asComplex(Value a, Value like); // if `like` is complex; a real `a` otherwise as it is
 
-  // A loop of the graph: body(counter, carried) gives the next carried values.
-  std::vector<Value> loop(int64_t count, std::vector<Value> carried,
-                          const std::function<std::vector<Value>(Value at, const std::vector<Value> &)> &body);
+  // Loops of the graph. body(counter, carried) gives the next carried values; the other loop goes on while `again` of them holds.
+  using Carried = std::vector<Value>;
+  Carried loop(int64_t count, Carried carried, const std::function<Carried(Value at, const Carried &)> &body);
+  Carried repeat(Carried carried, const std::function<Value(const Carried &)> &again,
+                 const std::function<Carried(const Carried &)> &body);
   // One element of a dimension, at a place that is computed.
   Value at(Value a, int64_t dim, Value place);
   Value put(Value a, Value part, int64_t dim, Value place);

@@ -59,9 +59,10 @@ bool writeByTree(graph::ReduceOp op) {
     const Value first = op->getOperand(op->getNumResults() + i);
     start.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
   }
-  const auto combine = [&](Values before, Values after) {
-    before.append(after);
-    return applied(g, body, before);
+  const auto combine = [&](mlir::ValueRange before, mlir::ValueRange after) {
+    Values arguments(before);
+    llvm::append_range(arguments, after);
+    return applied(g, body, arguments);
   };
   x = combine(start, folded(g, x, combine));
   for (auto [made, old] : llvm::zip(x, op->getResults()))

@@ -5,8 +5,7 @@
 
 namespace glia::emit {
 
-using Combine = llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value> before,
-                                                                  llvm::SmallVector<mlir::Value> after)>;
+using Combine = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange before, mlir::ValueRange after)>;
 
 // Tensors of [rows, n], combined along n.
 llvm::SmallVector<mlir::Value> folded(GraphBuilder &g, llvm::SmallVector<mlir::Value> x, Combine combine);

@@ -1,11 +1,12 @@
 #include "SplitComplex.h"
 #include "ComplexArithmetic.h"
+#include "GraphFacts.h"
 #include "Pairs.h"
 #include "glia/Dialect/Nisa.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace glia::emit {
@@ -129,13 +130,27 @@ private:
       if (isComplex(v) && !made.contains(v))
         return; // said where it is made
     GraphBuilder g(op);
-    if (write(g, op))
+    if (llvm::all_of(op->getResults(), isEmpty) && mlir::isMemoryEffectFree(op))
+      giveNothing(g, op);
+    else if (write(g, op))
       done.push_back(op);
     else
       refuse(
           op, "`" + op->getName().getStringRef().str() + "` on complex numbers",
           "Arithmetic, exponentials, logarithms, roots, circular and hyperbolic functions, sums, products and movement are "
           "there; write it in those, or of real and imaginary parts.");
+  }
+
+  // Whatever it is: without elements there is nothing to compute.
+  void giveNothing(GraphBuilder &g, mlir::Operation *op) {
+    for (Value v : op->getResults()) {
+      const Value part = g.number(0, llvm::cast<mlir::RankedTensorType>(realOf(v.getType())));
+      if (isComplex(v))
+        made[v] = {part, part};
+      else
+        v.replaceAllUsesWith(part);
+    }
+    done.push_back(op);
   }
 
   // ---- loops and branches: two values in the place of one ---------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from . import _glia
+from . import _glia, jax_rules
 from .dtypes import numpy_dtype
 from .executable import Executable
 from .nki import environment
@@ -232,6 +232,7 @@ class Jitted:
 
 
 def _text(traced, target: _t.Target) -> str:
+    jax_rules.register()
     with _compiling_for(target):
         # A platform of its own: JAX then lowers to plain operations where it has something special for the host.
         return traced.lower(lowering_platforms=("neuron",)).as_text(debug_info=True)

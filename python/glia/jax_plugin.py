@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from . import jax_rules
 from .nki import environment
 
 NAME = "glia"
@@ -32,6 +33,7 @@ def initialize() -> None:
     )
     _allow_donation()
     _allow_compilation_cache()
+    jax_rules.register()
     _refuse_by_name()
 
 

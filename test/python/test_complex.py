@@ -57,7 +57,8 @@ def test_arithmetic(target):
     same(f, a, b, target=target)
 
 
-FUNCTIONS = "exp log sqrt sin cos tan tanh sinh cosh expm1 log1p sign angle square reciprocal"
+FUNCTIONS = "exp log sqrt sin cos tan tanh sinh cosh expm1 log1p sign angle square reciprocal "
+FUNCTIONS += "arcsin arccos arctan arcsinh arccosh arctanh"
 
 
 @pytest.mark.parametrize("i, target", list(enumerate(TARGETS)))
@@ -152,7 +153,8 @@ def test_sums_and_products():
 def test_constants_conversions_and_nothing():
     same(lambda a: a * jnp.array([1 + 2j, 3j, 4], jnp.complex64) + (2 - 1j), numbers(4, 3))
     same(lambda a, r: (r.astype(jnp.complex64), lax.iota(jnp.complex64, 4) * a, a), numbers(4), real(4))
-    same(lambda a: (a, a.sum(0)), np.zeros((0, 3), np.complex64))
+    same(lambda a: (a, a.sum(0), jnp.fft.fft(a)), np.zeros((0, 3), np.complex64))
+    same(lambda a: (jnp.linalg.cholesky(a), jnp.fft.rfft(a.real)), np.zeros((0, 2, 2), np.complex64))
     same(lambda a: a * a, np.complex64(1 + 2j))
 
 

@@ -140,6 +140,33 @@ def test_sizes_that_do_not_fit_are_refused_by_name(body, name):
         glia.interpret(text, X)
 
 
+@pytest.mark.parametrize(
+    "body,name",
+    [
+        (
+            constant("l", [4])
+            + constant("t", [1])
+            + f"%r = stablehlo.real_dynamic_slice %x, %y, %l, %t : ({T}, tensor<2xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3x8xf32>",
+            "real_dynamic_slice",
+        ),
+        (
+            f"""%n = stablehlo.get_dimension_size %x, dim = 4294967296 : ({T}) -> tensor<i32>
+            %f = stablehlo.convert %n : (tensor<i32>) -> tensor<f32>
+            %r = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<3x8xf32>""",
+            "get_dimension_size",
+        ),
+    ],
+)
+def test_malformed_ones_are_refused(body, name):
+    text = module(body, (3, 8), f"%x: {T}, %y: tensor<2xi64>")
+    for run in (
+        lambda: compile_module(text, "m.mlir", "trn2", None),
+        lambda: glia.interpret(text, X, np.zeros(2, np.int64)),
+    ):
+        with pytest.raises(glia.Error, match=name):
+            run()
+
+
 def test_padding_that_data_decides_is_refused_by_name():
     body = constant("z", [0, 0])
     body += f"""%v = stablehlo.constant dense<0.0> : tensor<f32>

@@ -281,7 +281,6 @@ def test_many_calls_in_flight():
 @pytest.mark.parametrize(
     ("function", "name"),
     [
-        (lambda x: jnp.linalg.eigh(x), "eigh"),
         (lambda x: jnp.linalg.eig(x), "eig"),
         (lambda x: jax.scipy.linalg.schur(x), "schur"),
         (lambda x: jax.pure_callback(lambda a: a, x, x), "pure_callback"),

@@ -145,6 +145,61 @@ def test_what_is_made_of_lu():
     same(jax.grad(lambda a: jnp.sin(jnp.linalg.inv(a)).sum()), a[:4, :4], tolerance=1e-4)
 
 
+def symmetric(*shape, seed=0):
+    a = normal(*shape, seed=seed)
+    return a + a.swapaxes(-1, -2)
+
+
+def recomposed(a):
+    """Values, the matrix of values and vectors, and products of vectors: what does not depend on signs."""
+    values, vectors = jnp.linalg.eigh(a)
+    adjoint = vectors.conj().swapaxes(-1, -2)
+    return values, (vectors * values[..., None, :]) @ adjoint, adjoint @ vectors
+
+
+def hermitian(n):
+    a = normal(n, n) + 1j * normal(n, n, seed=1)
+    return (a + a.conj().T).astype(np.complex64)
+
+
+EIGEN = [
+    symmetric(1, 1),
+    symmetric(2, 2),
+    symmetric(2, 5, 5),
+    symmetric(24, 24),
+    hermitian(5),
+    np.eye(4, dtype=np.float32),
+]
+EIGEN += [symmetric(6, 6) * np.float32(1e30), symmetric(6, 6) * np.float32(1e-30), np.zeros((0, 0), np.float32)]
+
+
+@pytest.mark.parametrize("i", range(len(EIGEN)))
+def test_eigh(i):
+    same(recomposed, EIGEN[i], target=TARGETS[i % 3])
+
+
+def test_more_of_eigh():
+    a = symmetric(5, 5)
+    same(jax.grad(lambda a: (jnp.linalg.eigvalsh(a) * jnp.arange(5.0)).sum()), a)
+    a[1, 2] = a[2, 1] = np.nan
+    assert np.isnan(glia.jit(jnp.linalg.eigvalsh)(a)).all()
+    upper = np.triu(symmetric(4, 4)) + np.tril(np.full((4, 4), np.inf, np.float32), -1)
+    got = glia.jit(lambda a: linalg.eigh(a, lower=False, symmetrize_input=False)[1])(upper)
+    close(got, np.linalg.eigvalsh(symmetric(4, 4), UPLO="U"))
+    with pytest.raises(NotImplementedError, match="a part of the eigenvalues"):
+        glia.jit(lambda a: linalg.eigh(a, subset_by_index=(0, 2)))(symmetric(4, 4))
+
+
+def test_svd():
+    def f(a):
+        u, s, v = jnp.linalg.svd(a, full_matrices=False)
+        return s, (u * s[..., None, :]) @ v
+
+    same(f, normal(6, 4))
+    same(f, np.ones((4, 5), np.float32), target="trn3")
+    same(jnp.linalg.pinv, normal(5, 4), target="trn1")
+
+
 def test_inside_of_a_loop_that_data_ends():
     def f(a):
         return jax.lax.while_loop(lambda a: a[0, 0] > 0.1, lambda a: jnp.linalg.cholesky(a @ a.T / 8), a)
@@ -183,6 +238,17 @@ def test_the_reference_factors():
     lower, upper = glia.interpret(text, a)
     close([lower, upper], [np.linalg.cholesky(a), np.linalg.cholesky(a).swapaxes(1, 2)])
     assert glia.reference.check(text, a, target="trn2").ok
+
+
+def test_the_reference_has_eigenvalues():
+    a = np.tril(symmetric(2, 5, 5))
+    text = """func.func @main(%a: tensor<2x5x5xf32>) -> (tensor<2x5x5xf32>, tensor<2x5xf32>) {
+      %0, %1 = stablehlo.custom_call @Eigh(%a) {backend_config = "1,1,100,1e-6"} : (tensor<2x5x5xf32>) -> (tensor<2x5x5xf32>, tensor<2x5xf32>)
+      return %0, %1 : tensor<2x5x5xf32>, tensor<2x5xf32>
+    }"""
+    vectors, values = glia.interpret(text, a)
+    close(values, np.linalg.eigvalsh(symmetric(2, 5, 5)))
+    close(symmetric(2, 5, 5) @ vectors, vectors * values[:, None])
 
 
 def test_the_reference_has_the_reflections_of_lapack():

@@ -36,8 +36,7 @@ bool Generator::wide() {
                 list(dims) + "] : (" + x.text() + ", " + start.text() + ") -> " + tensorType(t, rest),
             t, rest, Trust::Exact, 1);
   }
-  const Value high =
-      same("shift_right_logical", {x, bits(t, x.shape, r.chance(50) ? "0" : "29")}, Trust::Exact, 1);
+  const Value high = same("shift_right_logical", {x, bits(t, x.shape, r.chance(50) ? "0" : "29")}, Trust::Exact, 1);
   keep(arrow("convert", {high}, "", v->type, high.shape, Trust::Exact, 1));
   return true;
 }

@@ -49,7 +49,14 @@ struct Maker : LateText {
     const char *value = kNumbers[r.below(whole ? 6 : std::size(kNumbers))];
     code += format("gpsimd memset dst=%s value=%s\ngpsimd nop when l >= 16 consume then k += 1\nvector nop when k >= 1\n",
                    fresh(whole ? "i32" : "f32").c_str(), value);
-    for (int64_t k = r.between(1, 4); k > 0; --k) {
+    if (r.chance(40)) { // there and back: what the type in between does not hold is lost
+      const char *far = kNumbers[r.below(std::size(kNumbers))];
+      type = kTypes[r.below(std::size(kTypes))];
+      const Made a = r.pick(made);
+      step(a.name, a.integer, type, "add", far);
+      step(made.back().name, made.back().integer, r.chance(70) ? "i32" : "f32", "subtract", far);
+    }
+    for (int64_t k = r.between(0, 3); k > 0; --k) {
       const Made a = r.pick(made), b = r.pick(made);
       type = kTypes[r.below(std::size(kTypes))];
       const char *op = kSteps[r.below(std::size(kSteps))], *number = kNumbers[r.below(std::size(kNumbers))];
@@ -105,6 +112,15 @@ struct Maker : LateText {
     if (r.chance(40))
       line("vector memset dst=t[0:%d, %d:%d] + r1*%d value=3.0", r.chance(50) ? parts : 32, at + width, at + width + 1,
            4 * step);
+    if (r.chance(40)) { // something undefined, here or there, and what is read is of this iteration
+      const int partitions = r.chance(50) ? 32 : 64, by = r.chance(60) ? 4 * step : 0;
+      const int spoilt = at + static_cast<int>(r.between(0, width + 1)), read = at + static_cast<int>(r.below(width + 1));
+      if (r.chance(50))
+        line("vector tensor_copy dst=t[0:%d, %d:%d] + r1*%d src=v[0:%d, 0:1]", partitions, spoilt, spoilt + 1, by,
+             partitions);
+      line("vector tensor_tensor dst=o[0:%d, 7:8] a=o[0:%d, 7:8] b=t[0:%d, %d:%d] + r1*%d op=add", parts, parts, parts, read,
+           read + 1, 4 * step);
+    }
     line("vector end_loop");
     if (r.chance(40)) { // a second loop: of another start, of other partitions, or of undefined values
       const int first = r.chance(50) ? 0 : 32;
