@@ -225,7 +225,7 @@ void decomposeWide(mlir::func::FuncOp main) {
       writeWindow(window);
     else if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
       writeDot(dot);
-    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op))
+    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op); scatter && wide(op->getResult(0))) // not only its indices
       writeScatter(scatter);
   }
 }
