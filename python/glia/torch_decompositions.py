@@ -182,6 +182,19 @@ def _batch_norm(name: str):
     return written
 
 
+def _unfold(plain, x, dim, size, step):
+    """Windows as a gather: torch_xla has no way for those that overlap."""
+    if x.ndim == 0:
+        return x.reshape(1)[:size]
+    if step >= size:
+        return plain(x, dim, size, step)
+    dim %= x.ndim
+    windows = (x.shape[dim] - size) // step + 1
+    places = [w * step + i for w in range(windows) for i in range(size)]
+    taken = x.index_select(dim, torch.tensor(places, device=x.device))
+    return taken.reshape([*x.shape[:dim], windows, size, *x.shape[dim + 1 :]]).movedim(dim + 1, -1)
+
+
 _NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
 
 
@@ -213,6 +226,8 @@ def _compare(plain, x, number):
 
 # Functions of what torch_xla would do, and of the arguments.
 INSTEAD = {
+    "aten::unfold": _unfold,
+    "aten::unfold_copy": _unfold,
     "aten::scatter_reduce.two": _scatter_reduce,
     **{f"aten::{how}.Scalar": _compare for how in ("eq", "ne", "lt", "le", "gt", "ge")},
     "aten::cummax": _cummax,

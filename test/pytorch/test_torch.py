@@ -234,6 +234,7 @@ def test_what_torch_xla_does_not_write_is_written_in_other_operations(device):
         lambda x, m: torch.addmv(x[:2], m, x),  # it computes that on the host
         lambda x, m: torch.dot(x, x),  # a sum over no dimensions is one over all
         lambda x, m: torch.cumsum(x[0].clone(), 0),  # no dimensions at all
+        lambda x, m: m.unfold(1, 3, 2) * 2,  # windows that overlap
         lambda x, m: torch.amax(x[1].clone(), 0, keepdim=True),
     ]
     for f in functions:
