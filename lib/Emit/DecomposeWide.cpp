@@ -225,8 +225,10 @@ void decomposeWide(mlir::func::FuncOp main) {
       writeWindow(window);
     else if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
       writeDot(dot);
-    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op))
-      writeScatter(scatter);
+    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op)) {
+      if (wide(op->getOperand(0)) || wide(op->getResult(0))) // not only where they go
+        writeScatter(scatter);
+    }
   }
 }
 
