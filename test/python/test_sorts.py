@@ -47,7 +47,7 @@ def values(dtype, *shape, seed=0):
     return x
 
 
-TYPES = (np.float32, ml_dtypes.bfloat16, np.float16, np.int32, np.uint32, np.uint8, np.bool_)
+TYPES = (np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e5m2, np.int32, np.uint32, np.uint8, np.bool_)
 
 
 @pytest.mark.parametrize("dtype,target", [(t, "trn2") for t in TYPES] + [(np.float32, "trn1"), (np.float32, "trn3")])
