@@ -47,13 +47,17 @@ def values(dtype, *shape, seed=0):
     return x
 
 
-TYPES = (np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e5m2, np.int32, np.uint32, np.uint8, np.bool_)
+TYPES = (np.float32, ml_dtypes.bfloat16, np.float16, np.int32, np.uint32, np.uint8, np.bool_)
 
 
 @pytest.mark.parametrize("dtype,target", [(t, "trn2") for t in TYPES] + [(np.float32, "trn1"), (np.float32, "trn3")])
 def test_with_places(dtype, target):
     x = values(dtype, 1500)
     same(lambda x: (jnp.sort(x), jnp.argsort(x, descending=True)), x, target=target)
+
+
+def test_places_of_8_bit_floats():  # XLA gives other NaN than it takes
+    same(lambda x: (jnp.argsort(x), jnp.argsort(x, descending=True)), values(ml_dtypes.float8_e5m2, 1500))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 129, 1031])
