@@ -6,6 +6,7 @@
 #include "DecomposeLinalg.h"
 #include "DecomposeRandom.h"
 #include "DecomposeReduce.h"
+#include "DecomposeScatter.h"
 #include "DecomposeSort.h"
 #include "DecomposeWide.h"
 #include "DecomposeWindows.h"
@@ -118,6 +119,7 @@ constexpr Rewrite kRewrites[] = {
     {"remove empty", removeEmpty},
     {"decompose reductions", decomposeReductions},
     {"decompose windows", decomposeWindows},
+    {"decompose scatters", decomposeScatters},
     {"decompose batch norms", decomposeBatchNorms},
     {"fold kernel reverses", foldKernelReverses},
     {"decompose random", decomposeRandom},

@@ -152,6 +152,16 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<7xf32>, tensor<
   }) : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>) -> (tensor<7xf32>, tensor<7xf32>)
   return %r#0, %r#1 : tensor<7xf32>, tensor<7xf32>
 })"},
+    {"decompose scatters", R"(
+func.func @main(%x: tensor<6xf32>, %u: tensor<3xf32>) -> tensor<6xf32> {
+  %i = stablehlo.constant dense<[[1], [4], [1]]> : tensor<3x1xi32>
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.subtract %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<6xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+})"},
     {"decompose batch norms", R"(
 func.func @main(%x: tensor<5x4xf32>, %s: tensor<4xf32>, %o: tensor<4xf32>, %m: tensor<4xf32>) -> tensor<5x4xf32> {
   %v = stablehlo.multiply %m, %m : tensor<4xf32>

@@ -127,7 +127,7 @@ def unet():
 HEADS = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 MODELS = {
     "gpt2": language("GPT2", n_embd=32, n_layer=2, n_head=2, n_positions=32, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0),
-    "bert": language("Bert", **HEADS, max_position_embeddings=32),
+    "bert": language("Bert", **HEADS, max_position_embeddings=32, attention_probs_dropout_prob=0),
     "t5": language(
         "T5", d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, decoder_start_token_id=0, dropout_rate=0
     ),

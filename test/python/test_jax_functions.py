@@ -76,6 +76,16 @@ def test_reductions_with_any_body():
     close(glia.jit(f)(x, y), jax.jit(f)(x, y))
 
 
+def test_scatters_that_subtract():
+    places = np.array([1, 4, 1, 0])
+
+    def f(x, u, n, m):
+        return x.at[places].subtract(u), n.at[places].subtract(m)
+
+    arguments = normal(6), normal(4, seed=1), np.arange(6, dtype=np.uint8), np.array([3, 0, 200, 1], np.uint8)
+    close(glia.jit(f)(*arguments), jax.jit(f)(*arguments), rtol=0, atol=1e-6)
+
+
 def test_branches_in_a_loop():
     def f(x):
         def step(sums, k):

@@ -157,6 +157,13 @@ def test_scattered_maxima(dtype):
     same(f, x, u, i)
 
 
+def test_wide_places_of_floats():
+    rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    places = np.array([[1], [4], [1], [2**40], [-(2**35)]], np.int64)
+    x, u = np.arange(18, dtype=np.float32).reshape(6, 3), np.arange(15, dtype=np.float32).reshape(5, 3)
+    same(lambda x, p, u: lax.scatter_add(x, p, u, rows, mode="promise_in_bounds"), x, places, u)
+
+
 def test_a_scattered_product_is_refused_by_name():
     with pytest.raises(glia.Error, match="scatter"):
         same(lambda x, i: x.at[i].multiply(3), values(np.int64, 9), np.array([1, 2], np.int64))
