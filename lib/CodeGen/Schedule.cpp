@@ -94,6 +94,8 @@ private:
   Queues &queues;
   const double sync;
   std::vector<Node> nodes;
+  std::vector<mlir::Value> begunOn[kNumEngines]; // registers, in the order in which they are first written
+  static constexpr int kLongLived = 16;          // registers that hold numbers from far before
 
   void edge(uint32_t from, uint32_t to, Wait wait) {
     if (from == to)
@@ -223,6 +225,18 @@ private:
   }
 
   using RegisterMap = std::map<std::pair<void *, int>, std::pair<int, std::vector<uint32_t>>>;
+  // What begins to hold a number waits for those that read the registers begun long before it: else an engine could load all of its
+  // addresses first, and have no register left.
+  void limitRegisters(mlir::Value r, int e, uint32_t n, RegisterMap &registers) {
+    std::vector<mlir::Value> &begun = begunOn[e];
+    begun.push_back(r);
+    const auto most = static_cast<size_t>(std::max(target.registers - kLongLived, 1));
+    if (begun.size() <= most)
+      return;
+    for (uint32_t m : registers[{begun[begun.size() - 1 - most].getAsOpaquePointer(), e}].second)
+      if (m != n)
+        edge(m, n, Wait::Issue);
+  }
   void readRegister(mlir::Value r, int e, uint32_t n, RegisterMap &registers) {
     auto &[writer, readers] =
         registers.try_emplace({r.getAsOpaquePointer(), e}, std::pair(-1, std::vector<uint32_t>())).first->second;
@@ -235,6 +249,8 @@ private:
         registers.try_emplace({r.getAsOpaquePointer(), e}, std::pair(-1, std::vector<uint32_t>())).first->second;
     if (writer >= 0)
       edge(static_cast<uint32_t>(writer), n, Wait::Issue);
+    else
+      limitRegisters(r, e, n, registers);
     for (uint32_t m : readers)
       edge(m, n, Wait::Issue);
     readers.clear();

@@ -80,9 +80,9 @@ Value reducePrecision(GraphBuilder &g, Value x, const Format &f, int exponent, i
 }
 
 // -NaN < -infinity < ... < -0 < +0 < ... < NaN: the bits as integers, those of negative numbers the other way round.
-Value totalOrder(GraphBuilder &g, Value x, const Format &f) {
-  const Value bits = g.bitcast(x, g.b.getIntegerType(static_cast<unsigned>(f.bits)));
-  const Value mirrored = g.binary("xor", bits, g.number(static_cast<double>((int64_t{1} << (f.bits - 1)) - 1), bits));
+Value totalOrder(GraphBuilder &g, Value x, unsigned width) {
+  const Value bits = g.bitcast(x, g.b.getIntegerType(width));
+  const Value mirrored = g.binary("xor", bits, g.number(static_cast<double>((int64_t{1} << (width - 1)) - 1), bits));
   return g.select(g.compare(ComparisonDirection::LT, bits, g.number(0, bits)), mirrored, bits);
 }
 
@@ -118,6 +118,11 @@ Value decomposed(mlir::Operation *op, GraphBuilder &g) {
   }
   if (name == "is_inf" || name == "is_pos_inf" || name == "is_neg_inf")
     return isInfinite(g, x, name == "is_inf" ? 0 : name == "is_pos_inf" ? 1 : -1);
+  if (auto c = llvm::dyn_cast<graph::CompareOp>(op)) {
+    const bool total = c.getCompareType() == graph::ComparisonType::TOTALORDER;
+    const Value a = total ? orderedBits(g, x) : Value();
+    return a ? g.compare(c.getComparisonDirection(), a, orderedBits(g, op->getOperand(1))) : Value();
+  }
   if (!f)
     return {};
   if (name == "next_after")
@@ -125,16 +130,16 @@ Value decomposed(mlir::Operation *op, GraphBuilder &g) {
   if (auto r = llvm::dyn_cast<graph::ReducePrecisionOp>(op))
     return reducePrecision(g, x, *f, std::min<int>(static_cast<int>(r.getExponentBits()), f->exponent),
                            std::min<int>(static_cast<int>(r.getMantissaBits()), f->mantissa));
-  if (auto c = llvm::dyn_cast<graph::CompareOp>(op); c && c.getCompareType() == graph::ComparisonType::TOTALORDER)
-    return g.compare(c.getComparisonDirection(), totalOrder(g, x, *f), totalOrder(g, op->getOperand(1), *f));
   return {};
 }
 
 } // namespace
 
 mlir::Value orderedBits(GraphBuilder &g, mlir::Value x) {
-  const std::optional<Format> f = formatOf(elementOf(x));
-  return f ? totalOrder(g, x, *f) : Value();
+  const mlir::Type t = elementOf(x);
+  const bool signedBits = t.isF32() || t.isBF16() || t.isF16() ||
+                          llvm::isa<mlir::Float8E4M3Type, mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(t);
+  return signedBits ? totalOrder(g, x, t.getIntOrFloatBitWidth()) : Value();
 }
 
 void decomposeBits(mlir::func::FuncOp main) {

@@ -8,7 +8,7 @@ namespace glia::emit {
 void decomposeFunctions(mlir::func::FuncOp main); // DecomposeChlo.cpp
 void decomposeBits(mlir::func::FuncOp main);      // DecomposeBits.cpp
 
-// Integers in the total order of floats: -NaN < -infinity < ... < -0 < +0 < ... < NaN. Null for types that are not f32, bf16 or f16.
+// Integers in the total order of floats: -NaN < -infinity < ... < -0 < +0 < ... < NaN. Null for f64, and for types of 8 bits that have no -0.
 class GraphBuilder;
 mlir::Value orderedBits(GraphBuilder &g, mlir::Value x);
 

@@ -65,14 +65,24 @@ std::optional<SortOrder> orderOf(graph::SortOp op) {
 // Integers whose largest come first.
 mlir::Value keysOf(GraphBuilder &g, mlir::Value x, const SortOrder &order) {
   mlir::Value keys = x;
-  if (llvm::isa<mlir::FloatType>(elementOf(x))) {
-    if (order.equalZeros) {
-      keys = g.select(g.compare(graph::ComparisonDirection::EQ, x, g.number(0, x)), g.number(0, x), x);
-      keys = g.select(g.compare(graph::ComparisonDirection::NE, x, x), g.number(kNan, x), keys);
-    }
-    keys = orderedBits(g, keys);
+  if (const auto f = llvm::dyn_cast<mlir::FloatType>(elementOf(x))) {
+    keys = orderedBits(g, x);
     if (!keys)
       return {};
+    if (order.equalZeros) {
+      // -0 is just below +0; beyond the largest number, and its mirror image, is NaN.
+      const llvm::fltSemantics &how = f.getFloatSemantics();
+      const llvm::APFloat largest =
+          llvm::APFloat::semanticsHasInf(how) ? llvm::APFloat::getInf(how) : llvm::APFloat::getLargest(how);
+      const auto most = static_cast<double>(largest.bitcastToAPInt().getZExtValue());
+      const auto is = [&](graph::ComparisonDirection relation, double n) {
+        return g.compare(relation, keys, g.number(n, keys));
+      };
+      const mlir::Value nan =
+          g.binary("or", is(graph::ComparisonDirection::GT, most), is(graph::ComparisonDirection::LT, -most - 1));
+      const mlir::Value zero = is(graph::ComparisonDirection::EQ, -1);
+      keys = g.select(zero, g.number(0, keys), g.select(nan, g.number(most + 1, keys), keys));
+    }
   } else if (elementOf(x).isInteger(1)) {
     keys = g.convert(x, g.b.getIntegerType(8, false));
   }
@@ -130,6 +140,10 @@ bool writeByPlaces(graph::SortOp op, const SortOrder &order) {
   return true;
 }
 
+mlir::Type bitsOf(mlir::Type t) {
+  return llvm::isa<mlir::FloatType>(t) ? mlir::IntegerType::get(t.getContext(), t.getIntOrFloatBitWidth()) : t;
+}
+
 void writeByNetwork(graph::SortOp op, const std::optional<SortOrder> &order) {
   mlir::Block &body = op->getRegion(0).front();
   if (!isPlainBody(body))
@@ -153,12 +167,16 @@ void writeByNetwork(graph::SortOp op, const std::optional<SortOrder> &order) {
   const auto larger = [&](mlir::ValueRange a, mlir::ValueRange b) {
     return g.compare(graph::ComparisonDirection::GT, a.back(), b.back());
   };
-  if (keys) {
+  if (keys) { // then all others are bits
+    for (mlir::Value &x : operands)
+      x = g.bitcast(x, bitsOf(elementOf(x)));
     operands.push_back(keys);
     network.before = larger;
   }
   llvm::SmallVector<mlir::Value> sorted = sortedByNetwork(g, operands, dimensionOf(op), network);
   sorted.resize(op->getNumResults());
+  for (auto [x, old] : llvm::zip(sorted, op->getOperands()))
+    x = g.bitcast(x, elementOf(old));
   op->replaceAllUsesWith(sorted);
   op->erase();
 }

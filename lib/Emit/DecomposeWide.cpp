@@ -11,7 +11,8 @@ namespace {
 using Value = mlir::Value;
 using Values = llvm::SmallVector<Value>;
 
-constexpr int64_t kMostProducts = 1 << 22; // of a dot, all at once
+constexpr int64_t kMostProducts = 1 << 20; // of a dot, all at once
+constexpr int64_t kMostTerms = 8192;       // products of bytes, of eight pairs of bytes: their sum fits into 32 bits
 constexpr int64_t kMostUpdates = 65536;    // sums of so many 16-bit numbers fit into 32 bits
 
 // Leaves what it is combined with as it is.
@@ -95,21 +96,15 @@ bool writeWindow(graph::ReduceWindowOp op) {
 }
 
 // Every product, then their sums.
-bool writeDot(graph::DotGeneralOp op) {
+Value dotByProducts(GraphBuilder &g, graph::DotGeneralOp op, int64_t n) {
   const auto numbers = op.getDotDimensionNumbers();
   const mlir::RankedTensorType out = typeOf(op->getResult(0));
   const Value sides[] = {op->getOperand(0), op->getOperand(1)};
   const llvm::ArrayRef<int64_t> batch[] = {numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()},
                                 contract[] = {numbers.getLhsContractingDimensions(), numbers.getRhsContractingDimensions()};
   std::vector<int64_t> shape(out.getShape());
-  int64_t n = 1;
-  for (int64_t d : contract[0]) {
+  for (int64_t d : contract[0])
     shape.push_back(typeOf(sides[0]).getDimSize(static_cast<unsigned>(d)));
-    n *= shape.back();
-  }
-  if (out.getNumElements() * n > kMostProducts || out.getNumElements() * n == 0)
-    return false;
-  GraphBuilder g(op);
   Values factors;
   int64_t next = static_cast<int64_t>(batch[0].size()); // the free dimensions of both sides follow each other
   for (int side = 0; side < 2; ++side) {
@@ -127,7 +122,45 @@ bool writeDot(graph::DotGeneralOp op) {
   const Value products = g.reshape(g.multiply(factors[0], factors[1]), {out.getNumElements(), n});
   const Values sums =
       folded(g, {products}, [&](mlir::ValueRange a, mlir::ValueRange b) { return Values{g.add(a[0], b[0])}; });
-  op->getResult(0).replaceAllUsesWith(g.reshape(sums[0], out.getShape()));
+  return g.reshape(sums[0], out.getShape());
+}
+
+// A number is the sum of its bytes times 2^(8 i): pairs of bytes that lie equally high are dots of their own.
+Value dotByBytes(GraphBuilder &g, graph::DotGeneralOp op) {
+  const mlir::RankedTensorType out = typeOf(op->getResult(0));
+  const mlir::Type byte = g.b.getIntegerType(8, false), word = g.b.getIntegerType(32, false);
+  Values bytes[2];
+  for (unsigned side = 0; side < 2; ++side) {
+    const Value x = g.convert(op->getOperand(side), out.getElementType());
+    for (int i = 0; i < 8; ++i)
+      bytes[side].push_back(
+          g.convert(g.binary("and", g.binary("shift_right_logical", x, g.number(8 * i, x)), g.number(255, x)), byte));
+  }
+  Value all;
+  for (size_t high = 0; high < 8; ++high) {
+    Value sum;
+    for (size_t i = 0; i <= high; ++i) {
+      const Value part =
+          g.make("dot_general", {bytes[0][i], bytes[1][high - i]}, mlir::RankedTensorType::get(out.getShape(), word),
+                 {g.b.getNamedAttr("dot_dimension_numbers", op.getDotDimensionNumbers())});
+      sum = sum ? g.add(sum, part) : part;
+    }
+    const Value wide = g.convert(sum, out.getElementType());
+    const Value moved = g.binary("shift_left", wide, g.number(8 * static_cast<double>(high), wide));
+    all = all ? g.add(all, moved) : moved;
+  }
+  return all;
+}
+
+bool writeDot(graph::DotGeneralOp op) {
+  int64_t n = 1;
+  for (int64_t d : op.getDotDimensionNumbers().getLhsContractingDimensions())
+    n *= typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(d));
+  const int64_t products = elementsOf(op->getResult(0)) * n;
+  if (products == 0 || (products > kMostProducts && n > kMostTerms))
+    return false;
+  GraphBuilder g(op);
+  op->getResult(0).replaceAllUsesWith(products > kMostProducts ? dotByBytes(g, op) : dotByProducts(g, op, n));
   op->erase();
   return true;
 }
@@ -225,8 +258,10 @@ void decomposeWide(mlir::func::FuncOp main) {
       writeWindow(window);
     else if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
       writeDot(dot);
-    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op); scatter && wide(op->getResult(0))) // not only its indices
-      writeScatter(scatter);
+    else if (auto scatter = llvm::dyn_cast<graph::ScatterOp>(op)) {
+      if (wide(op->getOperand(0)) || wide(op->getResult(0))) // not only where they go
+        writeScatter(scatter);
+    }
   }
 }
 

@@ -141,4 +141,26 @@ func.func @main(%x: tensor<51x3xbf16>, %i: tensor<5xi32>, %u: tensor<1x5x3xbf16>
 })");
 }
 
+// Each place is a register; all of them are known before the first slice is, and there are 64.
+TEST(ControlFlow, ManyPlacesInOneBranch) {
+  constexpr int kSlices = 90;
+  const std::string all = "tensor<" + std::to_string(kSlices) + "xi32>";
+  std::string places, branch, last = "%a";
+  for (int k = 0; k < kSlices; ++k) {
+    const std::string n = std::to_string(k);
+    places += "  %s" + n + " = stablehlo.slice %i [" + n + ":" + std::to_string(k + 1) + "] : (" + all +
+              ") -> tensor<1xi32>\n  %n" + n + " = stablehlo.reshape %s" + n + " : (tensor<1xi32>) -> tensor<i32>\n";
+    branch += "    %d" + n + " = stablehlo.dynamic_slice " + last + ", %n" + n +
+              ", sizes = [1] : (tensor<16xf32>, tensor<i32>) -> tensor<1xf32>\n    %b" + n +
+              " = stablehlo.broadcast_in_dim %d" + n + ", dims = [0] : (tensor<1xf32>) -> tensor<16xf32>\n    %v" + n +
+              " = stablehlo.subtract " + last + ", %b" + n + " : tensor<16xf32>\n";
+    last = "%v" + n;
+  }
+  expectRight(
+      "func.func @main(%p: tensor<i1>, %a: tensor<16xf32>, %i: " + all + ") -> tensor<16xf32> {\n" + places +
+      "  %r = \"stablehlo.if\"(%p) ({\n" + branch + "    stablehlo.return " + last +
+      " : tensor<16xf32>\n  }, {\n    stablehlo.return %a : tensor<16xf32>\n  }) : (tensor<i1>) -> tensor<16xf32>\n" +
+      "  return %r : tensor<16xf32>\n}");
+}
+
 } // namespace

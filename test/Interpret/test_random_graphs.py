@@ -63,7 +63,9 @@ def begun_neutrally(text):
         number = "0" if op == "add" else "1"
         text = re.sub(
             rf"({name} = stablehlo\.constant dense<)([^>]*)>",
-            lambda m, n=number: m[1] + (n + ".0" if re.search(r"[.x]", m[2]) else n) + ">",
+            lambda m, n=number: (
+                m[1] + (f"({n}.0, 0.0)" if "(" in m[2] else n + ".0" if re.search(r"[.x]", m[2]) else n) + ">"
+            ),
             text,
         )
     return text

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import glia
 import pytest
+from litmus_programs import head
 
 FILES = sorted((Path(__file__).resolve().parent / "refused").glob("*.gasm"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_refused(path):
-    assert not glia.assemble(path.read_text(), file=path.name).verify().ok
+    text = path.read_text()
+    program = glia.assemble(text, file=path.name)
+    assert not program.verify(require_proved="--require-proved" in head(text, "flags")).ok

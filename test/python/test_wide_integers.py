@@ -143,6 +143,7 @@ def test_moved_by_index(dtype):
 def test_products_of_matrices(dtype):
     x, y = values(dtype, 2, 5, 7), values(dtype, 2, 7, 3, seed=1)
     same(lambda x, y: (x @ y, jnp.vdot(x, x), jnp.einsum("bij,bjk->ki", x, y)), x, y)
+    same(lambda x, y: x @ y, values(dtype, 40, 701), values(dtype, 701, 41, seed=1))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
