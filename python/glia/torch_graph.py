@@ -121,4 +121,5 @@ def _result(array: np.ndarray | None, shape, dtype: str) -> torch.Tensor:
     if array.nbytes != int(np.prod(shape)) * kind.itemsize:
         # Places of elements that are int64 to torch_xla, but that it writes as i32.
         array = array.astype(np.dtype(dtype))
-    return torch.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), dtype=kind).reshape(shape)
+    made = torch.empty(shape, dtype=kind)  # no view: it may be written to in place
+    return made.copy_(torch.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), dtype=kind).reshape(shape))

@@ -133,7 +133,7 @@ MODELS = {
     ),
     "llama": language("Llama", **HEADS, num_key_value_heads=1, max_position_embeddings=32),
     "mixtral": language("Mixtral", **HEADS, num_key_value_heads=1, num_local_experts=4, max_position_embeddings=32),
-    "mamba": language("Mamba", hidden_size=32, num_hidden_layers=2, state_size=8),
+    "mamba": language("Mamba", hidden_size=32, num_hidden_layers=2, state_size=8, use_cache=False),
     "whisper": whisper,
     "vit": vit,
     "resnet": resnet,

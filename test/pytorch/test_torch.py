@@ -272,6 +272,15 @@ def test_average_pools_divide_as_torch_does(device, options):
     close(x.grad, y.grad)
 
 
+def test_results_can_be_written_to(device):
+    from glia.dynamo import backend
+
+    with torch.no_grad():
+        y = torch.compile(lambda x: x.reshape(2, 3) * 2, backend=backend, dynamic=False)(torch.arange(6.0))
+    y.add_(torch.ones(3, requires_grad=True))
+    assert y.detach().tolist() == [[1.0, 3.0, 5.0], [7.0, 9.0, 11.0]]
+
+
 def test_torch_compile_draws_new_random_numbers(device):
     from glia.dynamo import backend
 
