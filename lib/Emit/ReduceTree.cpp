@@ -22,20 +22,10 @@ Values folded(GraphBuilder &g, Values x, Combine combine) {
     Values made = combine(before, after);
     if (n % 2)
       for (auto [v, rest] : llvm::zip(made, x))
-        v = g.make("concatenate", {v, g.slice(rest, {0, n - 1}, {rows, n})},
-                   mlir::RankedTensorType::get({rows, pairs + 1}, elementOf(v)),
-                   {g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(1))});
+        v = g.concatenate({v, g.slice(rest, {0, n - 1}, {rows, n})}, 1);
     x = made;
   }
   return x;
-}
-
-static Value permuted(GraphBuilder &g, Value x, llvm::ArrayRef<int64_t> order) {
-  std::vector<int64_t> shape;
-  for (int64_t d : order)
-    shape.push_back(typeOf(x).getDimSize(static_cast<unsigned>(d)));
-  return g.make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                {g.b.getNamedAttr("permutation", g.b.getDenseI64ArrayAttr(order))});
 }
 
 bool writeByTree(graph::ReduceOp op) {
@@ -55,7 +45,7 @@ bool writeByTree(graph::ReduceOp op) {
   const int64_t rows = out.getNumElements(), n = in.getNumElements() / rows;
   Values x, start;
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
-    x.push_back(g.reshape(permuted(g, op->getOperand(i), order), {rows, n}));
+    x.push_back(g.reshape(g.transpose(op->getOperand(i), order), {rows, n}));
     const Value first = op->getOperand(op->getNumResults() + i);
     start.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
   }

@@ -115,12 +115,10 @@ Value swapped(GraphBuilder &g, Value x, int64_t dim) {
   const int64_t last = typeOf(x).getRank() - 1;
   if (dim == last)
     return x;
-  std::vector<int64_t> permutation, shape(typeOf(x).getShape());
+  std::vector<int64_t> permutation;
   for (int64_t d = 0; d <= last; ++d)
     permutation.push_back(d == dim ? last : d == last ? dim : d);
-  std::swap(shape[static_cast<size_t>(dim)], shape[static_cast<size_t>(last)]);
-  return g.make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                {g.b.getNamedAttr("permutation", g.b.getDenseI64ArrayAttr(permutation))});
+  return g.transpose(x, permutation);
 }
 
 llvm::SmallVector<Value> sortedByNetwork(GraphBuilder &g, mlir::ValueRange operands, int64_t dim,

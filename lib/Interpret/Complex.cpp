@@ -1,5 +1,6 @@
 // Operations on complex values. Movement is done part by part, sums of products as four real ones in double, functions element by
 // element by the C++ library; results are rounded once, part by part.
+#include "Interpret/CallOf.h"
 #include "Interpret/Complex.h"
 #include "Interpret/Pointwise.h"
 
@@ -81,39 +82,19 @@ private:
 };
 
 // A call as one part of its complex operands and results.
-class PartCall final : public Call {
+class PartCall final : public CallOf {
 public:
-  PartCall(Call &whole, bool inDouble) : whole(whole) { this->inDouble = inDouble; }
-  std::string_view name() const override { return whole.name(); }
-  size_t operandCount() const override { return whole.operandCount(); }
-  size_t resultCount() const override { return whole.resultCount(); }
+  PartCall(Call &whole, bool inDouble) : CallOf(whole) { this->inDouble = inDouble; }
   TensorType operandType(size_t i) const override { return real(whole.operandType(i)); }
   TensorType resultType(size_t i) const override { return real(whole.resultType(i)); }
-  std::optional<Shape> ints(std::string_view a) const override { return whole.ints(a); }
-  std::optional<std::string> text(std::string_view a) const override { return whole.text(a); }
-  std::optional<double> number(std::string_view a) const override { return whole.number(a); }
-  std::optional<Tensor> elements(std::string_view a) const override { return whole.elements(a); }
-  void failAs(std::string_view code, std::string message, std::string advice) const override {
-    whole.failAs(code, std::move(message), std::move(advice));
-  }
   std::unique_ptr<Body> body(size_t region) override {
     const std::optional<std::string> operation = whole.singleOperation(region);
     if (!operation || (*operation != "stablehlo.add" && !operation->empty()))
       fail("this body on complex numbers is not implemented", "Sums and replacements are.");
     return std::make_unique<PartBody>(*operation, resultType(0).element, inDouble);
   }
-  std::optional<std::string> singleOperation(size_t region) override { return whole.singleOperation(region); }
-  std::vector<Datum> region(size_t region, std::vector<Datum> arguments) override {
-    return whole.region(region, std::move(arguments));
-  }
-  std::vector<Datum> function(const std::string &name, std::vector<Datum> arguments) override {
-    return whole.function(name, std::move(arguments));
-  }
-  size_t regionCount() const override { return whole.regionCount(); }
-  void countIteration() override { whole.countIteration(); }
 
 private:
-  Call &whole;
   static TensorType real(TensorType t) { return {partOf(t.element), std::move(t.shape)}; }
 };
 

@@ -1,5 +1,6 @@
 // Operations whose sizes are operands: the static ones, with attributes from the values of operands. Types are static, so sizes that
 // do not fit them are an error.
+#include "Interpret/CallOf.h"
 #include "Interpret/Rules.h"
 
 #include <algorithm>
@@ -10,19 +11,18 @@ namespace glia::interp {
 namespace {
 
 // The call of a static operation, of the first operands of a dynamic one.
-class StaticCall : public Call {
+class StaticCall : public CallOf {
 public:
-  StaticCall(Call &from, std::string_view called, size_t count) : from(from), called(called) {
-    inDouble = from.inDouble;
+  StaticCall(Call &from, std::string_view called, size_t count) : CallOf(from), called(called) {
     operands.assign(from.operands.begin(), from.operands.begin() + static_cast<std::ptrdiff_t>(count));
     results.resize(from.results.size());
   }
   // An attribute that is an operand of the dynamic operation.
   void take(std::string attribute, size_t operand, size_t count) {
-    const Tensor &t = from.tensor(operand);
+    const Tensor &t = whole.tensor(operand);
     if (t.count() != static_cast<int64_t>(count))
-      from.fail("operand " + std::to_string(operand) + " has " + std::to_string(t.count()) + " numbers, not " +
-                std::to_string(count));
+      whole.fail("operand " + std::to_string(operand) + " has " + std::to_string(t.count()) + " numbers, not " +
+                 std::to_string(count));
     Shape &numbers = attributes[std::move(attribute)];
     for (int64_t i = 0; i < t.count(); ++i)
       numbers.push_back(asInt(t.at(i)));
@@ -30,37 +30,17 @@ public:
   const Shape &numbers(const std::string &attribute) { return attributes[attribute]; }
   void run() {
     findRule(called)->run(*this);
-    from.results = std::move(results);
+    whole.results = std::move(results);
   }
 
   std::string_view name() const override { return called; }
   size_t operandCount() const override { return operands.size(); }
-  size_t resultCount() const override { return from.resultCount(); }
-  TensorType operandType(size_t i) const override { return from.operandType(i); }
-  TensorType resultType(size_t i) const override { return from.resultType(i); }
   std::optional<Shape> ints(std::string_view attribute) const override {
     const auto found = attributes.find(std::string(attribute));
-    return found != attributes.end() ? std::optional(found->second) : from.ints(attribute);
+    return found != attributes.end() ? std::optional(found->second) : whole.ints(attribute);
   }
-  std::optional<std::string> text(std::string_view attribute) const override { return from.text(attribute); }
-  std::optional<double> number(std::string_view attribute) const override { return from.number(attribute); }
-  std::optional<Tensor> elements(std::string_view attribute) const override { return from.elements(attribute); }
-  void failAs(std::string_view code, std::string message, std::string advice) const override {
-    from.failAs(code, std::move(message), std::move(advice));
-  }
-  std::unique_ptr<Body> body(size_t region) override { return from.body(region); }
-  std::optional<std::string> singleOperation(size_t region) override { return from.singleOperation(region); }
-  std::vector<Datum> region(size_t region, std::vector<Datum> arguments) override {
-    return from.region(region, std::move(arguments));
-  }
-  std::vector<Datum> function(const std::string &name, std::vector<Datum> arguments) override {
-    return from.function(name, std::move(arguments));
-  }
-  size_t regionCount() const override { return from.regionCount(); }
-  void countIteration() override { from.countIteration(); }
 
 private:
-  Call &from;
   std::string_view called;
   std::map<std::string, Shape> attributes;
 };

@@ -122,7 +122,7 @@ public:
   bool complexNumbers(); // Complex.cpp
   bool fourier();
   bool linalg(); // Linalg.cpp
-  bool topK(); // Ordered.cpp
+  bool topK();   // Ordered.cpp
   bool sort();
   bool running();
   bool reducePair();
