@@ -13,7 +13,7 @@ from pathlib import Path
 import glia
 import numpy as np
 import pytest
-from litmus_programs import head, inputs_of
+from litmus_programs import head, inputs_of, results
 
 HERE = Path(__file__).resolve().parent
 ATTACKS = sorted((HERE / "attacks").glob("*.gasm"))
@@ -52,19 +52,6 @@ def listed(paths, names):
         pytest.param(p, id=p.stem, marks=[pytest.mark.xfail(strict=True, reason=reason)] if p.stem in names else [])
         for p in paths
     ]
-
-
-def results(program, inputs, seeds):
-    """What runs of strict mode come to: outputs as bytes, or the code of what went wrong. Ends at the first fault."""
-    seen = set()
-    for seed in range(seeds):
-        for steered in (False, True):
-            try:
-                made = program.run(inputs, strict=True, seed=seed, steered=steered, verify=False)
-            except glia.Error as e:  # a Trap is one, too
-                return seen | {e.diagnostics[0].code}
-            seen.add(b"".join(v.tobytes() for _, v in sorted(made.items())))
-    return seen
 
 
 @pytest.mark.parametrize("path", ATTACKS, ids=ids)
