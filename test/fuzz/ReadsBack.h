@@ -1,6 +1,5 @@
-// What the fuzz targets of graphs have in common: bytes are refused with an error, or are a graph whose text reads back as the same graph.
+// What fuzz targets of texts and files have in common: bytes are refused with an error, or are something whose text reads back as the same.
 #pragma once
-#include "glia/Graph/Parse.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <cstdint>
@@ -10,17 +9,18 @@
 
 namespace glia {
 
-template <class Read> int readsBack(const uint8_t *data, size_t size, Read &&read) {
+// `read` reads the bytes; `again` what was printed, which must be accepted.
+template <class Read, class Again> int readsBack(const uint8_t *data, size_t size, Read &&read, Again &&again) {
   std::string text;
   try {
-    graph::Graph g = read(std::string_view(reinterpret_cast<const char *>(data), size));
-    text = g.text();
+    auto made = read(std::string_view(reinterpret_cast<const char *>(data), size));
+    text = made.text();
   } catch (const Error &e) {
     if (e.diagnostics().empty())
       std::abort();
     return 0;
   }
-  if (graph::parseGraph(text, "again.mlir").text() != text) // what it printed must be accepted
+  if (again(text).text() != text)
     std::abort();
   return 0;
 }

@@ -1,8 +1,11 @@
 // Any text as a graph: refused with an error, or a graph whose text reads back as the same graph.
 #include "ReadsBack.h"
+#include "glia/Graph/Parse.h"
 
 using namespace glia;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  return readsBack(data, size, [](std::string_view text) { return graph::parseGraph(text, "fuzz.mlir"); });
+  return readsBack(
+      data, size, [](std::string_view text) { return graph::parseGraph(text, "fuzz.mlir"); },
+      [](std::string_view text) { return graph::parseGraph(text, "again.mlir"); });
 }
