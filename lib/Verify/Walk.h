@@ -36,9 +36,9 @@ public:
   enum class Mode : uint8_t { Exact, Coarse, EndsApart };
   Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate = {});
   void run();
-  // Whether what was found about registers and indices may be less than can be found.
   // Whether a loop was left whose ends were taken together.
   bool joinedEnds() const { return joined; }
+  // Whether what was found about registers and indices may be less than can be found.
   bool lessThanExact() const { return lostContent && !result.dynamicAccesses.empty(); }
 
 private:
@@ -48,12 +48,11 @@ private:
   VerifyResult &result;
   const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
   const bool coarse, endsApart;
-  bool joined = false;
   const Hints certificate;
+  bool joined = false;      // see joinedEnds
   bool lostContent = false; // a coarse read may have seen less of the values than an exact one
   static constexpr size_t kManyRuns = 4;
   State state;
-  static constexpr size_t kMostWays = 64;
   std::vector<SemaphoreUse> uses;
   std::map<int, uint32_t> pipeComp;
   std::vector<uint32_t> ownerOf;            // by component: the engine whose instructions it holds; UINT32_MAX: none
@@ -100,6 +99,7 @@ private:
     decltype(writeValues) values;
   };
   std::vector<Way> ways;
+  static constexpr size_t kMostWays = 64;
   uint64_t writing = 0;                      // the value that the instruction at hand writes
   std::vector<Touch> storing;                // others that store the same bytes as it
   int exploring = 0;                         // one of several ways of a branch

@@ -21,6 +21,7 @@ public:
     struct Named {
       const char *name;
       Kind kind;
+      bool requireProved = false;
     };
     static constexpr Named kKinds[] = {
         {"undefined", &Maker::undefined},   {"beside", &Maker::beside}, {"phase", &Maker::phase},
@@ -28,10 +29,10 @@ public:
         {"exchange", &Maker::exchange},     {"wrap", &Maker::wrap},     {"overflow", &Maker::overflow},
         {"scatter", &Maker::scatter},       {"nested", &Maker::nested}, {"product", &Maker::product},
         {"accumulate", &Maker::accumulate}, {"ahead", &Maker::ahead},   {"pipelined", &Maker::pipelined},
-        {"indices", &Maker::indices},       {"pieces", &Maker::pieces}};
+        {"indices", &Maker::indices, true}, {"pieces", &Maker::pieces}};
     const Named &k = kKinds[r.below(std::size(kKinds))];
     (this->*k.kind)();
-    return {k.name, std::move(text), k.kind == &Maker::indices};
+    return {k.name, std::move(text), k.requireProved};
   }
 
 private:
