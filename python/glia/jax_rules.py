@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 
+_OURS = {"glia", "neuron"}  # the platform, and what glia.jit lowers for
+
 
 @functools.cache
 def register() -> None:
-    """Gives JAX the rules, for platforms that have none of their own; a second call does nothing."""
+    """Gives JAX the rules; a second call does nothing. They are of no platform, since JAX knows "neuron" only where it has devices of it."""
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg
 
@@ -19,6 +21,9 @@ def _eigh(ctx, operand, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir.dialects import hlo
 
+    platforms = set(ctx.module_context.platforms)
+    if not platforms & _OURS:  # somebody else's without a rule: as if there were none here
+        raise NotImplementedError(f"`eigh` has no lowering rule for {', '.join(sorted(platforms))}.")
     (aval,) = ctx.avals_in
     n = aval.shape[-1]
     if subset_by_index not in (None, (0, n)):

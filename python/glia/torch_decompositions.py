@@ -58,10 +58,8 @@ def _lgamma(x):
     s = 1 / (far * far)
     series = (1 / 12 - s * (1 / 360 - s / 1260)) / far
     product = y
-    for k in range(1, 8):
-        product = product * torch.where(
-            y < 1e4, y + k, 1.0
-        )  # far out, where it would overflow, the series needs no step
+    for k in range(1, 8):  # far out, where it would overflow, the series needs no step
+        product = product * torch.where(y < 1e4, y + k, 1.0)
     shifted = (far - 0.5) * far.log() - far + (0.5 * math.log(2 * math.pi) + series) - product.log()
     large = (y - 0.5) * y.log() - y + 0.5 * math.log(2 * math.pi)
     positive = torch.where(y < 1e4, shifted, large)

@@ -1,5 +1,6 @@
 """Operations of torch that torch_xla does not write into a graph (it computes them on the host), fails at, or writes with other shapes or types
-than torch has, or means otherwise. Each is written in other operations, by torch's own decompositions or by ours, or the graph is refused. Imported only where torch is."""
+than torch has, or means otherwise. Each is written in other operations, by torch's own decompositions or by ours, or the graph is refused.
+Imported only where torch is."""
 
 from __future__ import annotations
 
@@ -111,11 +112,8 @@ def _decomposition(func):
 
 
 _IMPLICIT = "CompositeImplicitAutograd"
-_WRITTEN = (
-    "XLA",
-    "CompositeExplicitAutograd",
-    _IMPLICIT,
-)  # kernels for tensors of torch_xla; without one the CPU's runs, on no real data
+# Kernels for tensors of torch_xla; without one the CPU's runs, on no real data.
+_WRITTEN = ("XLA", "CompositeExplicitAutograd", _IMPLICIT)
 
 
 def _has_kernel(func, key: str) -> bool:

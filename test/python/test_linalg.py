@@ -178,6 +178,14 @@ def test_eigh(i):
     same(recomposed, EIGEN[i], target=TARGETS[i % 3])
 
 
+def test_eigh_of_other_platforms_is_not_ours():
+    glia.jit(jnp.linalg.eigh)(symmetric(2, 2))
+    traced = jax.jit(jnp.linalg.eigh).trace(symmetric(2, 2))
+    assert "Eigh" not in traced.lower(lowering_platforms=("cpu",)).as_text()
+    with pytest.raises(NotImplementedError, match="no lowering rule for METAL"):
+        traced.lower(lowering_platforms=("METAL",))
+
+
 def test_more_of_eigh():
     a = symmetric(5, 5)
     same(jax.grad(lambda a: (jnp.linalg.eigvalsh(a) * jnp.arange(5.0)).sum()), a)
