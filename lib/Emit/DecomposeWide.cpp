@@ -74,14 +74,10 @@ void writeGrowing(graph::ReduceWindowOp op, const Growing &w) {
   const int64_t n = type.getDimSize(static_cast<unsigned>(w.dim));
   const llvm::StringRef name = opName(&op->getRegion(0).front().front());
   for (int64_t by = 1; by < n; by *= 2) {
-    std::vector<int64_t> low(rank, 0), high(rank, 0), none(rank, 0);
+    std::vector<int64_t> low(rank, 0), high(rank, 0);
     (w.fromEnd ? low : high)[dim] = -by;
     (w.fromEnd ? high : low)[dim] = by;
-    const Value moved = g.make("pad", {x, op->getOperand(1)}, type,
-                               {g.b.getNamedAttr("edge_padding_low", g.b.getDenseI64ArrayAttr(low)),
-                                g.b.getNamedAttr("edge_padding_high", g.b.getDenseI64ArrayAttr(high)),
-                                g.b.getNamedAttr("interior_padding", g.b.getDenseI64ArrayAttr(none))});
-    x = g.binary(name, moved, x);
+    x = g.binary(name, g.pad(x, op->getOperand(1), low, high), x);
   }
   op->getResult(0).replaceAllUsesWith(x);
   op->erase();
@@ -165,20 +161,6 @@ bool writeDot(graph::DotGeneralOp op) {
   return true;
 }
 
-// The scatter of other elements to the same places.
-Value scattered(GraphBuilder &g, graph::ScatterOp op, Value operand, Value updates) {
-  mlir::Operation *copy = g.b.clone(*op);
-  copy->setOperand(0, operand);
-  copy->setOperand(2, updates);
-  copy->getResult(0).setType(operand.getType());
-  const auto scalar = mlir::RankedTensorType::get({}, elementOf(operand));
-  mlir::Block &body = copy->getRegion(0).front();
-  for (Value v : body.getArguments())
-    v.setType(scalar);
-  body.front().getResult(0).setType(scalar);
-  return copy->getResult(0);
-}
-
 // What lies where each update goes; something, where that is not inside.
 Value gathered(GraphBuilder &g, graph::ScatterOp op, Value from) {
   const auto n = op.getScatterDimensionNumbers();
@@ -244,6 +226,20 @@ bool writeScatter(graph::ScatterOp op) {
 }
 
 } // namespace
+
+Value scattered(GraphBuilder &g, mlir::Operation *op, Value operand, Value updates) {
+  mlir::Operation *copy = g.b.clone(*op);
+  copy->setOperand(0, operand);
+  copy->setOperand(2, updates);
+  copy->getResult(0).setType(operand.getType());
+  const auto scalar = mlir::RankedTensorType::get({}, elementOf(operand));
+  mlir::Block &body = copy->getRegion(0).front();
+  for (Value v : body.getArguments())
+    v.setType(scalar);
+  for (mlir::Operation &inner : body.without_terminator())
+    inner.getResult(0).setType(scalar);
+  return copy->getResult(0);
+}
 
 void decomposeWide(mlir::func::FuncOp main) {
   ValueRanges ranges;

@@ -47,19 +47,13 @@ bool writeOut(graph::ReduceWindowOp op) {
   GraphBuilder g(op);
   const llvm::ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   // The padding holds the start; a dilated base has it between its elements.
-  std::vector<int64_t> between, full;
-  for (size_t d = 0; d < w.size.size(); ++d) {
-    const int64_t size = typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(d));
-    between.push_back(w.base[d] - 1);
-    full.push_back(size + std::max<int64_t>(size - 1, 0) * between.back() + w.low[d] + w.high[d]);
-  }
+  std::vector<int64_t> between;
+  for (int64_t base : w.base)
+    between.push_back(base - 1);
   llvm::SmallVector<mlir::Value> padded, so;
   for (unsigned i = 0; i < n; ++i) {
     const mlir::Value x = op->getOperand(i), start = op->getOperand(n + i);
-    padded.push_back(g.make("pad", {x, start}, mlir::RankedTensorType::get(full, elementOf(x)),
-                            {g.b.getNamedAttr("edge_padding_low", attribute(g, w.low)),
-                             g.b.getNamedAttr("edge_padding_high", attribute(g, w.high)),
-                             g.b.getNamedAttr("interior_padding", attribute(g, between))}));
+    padded.push_back(g.pad(x, start, w.low, w.high, between));
     so.push_back(g.broadcast(start, {}, mlir::RankedTensorType::get(shape, elementOf(x))));
   }
   forEachIndex(w.size, [&](const std::vector<int64_t> &tap) {

@@ -105,13 +105,8 @@ std::pair<Value, Value> sorted(MatrixBuilder &m, Value values) {
     const mlir::Type number = mlir::RankedTensorType::get({}, elementOf(values)),
                      place = mlir::RankedTensorType::get({}, g.b.getI32Type());
     mlir::Block *block = g.b.createBlock(body, {}, {number, number, place, place}, {g.loc, g.loc, g.loc, g.loc});
-    mlir::MLIRContext *context = g.b.getContext();
-    const Value less = g.make(
-        "compare", {block->getArgument(0), block->getArgument(1)}, mlir::RankedTensorType::get({}, g.b.getI1Type()),
-        {g.b.getNamedAttr("comparison_direction", graph::ComparisonDirectionAttr::get(context, ComparisonDirection::LT)),
-         g.b.getNamedAttr("compare_type", graph::ComparisonTypeAttr::get(context, graph::ComparisonType::TOTALORDER))});
     mlir::OperationState end(g.loc, "stablehlo.return");
-    end.addOperands(less);
+    end.addOperands(g.compareTotal(ComparisonDirection::LT, block->getArgument(0), block->getArgument(1)));
     g.b.create(end);
   }
   mlir::Operation *op = g.b.create(state);

@@ -99,6 +99,18 @@ mlir::Value GraphBuilder::concatenate(llvm::ArrayRef<Value> parts, int64_t dim) 
               {b.getNamedAttr("dimension", b.getI64IntegerAttr(dim))});
 }
 
+mlir::Value GraphBuilder::pad(Value x, Value with, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
+                              llvm::ArrayRef<int64_t> between) {
+  std::vector<int64_t> shape(typeOf(x).getShape()), inner(between);
+  inner.resize(shape.size(), 0);
+  for (size_t d = 0; d < shape.size(); ++d)
+    shape[d] += low[d] + high[d] + std::max<int64_t>(shape[d] - 1, 0) * inner[d];
+  return make("pad", {x, with}, mlir::RankedTensorType::get(shape, elementOf(x)),
+              {b.getNamedAttr("edge_padding_low", b.getDenseI64ArrayAttr(low)),
+               b.getNamedAttr("edge_padding_high", b.getDenseI64ArrayAttr(high)),
+               b.getNamedAttr("interior_padding", b.getDenseI64ArrayAttr(inner))});
+}
+
 mlir::Value GraphBuilder::reduce(llvm::StringRef op, Value x, Value start, llvm::ArrayRef<int64_t> dims) {
   std::vector<int64_t> shape;
   for (int64_t d = 0; d < typeOf(x).getRank(); ++d)

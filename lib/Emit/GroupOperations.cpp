@@ -4,6 +4,7 @@
 // Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
 #include "GraphFacts.h"
 #include "GroupOrder.h"
+#include "Refusal.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -55,15 +56,11 @@ private:
   }
 
   void refuse(mlir::Operation *op, const std::string &why) {
-    const nisa::Origin o = nisa::originOf(op->getLoc());
-    Diagnostic d;
-    d.code = "GRAPH-UNSUPPORTED";
     const auto called = op->getAttrOfType<mlir::StringAttr>("call_target_name");
-    d.message = op->getName().getStringRef().str() + (called ? " @" + called.str() : "") +
-                " cannot be lowered: " + (why.empty() ? "the operation is not supported" : why);
-    d.place = {o.file, o.line, 0};
-    d.advice = "docs/graph.md lists what can be lowered, and forms that work instead.";
-    refused.push_back(std::move(d));
+    refused.push_back(refusalAt(op->getLoc(), "GRAPH-UNSUPPORTED",
+                                op->getName().getStringRef().str() + (called ? " @" + called.str() : "") +
+                                    " cannot be lowered: " + (why.empty() ? "the operation is not supported" : why),
+                                "docs/graph.md lists what can be lowered, and forms that work instead."));
   }
 
   static bool isEmpty(mlir::Operation *op) {

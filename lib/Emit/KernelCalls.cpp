@@ -2,6 +2,7 @@
 // because the kernel is written already.
 #include "glia/Emit/KernelCalls.h"
 #include "Families.h"
+#include "Refusal.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
 
@@ -27,13 +28,7 @@ std::string describe(llvm::StringRef type, llvm::ArrayRef<int64_t> shape) {
 }
 
 Diagnostic problem(mlir::Operation *op, std::string message, std::string advice) {
-  const nisa::Origin o = nisa::originOf(op->getLoc());
-  Diagnostic d;
-  d.code = "GRAPH-KERNEL";
-  d.message = std::move(message);
-  d.advice = std::move(advice);
-  d.place = {o.file, o.line, 0};
-  return d;
+  return refusalAt(op->getLoc(), "GRAPH-KERNEL", std::move(message), std::move(advice));
 }
 
 Diagnostic withoutKernel(mlir::Operation *op) {

@@ -24,11 +24,7 @@ Value MatrixBuilder::block(Value a, int64_t row, int64_t column, int64_t rows, i
 Value MatrixBuilder::padded(Value a, int64_t rows, int64_t columns) {
   if (rows == 0 && columns == 0)
     return a;
-  const auto made = type(a, MatrixBuilder::rows(a) + rows, MatrixBuilder::columns(a) + columns);
-  return g.make("pad", {a, filled(0, mlir::RankedTensorType::get({}, elementOf(a)))}, made,
-                {g.b.getNamedAttr("edge_padding_low", g.b.getDenseI64ArrayAttr({0, 0, 0})),
-                 g.b.getNamedAttr("edge_padding_high", g.b.getDenseI64ArrayAttr({0, rows, columns})),
-                 g.b.getNamedAttr("interior_padding", g.b.getDenseI64ArrayAttr({0, 0, 0}))});
+  return g.pad(a, filled(0, mlir::RankedTensorType::get({}, elementOf(a))), {0, 0, 0}, {0, rows, columns});
 }
 
 static bool isComplex(Value a) { return llvm::isa<mlir::ComplexType>(elementOf(a)); }

@@ -1,7 +1,7 @@
 #include "NarrowTypes.h"
 #include "ConstantElements.h"
+#include "Refusal.h"
 #include "ValueRanges.h"
-#include "glia/Dialect/Nisa.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -148,13 +148,8 @@ private:
   }
 
   void refuse(mlir::Location loc, std::string message, std::string advice) {
-    const nisa::Origin o = nisa::originOf(loc);
-    Diagnostic d;
-    d.code = "GRAPH-TYPE";
-    d.message = std::move(message) + ", which the device does not hold";
-    d.advice = std::move(advice);
-    d.place = {o.file, o.line, 0};
-    refused.push_back(std::move(d));
+    refused.push_back(
+        refusalAt(loc, "GRAPH-TYPE", std::move(message) + ", which the device does not hold", std::move(advice)));
   }
 
   bool fits(mlir::Value v) const {

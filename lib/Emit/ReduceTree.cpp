@@ -28,35 +28,47 @@ Values folded(GraphBuilder &g, Values x, Combine combine) {
   return x;
 }
 
+Values reducedByTree(GraphBuilder &g, mlir::ValueRange x, mlir::ValueRange start, llvm::ArrayRef<int64_t> dims,
+                     Combine combine) {
+  const mlir::RankedTensorType in = typeOf(x[0]);
+  std::vector<int64_t> order, rest;
+  int64_t rows = 1, n = 1;
+  for (int64_t d = 0; d < in.getRank(); ++d)
+    if (!llvm::is_contained(dims, d)) {
+      order.push_back(d);
+      rest.push_back(in.getDimSize(static_cast<unsigned>(d)));
+      rows *= rest.back();
+    }
+  for (int64_t d = 0; d < in.getRank(); ++d)
+    if (llvm::is_contained(dims, d)) {
+      order.push_back(d);
+      n *= in.getDimSize(static_cast<unsigned>(d));
+    }
+  Values in2d, out;
+  for (auto [v, first] : llvm::zip(x, start)) {
+    in2d.push_back(g.reshape(g.transpose(v, order), {rows, n}));
+    out.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
+  }
+  if (n > 0)
+    out = combine(out, folded(g, in2d, combine));
+  for (Value &v : out)
+    v = g.reshape(v, rest);
+  return out;
+}
+
 bool writeByTree(graph::ReduceOp op) {
   mlir::Block &body = op->getRegion(0).front();
-  const mlir::RankedTensorType in = typeOf(op->getOperand(0)), out = typeOf(op->getResult(0));
-  if (!isPlainBody(body) || in.getNumElements() == 0)
+  if (!isPlainBody(body) || typeOf(op->getOperand(0)).getNumElements() == 0)
     return false;
   GraphBuilder g(op);
-  const llvm::ArrayRef<int64_t> dims = op.getDimensions();
-  std::vector<int64_t> order;
-  for (int64_t d = 0; d < in.getRank(); ++d)
-    if (!llvm::is_contained(dims, d))
-      order.push_back(d);
-  for (int64_t d = 0; d < in.getRank(); ++d)
-    if (llvm::is_contained(dims, d))
-      order.push_back(d);
-  const int64_t rows = out.getNumElements(), n = in.getNumElements() / rows;
-  Values x, start;
-  for (unsigned i = 0; i < op->getNumResults(); ++i) {
-    x.push_back(g.reshape(g.transpose(op->getOperand(i), order), {rows, n}));
-    const Value first = op->getOperand(op->getNumResults() + i);
-    start.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
-  }
+  const unsigned count = op->getNumResults();
   const auto combine = [&](mlir::ValueRange before, mlir::ValueRange after) {
     Values arguments(before);
     llvm::append_range(arguments, after);
     return applied(g, body, arguments);
   };
-  x = combine(start, folded(g, x, combine));
-  for (auto [made, old] : llvm::zip(x, op->getResults()))
-    old.replaceAllUsesWith(g.reshape(made, typeOf(old).getShape()));
+  op->replaceAllUsesWith(reducedByTree(g, op->getOperands().take_front(count), op->getOperands().drop_front(count),
+                                       op.getDimensions(), combine));
   op->erase();
   return true;
 }

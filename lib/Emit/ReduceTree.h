@@ -10,6 +10,10 @@ using Combine = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRan
 // Tensors of [rows, n], combined along n.
 llvm::SmallVector<mlir::Value> folded(GraphBuilder &g, llvm::SmallVector<mlir::Value> x, Combine combine);
 
+// Tensors of one shape, reduced over dimensions from numbers to start with. The results have the shape of what is left.
+llvm::SmallVector<mlir::Value> reducedByTree(GraphBuilder &g, mlir::ValueRange x, mlir::ValueRange start,
+                                             llvm::ArrayRef<int64_t> dims, Combine combine);
+
 // False if the body is more than that.
 bool writeByTree(graph::ReduceOp op);
 

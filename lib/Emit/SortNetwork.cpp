@@ -58,11 +58,7 @@ private:
     if (n == padded)
       return x;
     const auto scalar = mlir::RankedTensorType::get({}, elementOf(x));
-    const auto list = [&](llvm::ArrayRef<int64_t> numbers) { return g.b.getDenseI64ArrayAttr(numbers); };
-    return g.make("pad", {x, order.last ? g.constant(order.last) : g.number(0, scalar)}, shaped(elementOf(x)),
-                  {g.b.getNamedAttr("edge_padding_low", list({0, 0})),
-                   g.b.getNamedAttr("edge_padding_high", list({0, padded - n})),
-                   g.b.getNamedAttr("interior_padding", list({0, 0}))});
+    return g.pad(x, order.last ? g.constant(order.last) : g.number(0, scalar), {0, 0}, {0, padded - n});
   }
   Value cut(Value x) { return n == padded ? x : g.slice(x, {0, 0}, {rows, n}); }
 

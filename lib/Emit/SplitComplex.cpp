@@ -2,7 +2,8 @@
 #include "ComplexArithmetic.h"
 #include "GraphFacts.h"
 #include "Pairs.h"
-#include "glia/Dialect/Nisa.h"
+#include "ReduceTree.h"
+#include "Refusal.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -92,13 +93,7 @@ private:
   }
 
   void refuse(mlir::Operation *op, std::string message, std::string advice) {
-    const nisa::Origin o = nisa::originOf(op->getLoc());
-    Diagnostic d;
-    d.code = "GRAPH-TYPE";
-    d.message = std::move(message);
-    d.advice = std::move(advice);
-    d.place = {o.file, o.line, 0};
-    refused.push_back(std::move(d));
+    refused.push_back(refusalAt(op->getLoc(), "GRAPH-TYPE", std::move(message), std::move(advice)));
   }
   bool checkWidth(Value v, mlir::Operation *op) {
     if (!isComplex(v) || partType(v).isF32())
@@ -275,38 +270,15 @@ private:
     auto reduce = llvm::dyn_cast<graph::ReduceOp>(op);
     if (how != "multiply" || !reduce)
       return false;
-    return give(op, productOver(g, made[op->getOperand(0)], made[op->getOperand(1)], reduce.getDimensions()));
-  }
-
-  // Neighbours are multiplied until one is left.
-  Parts productOver(GraphBuilder &g, Parts x, Parts start, llvm::ArrayRef<int64_t> dims) {
-    std::vector<int64_t> order(dims), rest;
-    int64_t count = 1;
-    for (int64_t d : dims)
-      count *= typeOf(x.re).getDimSize(d);
-    for (int64_t d = 0; d < typeOf(x.re).getRank(); ++d)
-      if (!llvm::is_contained(dims, d)) {
-        order.push_back(d);
-        rest.push_back(typeOf(x.re).getDimSize(d));
-      }
-    std::vector<int64_t> shape{count};
-    shape.insert(shape.end(), rest.begin(), rest.end());
-    const auto ordered = [&](Value v) { return g.reshape(g.transpose(v, order), shape); };
-    Parts left{ordered(x.re), ordered(x.im)};
+    const Parts x = made[op->getOperand(0)], start = made[op->getOperand(1)];
     ComplexArithmetic arithmetic(g);
-    const auto some = [&](Parts p, int64_t low, int64_t high) {
-      return Parts{g.slice(p.re, 0, low, high), g.slice(p.im, 0, low, high)};
-    };
-    for (; count > 1; count = (count + 1) / 2) {
-      const int64_t pairs = count / 2;
-      const Parts product = arithmetic.multiply(some(left, 0, pairs), some(left, pairs, 2 * pairs));
-      const Parts over = some(left, 2 * pairs, count);
-      left =
-          count % 2 == 0 ? product : Parts{g.concatenate({product.re, over.re}, 0), g.concatenate({product.im, over.im}, 0)};
-    }
-    const auto everywhere = [&](Value v) { return g.broadcast(v, {}, mlir::RankedTensorType::get(rest, elementOf(v))); };
-    const Parts first{everywhere(start.re), everywhere(start.im)};
-    return count == 0 ? first : arithmetic.multiply(first, {g.reshape(left.re, rest), g.reshape(left.im, rest)});
+    const llvm::SmallVector<Value> product =
+        reducedByTree(g, {x.re, x.im}, {start.re, start.im}, reduce.getDimensions(),
+                      [&](mlir::ValueRange a, mlir::ValueRange b) -> llvm::SmallVector<Value> {
+                        const Parts p = arithmetic.multiply({a[0], a[1]}, {b[0], b[1]});
+                        return {p.re, p.im};
+                      });
+    return give(op, {product[0], product[1]});
   }
 
   static Parts constantParts(GraphBuilder &g, mlir::Operation *op) {

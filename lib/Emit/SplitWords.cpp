@@ -1,8 +1,9 @@
 #include "SplitWords.h"
+#include "DecomposeWide.h"
 #include "Pairs.h"
+#include "Refusal.h"
 #include "ValueRanges.h"
 #include "WordArithmetic.h"
-#include "glia/Dialect/Nisa.h"
 #include "glia/Emit/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -91,13 +92,10 @@ private:
     const auto wide = [&](Value v) { return !fits(v); };
     if (llvm::none_of(op->getOperands(), wide) && llvm::none_of(op->getResults(), wide))
       return;
-    const nisa::Origin o = nisa::originOf(op->getLoc());
-    Diagnostic d;
-    d.code = "GRAPH-TYPE";
-    d.message = "`" + op->getName().getStringRef().str() + "` on 64-bit integers that may need more than 32 bits";
-    d.advice = "Compute it in i32, or let their range be seen: from constants, counts, types and remainders.";
-    d.place = {o.file, o.line, 0};
-    refused.push_back(std::move(d));
+    refused.push_back(
+        refusalAt(op->getLoc(), "GRAPH-TYPE",
+                  "`" + op->getName().getStringRef().str() + "` on 64-bit integers that may need more than 32 bits",
+                  "Compute it in i32, or let their range be seen: from constants, counts, types and remainders."));
   }
 
   bool fits(Value v) const { return ranges.fitsWord(v); }
@@ -205,16 +203,7 @@ private:
       return false; // it stays
     GraphBuilder g(op);
     const Words into = words(g, op->getOperand(0)), updates = words(g, op->getOperand(2));
-    const auto scattered = [&](Value operand, Value update) -> Value {
-      mlir::Operation *copy = g.b.clone(*op);
-      copy->setOperand(0, operand);
-      copy->setOperand(2, update);
-      copy->getResult(0).setType(operand.getType());
-      for (Value v : copy->getRegion(0).getArguments())
-        v.setType(mlir::RankedTensorType::get({}, elementOf(operand)));
-      return copy->getResult(0);
-    };
-    return give(g, op->getResult(0), {scattered(into.low, updates.low), scattered(into.high, updates.high)});
+    return give(g, op->getResult(0), {scattered(g, op, into.low, updates.low), scattered(g, op, into.high, updates.high)});
   }
 
   // The same with its regions, and two results for each that is wide.
