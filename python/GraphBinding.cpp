@@ -14,6 +14,18 @@ namespace glia {
 
 namespace {
 
+nb::dict partsOf(const Least &b) {
+  nb::dict out;
+  out["total"] = b.total();
+  out["reason"] = b.reason();
+  out["tensor"] = b.tensor;
+  out["elements"] = b.elements;
+  out["dma"] = b.transfers;
+  out["hbm"] = b.hbm;
+  out["path"] = b.path;
+  return out;
+}
+
 // The program, and what it is made of.
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
                                                             const std::string &target, std::string dump, int cores) {
@@ -33,6 +45,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   counts["groups"] = made.groups;
   counts["kernels"] = made.kernels;
   counts["bytes_once"] = made.bytesOnce;
+  counts["least"] = partsOf(made.least);
   return {std::make_shared<Program>(std::move(made.program)), counts};
 }
 

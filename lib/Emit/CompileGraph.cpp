@@ -8,10 +8,12 @@
 #include "PlanTensors.h"
 #include "RowsPlan.h"
 #include "SimplifyGraph.h"
+#include "glia/Bound/GraphBound.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Emit/Family.h"
 #include "glia/Emit/KernelCalls.h"
 #include "glia/Link/Link.h"
+#include "glia/Runtime/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <map>
@@ -29,14 +31,10 @@ public:
       : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target) {}
 
   CompiledGraph run(mlir::ModuleOp module) {
-    if (options.cores < 1 || options.cores > std::min(2, target->maxCores))
-      throw Error("GRAPH-CORES",
-                  format("a graph is to run on %d cores, and %s has %d", options.cores, target->name.c_str(),
-                         std::min(2, target->maxCores)),
-                  "Use one core, or a target whose cores work in pairs.");
     CompiledGraph out;
     begin("simplify");
-    main = simplifyGraph(module, options.onRewrite);
+    simplify(module);
+    out.least = leastTime(main, *target, options.cores);
     dump.graph(module);
     begin("group");
     mlir::Block &body = main.getBody().front();
@@ -69,7 +67,14 @@ public:
     out.bytesOnce = bytesOnce;
     begin("link");
     out.program = linkProgram(target, std::move(tensors), calls);
+    out.program.contract.push_back({std::string(kLeastTime), format("%.1f", out.least.total())});
+    out.program.contract.push_back({std::string(kLeastReason), out.least.reason()});
     return out;
+  }
+
+  Least bound(mlir::ModuleOp module) {
+    simplify(module);
+    return leastTime(main, *target, options.cores);
   }
 
 private:
@@ -85,6 +90,15 @@ private:
   uint64_t bytesOnce = 0;
   TensorPlan plan;                                         // of scratch tensors
   std::vector<std::pair<mlir::Value, std::string>> copies; // results that are stored elsewhere too
+
+  void simplify(mlir::ModuleOp module) {
+    if (options.cores < 1 || options.cores > std::min(2, target->maxCores))
+      throw Error("GRAPH-CORES",
+                  format("a graph is to run on %d cores, and %s has %d", options.cores, target->name.c_str(),
+                         std::min(2, target->maxCores)),
+                  "Use one core, or a target whose cores work in pairs.");
+    main = simplifyGraph(module, options.onRewrite);
+  }
 
   void begin(std::string_view phase) {
     if (options.progress)
@@ -332,6 +346,11 @@ private:
 CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   return GraphCompiler(options).run(*work);
+}
+
+Least boundGraph(mlir::ModuleOp module, const GraphOptions &options) {
+  mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
+  return GraphCompiler(options).bound(*work);
 }
 
 } // namespace glia

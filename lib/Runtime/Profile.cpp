@@ -1,6 +1,7 @@
 #include "glia/Runtime/Profile.h"
 
 #include "glia/ISA/Instruction.h"
+#include "glia/Runtime/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
 
@@ -34,10 +35,22 @@ static std::string size(double bytes) {
                        : format("%.3f GB", bytes / 1e9);
 }
 
+// "1.04x its busiest part (core 0 tensor, 11.52 ms), 2.31x what the graph needs at least (dma, 5.18 ms)"
+static std::string boundText(const Program &p, const TimingResult &r) {
+  const ProgramBound b = programBound(p, r);
+  if (b.busiest <= 0)
+    return "";
+  std::string s = format("%.2fx its busiest part (%s, %s)", r.total / b.busiest, b.part.c_str(), time(b.busiest).c_str());
+  if (b.least > 0)
+    s += format(", %.2fx what the graph needs at least (%s, %s)", r.total / b.least, b.limit.c_str(), time(b.least).c_str());
+  return s + "\n";
+}
+
 std::string profileText(const Program &p, const TimingResult &r) {
   const double total = r.total > 0 ? r.total : 1;
   std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(),
                          titleOf(*p.target).c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
+  s += boundText(p, r);
   s += "\nengine or queue                       busy     share  instructions       bytes\n";
   for (const LaneUse &l : r.lanes)
     if (l.instructions)
@@ -75,6 +88,10 @@ std::string profileJson(const Program &p, const TimingResult &r) {
   j["total_ns"] = r.total;
   j["launch_ns"] = r.launch;
   j["instructions"] = r.instructions;
+  const ProgramBound b = programBound(p, r);
+  j["busiest"] = {{"part", b.part}, {"ns", b.busiest}};
+  if (b.least > 0)
+    j["least"] = {{"by", b.limit}, {"ns", b.least}};
   j["hbm_bytes_read"] = r.hbmBytesRead;
   j["hbm_bytes_written"] = r.hbmBytesWritten;
   j["origins"] = {{"documented", r.documented}, {"derived", r.derived}, {"assumed", r.assumed}};

@@ -51,11 +51,16 @@ class GraphExecutable(Executable):
         self._results, self._out_tree = _jax().tree.flatten(traced.out_info)
         self._tensors = {t.name: t for t in program.tensors}
         self.operations, self.groups, self.kernels = counts["operations"], counts["groups"], counts["kernels"]
+        self._least = counts["least"]
         self.bytes_once = counts["bytes_once"]  # of HBM, if every tensor were read and written once
 
     def text(self) -> str:
         """The graph, as StableHLO."""
         return self._text
+
+    def bound(self) -> dict:
+        """The least time that the graph needs on the target, in nanoseconds: `total`, its `reason`, and each part by itself."""
+        return dict(self._least)
 
     def inputs(self, *args, **kwargs) -> dict:
         return self._inputs(self._leaves(args, kwargs))

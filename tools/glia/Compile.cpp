@@ -22,15 +22,6 @@ struct Options {
   int cores = 1;
 };
 
-// The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
-bool isGraph(const std::string &path, std::string_view text) {
-  if (path.ends_with(".mlir") || graph::formOf(text) != graph::GraphForm::Text)
-    return true;
-  if (path.ends_with(".nisa"))
-    return false;
-  return text.find("nisa.kernel") == std::string_view::npos;
-}
-
 // While a file is written, an interrupt waits: the file is whole or absent, and no temporary one stays.
 class Uninterrupted {
 public:
@@ -158,6 +149,15 @@ int compileText(const Options &o, std::string_view text) {
 }
 
 } // namespace
+
+// The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
+bool isGraph(const std::string &path, std::string_view text) {
+  if (path.ends_with(".mlir") || graph::formOf(text) != graph::GraphForm::Text)
+    return true;
+  if (path.ends_with(".nisa"))
+    return false;
+  return text.find("nisa.kernel") == std::string_view::npos;
+}
 
 void addCompile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();

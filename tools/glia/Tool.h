@@ -24,6 +24,7 @@ void addDis(CLI::App &app, Tool &tool);
 void addVerify(CLI::App &app, Tool &tool);
 void addRun(CLI::App &app, Tool &tool);
 void addProfile(CLI::App &app, Tool &tool);
+void addBound(CLI::App &app, Tool &tool);
 void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);
 void addTargets(CLI::App &app, Tool &tool);
@@ -32,6 +33,9 @@ void addIsa(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
 void addCheck(CLI::App &app, Tool &tool);     // likewise
+
+// Whether a file that is compiled is a graph; else it is a kernel. Only with the compiler.
+bool isGraph(const std::string &path, std::string_view text);
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);

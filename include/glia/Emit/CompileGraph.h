@@ -1,6 +1,7 @@
 // From a graph to one verified-to-be program: inline, simplify, group, write
 // each distinct group as a kernel, compile it once, link.
 #pragma once
+#include "glia/Bound/Least.h"
 #include "glia/Graph/Graph.h"
 #include "glia/Program/Program.h"
 
@@ -32,12 +33,16 @@ struct CompiledGraph {
   size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
   bool written = false;                           // it brings kernels along
   uint64_t bytesOnce =
-      0; // of HBM, if each argument is read once, each result written once, and each value between groups both
+      0;       // of HBM, if each argument is read once, each result written once, and each value between groups both
+  Least least; // what the graph needs at least; the program's contract holds it too
 };
 
 // Compiles the function `main`. Throws Error with every operation that cannot
 // be lowered, before any code is generated.
 CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options = {});
+
+// What the graph needs at least, without compiling it. Throws what simplifying it throws.
+Least boundGraph(mlir::ModuleOp module, const GraphOptions &options = {});
 
 // The names of the rewrites, in their order.
 std::vector<std::string_view> graphRewrites();

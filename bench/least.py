@@ -1,0 +1,88 @@
+"""Predicted time of graphs against the least time that they need (`glia bound`). Deterministic: nothing runs.
+
+python bench/least.py [NAME ...]        only rows whose name has one of these in it
+"""
+
+import sys
+import time
+
+import glia
+import jax
+import jax.numpy as jnp
+
+SIZES = [(1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 4096, 8192), (1000, 3000, 5000)]
+LAYOUTS = ("nn", "nt", "tn", "tt")
+
+
+def of(*shape, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def product(m, k, n, layout, dtype):
+    """Rows times columns; t: the operand lies the other way round."""
+    left = of(m, k, dtype=dtype) if layout[0] == "n" else of(k, m, dtype=dtype)
+    right = of(k, n, dtype=dtype) if layout[1] == "n" else of(n, k, dtype=dtype)
+    axes = (((1 if layout[0] == "n" else 0,), (0 if layout[1] == "n" else 1,)), ((), ()))
+    return lambda a, b: jax.lax.dot_general(a, b, axes), (left, right)
+
+
+def adam(p, g, m, v):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
+def norm(x, w):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * w
+
+
+def rotary(x, c, s):
+    a, b = jnp.split(x, 2, -1)
+    return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
+
+
+def chain(x):
+    return x * jnp.tanh(x) / (1 + jnp.exp(-x))
+
+
+def rows():
+    """(name, what is due of least / predicted, function, arguments)"""
+    for dtype, short in ((jnp.float32, "f32"), (jnp.bfloat16, "bf16")):
+        for size in SIZES:
+            for layout in LAYOUTS:
+                due = 0.92 if min(size) >= 4096 else 0.85 if min(size) >= 2048 else 0
+                yield f"product {short} {'x'.join(map(str, size))} {layout}", due, *product(*size, layout, dtype)
+        big = of(8192, 4096, dtype=dtype)
+        yield f"chain {short}", 0.8, chain, (big,)
+        yield f"silu {short}", 0.8, jax.nn.silu, (big,)
+        yield f"gelu {short}", 0.8, jax.nn.gelu, (big,)
+        yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
+        yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
+        yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
+    moment = of(4096, 4096)
+    yield "adam f32", 0.8, adam, (moment,) * 4
+
+
+def measure(report=None, only=(), targets=("trn1", "trn2", "trn3")):
+    for name, due, function, arguments in rows():
+        if only and not any(part in name for part in only):
+            continue
+        for target in targets:
+            start = time.perf_counter()
+            exe = glia.jit(function, target=target).compile(*arguments)
+            seconds = time.perf_counter() - start
+            bound, predicted = exe.bound(), exe.time()
+            ratio = bound["total"] / predicted
+            if report:
+                report(f"least / predicted: {name}, {target}", ratio, f">= {due}", ratio >= due, "")
+            else:
+                print(
+                    f"{name:32} {target} {predicted / 1e6:9.3f} ms {bound['total'] / 1e6:9.3f} ms {ratio:6.2f} "
+                    f"{'' if ratio >= due else '< ' + str(due):8} {bound['reason']:22} "
+                    f"{exe.program.instructions:8} instructions, {seconds:.1f} s",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    measure(only=sys.argv[1:])

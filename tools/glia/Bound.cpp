@@ -1,0 +1,139 @@
+// glia bound: the least time of a graph, a kernel or a program on a target.
+#include "Tool.h"
+#include "glia/Runtime/ProgramBound.h"
+#include "glia/Sim/Steps.h"
+#include "glia/Support/File.h"
+#include "glia/Target/Title.h"
+#ifdef GLIA_COMPILER
+#include "glia/CodeGen/ScheduleBound.h"
+#include "glia/Emit/CompileGraph.h"
+#include "glia/Graph/Read.h"
+#endif
+
+#include <nlohmann/json.hpp>
+
+namespace glia::tool {
+
+namespace {
+
+struct Options {
+  std::string file, target;
+  int cores = 1;
+  bool json = false;
+};
+
+// Rows of one part each, and the largest of them.
+class Table {
+public:
+  Table(const Target &t, std::string of) : title(titleOf(t)), of(std::move(of)) {}
+  void row(const std::string &name, double ns) {
+    if (ns > 0)
+      rows.emplace_back(name, ns);
+  }
+  void say(const std::string &key, double value) { more.emplace_back(key, value); }
+  std::string print(double total, const std::string &reason, bool json) const {
+    if (json) {
+      nlohmann::ordered_json j = {{"target", title}, {"of", of}, {"least_ns", total}, {"by", reason}};
+      for (const auto &[name, ns] : rows)
+        j["parts"][name] = ns;
+      for (const auto &[name, value] : more)
+        j[name] = value;
+      return j.dump(2) + "\n";
+    }
+    std::string out =
+        format("%s on %s takes at least %.3f us: %s\n", of.c_str(), title.c_str(), total / 1e3, reason.c_str());
+    for (const auto &[name, ns] : rows)
+      out += format("  %-10s %14.3f us\n", name.c_str(), ns / 1e3);
+    for (const auto &[name, value] : more)
+      out += format("%s %.3f\n", name.c_str(), value);
+    return out;
+  }
+
+private:
+  std::string title, of;
+  std::vector<std::pair<std::string, double>> rows, more;
+};
+
+std::string ofProgram(const Options &o) {
+  const Program p = loadProgram(o.file, o.target);
+  TimingOptions options;
+  options.maxSteps = kDefaultMaxSteps;
+  const TimingResult r = simulateTime(p, options);
+  const ProgramBound b = programBound(p, r);
+  Table t(*p.target, "the program");
+  for (const LaneUse &l : r.lanes)
+    if (!l.bytes)
+      t.row(l.name, l.busy);
+  t.say("predicted_ns", r.total);
+  if (b.busiest > 0)
+    t.say("times_above", r.total / b.busiest);
+  if (b.least > 0)
+    t.say("times_above_its_graph", r.total / b.least);
+  return t.print(b.busiest, b.part, o.json);
+}
+
+#ifdef GLIA_COMPILER
+std::string ofGraph(const Options &o, std::string_view text) {
+  GraphOptions options;
+  options.cores = o.cores;
+  if (!o.target.empty())
+    options.target = o.target;
+  const auto target = loadTarget(options.target);
+  graph::Graph g = graph::readGraph(text, o.file);
+  const Least b = boundGraph(*g.module, options);
+  Table t(*target, "the graph");
+  t.row("tensor", b.tensor);
+  t.row("elements", b.elements);
+  t.row("dma", b.transfers);
+  t.row("hbm", b.hbm);
+  t.row("path", b.path);
+  return t.print(b.total(), b.reason(), o.json);
+}
+
+std::string ofKernel(const Options &o, std::string_view text) {
+  nisa::Kernel k = nisa::parseKernel(text, o.file);
+  if (!o.target.empty())
+    k.op().setTarget(o.target);
+  const auto target = loadTarget(k.op().getTarget().str());
+  const ScheduleBound b = scheduleBound(k);
+  Table t(*target, "the kernel");
+  for (int e = 0; e < kNumEngines; ++e)
+    t.row(std::string(name(static_cast<Engine>(e))), b.busy[e]);
+  t.row("dma", b.transfers);
+  t.row("path", b.path);
+  return t.print(b.total(), b.reason(), o.json);
+}
+#endif
+
+std::string boundOf(const Options &o) {
+#ifdef GLIA_COMPILER
+  if (!o.file.ends_with(".glia") && !o.file.ends_with(".gasm")) {
+    const FileBytes f = readFile(o.file);
+    return isGraph(o.file, f.text()) ? ofGraph(o, f.text()) : ofKernel(o, f.text());
+  }
+#endif
+  return ofProgram(o);
+}
+
+} // namespace
+
+void addBound(CLI::App &app, Tool &tool) {
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("bound", "The least time that a graph, a kernel or a program can take");
+  c->add_option("file", o->file, "A graph, the IR of a kernel (.nisa), or a program (.glia or .gasm)")->required();
+  c->add_option("--target", o->target, "Built-in target or target file; graphs: trn2 if not given");
+  c->add_option("--lnc", o->cores, "Of a graph: how many cores share it; 1 if not given");
+  c->add_flag("--json", o->json, "As JSON");
+  c->footer("Example: glia bound model.mlir --target trn1\n"
+            "A graph is measured as a whole, whatever it is compiled to; a kernel by its instructions in the best order; a "
+            "program\n"
+            "by its busiest engine, beside its predicted time.");
+  c->callback([o, &tool] {
+    tool.command = [o] {
+      write(boundOf(*o));
+      return 0;
+    };
+  });
+}
+
+} // namespace glia::tool
