@@ -1,6 +1,6 @@
 """Predicted time of graphs against the least time that they need (`glia bound`). Deterministic: nothing runs.
 
-python bench/least.py [NAME ...]        only rows whose name has one of these in it
+python bench/least.py [NAME ...] [TARGET ...]        only rows whose name has one of these in it, on these targets
 """
 
 import sys
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 SIZES = [(1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 4096, 8192), (1000, 3000, 5000)]
 LAYOUTS = ("nn", "nt", "tn", "tt")
+TARGETS = ("trn1", "trn2", "trn3")
 
 
 def of(*shape, dtype=jnp.float32):
@@ -63,7 +64,7 @@ def rows():
     yield "adam f32", 0.8, adam, (moment,) * 4
 
 
-def measure(report=None, only=(), targets=("trn1", "trn2", "trn3")):
+def measure(report=None, only=(), targets=TARGETS):
     for name, due, function, arguments in rows():
         if only and not any(part in name for part in only):
             continue
@@ -85,4 +86,5 @@ def measure(report=None, only=(), targets=("trn1", "trn2", "trn3")):
 
 
 if __name__ == "__main__":
-    measure(only=sys.argv[1:])
+    words = sys.argv[1:]
+    measure(only=[w for w in words if w not in TARGETS], targets=[t for t in TARGETS if t in words] or TARGETS)

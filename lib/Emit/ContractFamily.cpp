@@ -2,6 +2,7 @@
 // both operands, in blocks of 128; the sums of 128 rows and 512 columns stay in PSUM over the whole contraction.
 #include "ContractPlan.h"
 #include "Families.h"
+#include "TurnedOperand.h"
 
 #include <algorithm>
 #include <functional>
@@ -33,8 +34,15 @@ public:
       return;
     if (p.nk == 0)
       return zeros();
+    k.location(place);
+    if (p.turnLeft)
+      leftSource = turnOnce(k, leftSource, packedWidth(p.rowsStay || p.piece ? p.panel : p.chunk));
+    if (p.turnRight)
+      rightSource = turnOnce(k, rightSource, packedWidth(p.rowsStay || p.piece ? p.chunk : p.panel));
     if (p.loop == ContractPlan::None)
       return range({0, p.batches}, {0, p.nr}, {0, p.nc});
+    if (p.ahead)
+      return oneAhead();
     // Whole steps in the loop, what is left over behind it.
     const Range b{0, p.batches}, r{0, p.nr}, c{0, p.nc};
     switch (p.loop) {
@@ -68,12 +76,45 @@ private:
     int64_t from, to;
   };
 
+  // Panels of what stays in a loop, two in turns: one is multiplied while the next is loaded and turned.
+  void oneAhead() {
+    const bool down = p.loop == ContractPlan::Rows;
+    const PanelSource &stays = down ? leftSource : rightSource;
+    const int64_t all = down ? p.nr : p.nc, pairs = (all / p.panel - 1) / 2;
+    Panel now = make(stays, p.panel, p.blocks), next = make(stays, p.panel, p.blocks);
+    const auto multiply = [&](Panel &panel, int64_t at) {
+      panel.from = at;
+      if (down)
+        passColumns(panel, at, p.panel, {0, p.nc});
+      else
+        passRows(panel, at, p.panel, {0, p.nr});
+    };
+    fill(now, stays, 0, 0, p.blocks);
+    repeat(down ? p.rows[0] : p.columns[0], pairs, 2 * p.panel, [&] {
+      fill(next, stays, p.panel, 0, p.blocks);
+      multiply(now, 0);
+      fill(now, stays, 2 * p.panel, 0, p.blocks);
+      multiply(next, p.panel);
+    });
+    multiply(now, 2 * pairs * p.panel);
+    const Range rest{(2 * pairs + 1) * p.panel, all}, whole{0, down ? p.nc : p.nr};
+    down ? range({0, 1}, rest, whole) : range({0, 1}, whole, rest);
+  }
+
+  // Panels of what is turned before: a load of `width` elements takes whole ones.
+  static int64_t packedWidth(int64_t width) {
+    int64_t most = kColumnBlock;
+    while (most > kContract && width % most)
+      most /= 2;
+    return most;
+  }
+
   void repeat(const ContractAxis &axis, int64_t count, int64_t step, const std::function<void()> &body) {
     k.location(place);
     const int reg = k.loop(count);
     const auto move = [&](PanelSource &s, size_t side) {
-      if (const int64_t stride = axis.strides[side] * step)
-        s.tensor.moves.push_back({reg, stride});
+      if (axis.strides[side])
+        s.tensor.moves.push_back({reg, s.packed ? kContract * p.blocks * step : axis.strides[side] * step});
     };
     move(leftSource, p.rowSide);
     move(rightSource, 1 - p.rowSide);
@@ -99,34 +140,54 @@ private:
     }
   }
 
+  Panel make(const PanelSource &s, int64_t width, int64_t blocks) {
+    Panel out;
+    for (int64_t x = 0; x < width; x += out.step)
+      out.pieces.push_back(panelTile(k, s, together, blocks, std::min(out.step, width - x)));
+    return out;
+  }
+
+  void fill(Panel &panel, const PanelSource &s, int64_t from, int64_t block, int64_t blocks) {
+    k.location(place);
+    panel.from = from;
+    for (const Tile &piece : panel.pieces) {
+      fillPanel(k, piece, s, batch, together, block, blocks, from, piece.dims[2].count);
+      from += panel.step;
+    }
+  }
+
   Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
     k.location(place);
-    Panel out;
-    out.from = from;
-    for (int64_t x = 0; x < width; x += out.step)
-      out.pieces.push_back(loadPanel(k, s, batch, together, block, blocks, from + x, std::min(out.step, width - x)));
+    Panel out = make(s, width, blocks);
+    fill(out, s, from, block, blocks);
     return out;
   }
 
   void rowsStay(Range rows, Range columns) {
     for (int64_t r = rows.from; r < rows.to; r += p.panel) {
       const int64_t nr = std::min(p.panel, rows.to - r);
-      const Panel stays = load(leftSource, r, nr, 0, p.blocks);
-      for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
-        const int64_t nc = std::min(p.chunk, columns.to - c);
-        products(stays, r, nr, load(rightSource, c, nc, 0, p.blocks), c, nc);
-      }
+      passColumns(load(leftSource, r, nr, 0, p.blocks), r, nr, columns);
+    }
+  }
+
+  void passColumns(const Panel &stays, int64_t r, int64_t nr, Range columns) {
+    for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
+      const int64_t nc = std::min(p.chunk, columns.to - c);
+      products(stays, r, nr, load(rightSource, c, nc, 0, p.blocks), c, nc);
     }
   }
 
   void columnsStay(Range rows, Range columns) {
     for (int64_t c = columns.from; c < columns.to; c += p.panel) {
       const int64_t nc = std::min(p.panel, columns.to - c);
-      const Panel stays = load(rightSource, c, nc, 0, p.blocks);
-      for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
-        const int64_t nr = std::min(p.chunk, rows.to - r);
-        products(load(leftSource, r, nr, 0, p.blocks), r, nr, stays, c, nc);
-      }
+      passRows(load(rightSource, c, nc, 0, p.blocks), c, nc, rows);
+    }
+  }
+
+  void passRows(const Panel &stays, int64_t c, int64_t nc, Range rows) {
+    for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
+      const int64_t nr = std::min(p.chunk, rows.to - r);
+      products(load(leftSource, r, nr, 0, p.blocks), r, nr, stays, c, nc);
     }
   }
 

@@ -8,7 +8,7 @@ namespace glia::emit {
 
 namespace {
 
-constexpr double kTurnNs = 70;      // of 32 x 32 elements on the Vector engine
+constexpr double kTurnNs = 60;      // of 32 x 32 elements on the Vector engine
 constexpr double kLongNs = 200'000; // a kernel that takes this long need not leave half of the memory to its neighbours
 constexpr int64_t kMostProducts = 20'000;
 
@@ -33,6 +33,7 @@ public:
     if (p.batches * p.nr * p.nc > 0 && p.nk > 0) {
       cut();
       chooseLoop();
+      chooseTurns();
     }
     return std::move(p);
   }
@@ -191,7 +192,7 @@ private:
       const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr;
       for (int64_t chunk : {512, 256, 128}) {
         const int64_t width = std::min(chunk, other);
-        const int64_t left = room - turning - 2 * width * (rowsStay ? r : l);
+        const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l);
         int64_t most = left / (rowsStay ? l : r);
         if (most < all && turnsOnVector(t, stay))
           most /= 2; // the next panel is turned while this one is multiplied
@@ -201,11 +202,14 @@ private:
           continue;
         const int64_t passes = (all + panel - 1) / panel;
         panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-        const double transfers = transferNs(stay, all) + static_cast<double>(passes) * transferNs(pass, other),
-                     turns = turnNs(stay, all) + static_cast<double>(passes) * turnNs(pass, other);
+        const bool before = turnsOnVector(t, pass); // and goes back to HBM once
+        const double transfers =
+                         transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
+                     turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
         const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
                                 static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
-        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc)}) + 0.02 * (transfers + turns) + 10 * products;
+        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc)}) + 0.02 * (transfers + turns) + 10 * products +
+                            (before ? turnNs(pass, other) : 0);
         if (time < best) {
           best = time;
           p.rowsStay = rowsStay;
@@ -237,10 +241,29 @@ private:
                columns = steps(p.columns, p.nc, down ? p.chunk : p.panel);
     if (steps(p.batch, p.batches, p.together))
       p.loop = ContractPlan::Batches;
-    else if (rows && !(columns && liesTurned(p.left) && !liesTurned(p.right))) // an operand that moves is turned on chip
-      p.loop = ContractPlan::Rows;
+    else if (rows && !(columns && turnsByDma(t, p.left) && liesTurned(p.left) && !liesTurned(p.right)))
+      p.loop = ContractPlan::Rows; // a transfer that turns has a fixed address: what moves is turned on chip
     else if (columns)
       p.loop = ContractPlan::Columns;
+  }
+
+  void chooseTurns() {
+    const auto times = [](int64_t all, int64_t step) { return (all + step - 1) / step; };
+    int64_t loadsLeft = 1, loadsRight = 1;
+    if (p.piece || (p.rowsStay && p.loop == ContractPlan::Columns)) {
+      loadsLeft = times(p.nc, p.chunk);
+      loadsRight = times(p.nr, p.panel);
+    } else if (p.rowsStay) {
+      loadsRight = times(p.nr, p.panel);
+    } else {
+      loadsLeft = times(p.nc, p.panel);
+    }
+    const bool all = p.panel == p.nr && p.chunk == p.nc; // each is loaded once, with room to turn it
+    p.turnLeft = !all && (loadsLeft > 1 || !p.rowsStay) && turnsOnVector(t, p.left);
+    p.turnRight = !all && (loadsRight > 1 || p.rowsStay) && turnsOnVector(t, p.right);
+    const bool down = p.loop == ContractPlan::Rows, across = p.loop == ContractPlan::Columns && !p.rowsStay;
+    p.ahead = !p.piece && p.batches == 1 &&
+              ((down && !p.turnLeft && turnsOnVector(t, p.left)) || (across && !p.turnRight && turnsOnVector(t, p.right)));
   }
 };
 

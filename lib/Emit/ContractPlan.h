@@ -31,6 +31,10 @@ struct ContractPlan {
 
   // More instructions than one wants to compile: a run-time loop over what is largest.
   enum Loops : uint8_t { None, Batches, Rows, Columns } loop = None;
+  bool ahead = false; // in the loop, the next panel of what stays is loaded and turned while this one is multiplied
+
+  // An operand that lies the wrong way and is loaded more than once is turned before.
+  bool turnLeft = false, turnRight = false;
 };
 
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs.

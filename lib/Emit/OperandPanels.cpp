@@ -11,31 +11,24 @@ constexpr size_t kMostDims = 4;          // of one transfer
 constexpr int64_t kTransferBytes = 8192; // per partition, so that the first blocks can be used while the others come
 constexpr int64_t kFewColumns = 8;       // below, single elements are loaded rather than turned on chip
 
-// A transfer that turns has a fixed address.
-bool turnsByDma(const Target &t, const PanelSource &s) {
-  return t.has("dma_transpose") && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
-}
-
 class Loader {
 public:
-  Loader(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x, int64_t nx)
-      : k(k), s(s), b(b), nb(nb), x(x), nx(nx), all(countOf(s.contract)) {
+  Loader(KernelBuilder &k, const Tile &out, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
+         int64_t x, int64_t nx)
+      : k(k), s(s), b(b), nb(nb), x(x), nx(nx), all(countOf(s.contract)), out(out) {
     first = block * kContract;
     count = std::min(blocks * kContract, all - first);
-    out = k.sbuf(s.type, std::min(kContract, count), {nb, blocks, nx});
   }
 
-  Tile run() {
-    if (s.splat) {
-      fillAll();
-      return out;
-    }
+  void run() {
+    if (s.splat)
+      return fillAll();
+    if (s.packed)
+      return unpack();
     turned = liesTurned(s);
     if (turned && !turnsByDma(k.target(), s)) {
-      if (nx >= kFewColumns) {
-        onChip();
-        return out;
-      }
+      if (nx >= kFewColumns)
+        return onChip();
       turned = false;
     }
     const int64_t full = count / kContract;
@@ -52,14 +45,13 @@ public:
           send(out.rows(box.from, box.count).part(1, i, 1), box.dims, {0, 1}, box.offset);
       }
     }
-    return out;
   }
 
 private:
   KernelBuilder &k;
   const PanelSource &s;
   int64_t b, nb, x, nx, all, first, count;
-  Tile out;
+  const Tile &out;
   bool turned = false;
 
   void fillAll() {
@@ -73,6 +65,27 @@ private:
   void blocksAt(int64_t i, int64_t n, int64_t rows) {
     const int64_t stride = s.contract[0].stride;
     send(out.rows(0, rows).part(1, i, n), {{stride, rows}}, {stride * kContract, n}, (first + i * kContract) * stride);
+  }
+
+  void unpack() {
+    const int64_t blocks = (all + kContract - 1) / kContract, first = this->first / kContract, full = count / kContract;
+    const int64_t panels = (countOf(s.free) + s.packed - 1) / s.packed, row = blocks * s.packed;
+    const int64_t each = std::max<int64_t>(1, kTransferBytes / (nx * sizeOf(s.type)));
+    for (int64_t i = 0; i < nb; ++i)
+      for (int64_t at = 0; at < nx;) {
+        const int64_t panel = (x + at) / s.packed, column = (x + at) % s.packed, n = std::min(nx - at, s.packed - column);
+        const auto copy = [&](int64_t block, int64_t count, int64_t rows) {
+          Tile from = s.tensor;
+          from.offset += ((b + i) * panels + panel) * kContract * row + (first + block) * s.packed + column;
+          from.dims = {{row, rows}, {s.packed, count}, {1, n}};
+          k.copy(out.rows(0, rows).index(0, i).part(0, block, count).part(1, at, n), from);
+        };
+        for (int64_t block = 0; block < full; block += each)
+          copy(block, std::min(each, full - block), kContract);
+        if (count % kContract)
+          copy(full, 1, count % kContract);
+        at += n;
+      }
   }
 
   // chip is [rows, batches, blocks, free].
@@ -132,7 +145,12 @@ private:
 } // namespace
 
 bool liesTurned(const PanelSource &s) {
-  return !s.splat && !s.contract.empty() && s.contract.back().stride == 1 && (s.free.empty() || s.free.back().stride != 1);
+  return !s.splat && !s.packed && !s.contract.empty() && s.contract.back().stride == 1 &&
+         (s.free.empty() || s.free.back().stride != 1);
+}
+
+bool turnsByDma(const Target &t, const PanelSource &s) {
+  return t.has("dma_transpose") && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
 }
 
 bool turnsOnVector(const Target &t, const PanelSource &s) {
@@ -143,9 +161,20 @@ int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks) {
   return turnsOnVector(t, s) ? 2 * blocks * kContract * sizeOf(s.type) : 0;
 }
 
+Tile panelTile(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t nx) {
+  return k.sbuf(s.type, std::min(kContract, countOf(s.contract)), {nb, blocks, nx});
+}
+
+void fillPanel(KernelBuilder &k, const Tile &out, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
+               int64_t x, int64_t nx) {
+  Loader(k, out, s, b, nb, block, blocks, x, nx).run();
+}
+
 Tile loadPanel(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x,
                int64_t nx) {
-  return Loader(k, s, b, nb, block, blocks, x, nx).run();
+  const Tile out = panelTile(k, s, nb, blocks, nx);
+  fillPanel(k, out, s, b, nb, block, blocks, x, nx);
+  return out;
 }
 
 } // namespace glia::emit

@@ -1,0 +1,72 @@
+#include "TurnedOperand.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out; more of them are a loop
+
+class Turner {
+public:
+  Turner(KernelBuilder &k, const PanelSource &s, int64_t width)
+      : k(k), from(s), to(s), depth(countOf(s.contract)), free(countOf(s.free)),
+        blocks((depth + kContract - 1) / kContract) {
+    to.packed = width;
+    to.tensor = k.scratch(s.type, {countOf(s.batch), (free + width - 1) / width, kContract, blocks, width});
+  }
+
+  PanelSource run() {
+    const int64_t width = to.packed, whole = free / width, size = kContract * blocks * width;
+    const bool loops =
+        turnsOnVector(k.target(), from) && from.free.size() == 1 && whole > 1 && free * depth / 1024 > kMostTurns;
+    for (int64_t b = 0; b < countOf(from.batch); ++b) {
+      int64_t x = 0;
+      if (loops) {
+        const int reg = k.loop(whole);
+        from.tensor.moves.push_back({reg, from.free[0].stride * width});
+        to.tensor.moves.push_back({reg, size});
+        panel(b, 0, width);
+        k.endLoop();
+        from.tensor.moves.clear();
+        to.tensor.moves.clear();
+        x = whole * width;
+      }
+      for (; x < free; x += width)
+        panel(b, x, std::min(width, free - x));
+    }
+    return to;
+  }
+
+private:
+  KernelBuilder &k;
+  PanelSource from, to;
+  const int64_t depth, free, blocks;
+
+  // In pieces of 128 rows as they lie, so that one is turned while the next comes.
+  void panel(int64_t b, int64_t x, int64_t n) {
+    for (int64_t at = 0; at < n; at += kContract) {
+      const int64_t m = std::min(kContract, n - at), full = depth / kContract, rest = depth % kContract;
+      const Tile chip = loadPanel(k, from, b, 1, 0, blocks, x + at, m).index(0, 0);
+      if (full)
+        store(chip.part(0, 0, full), b, x + at, 0, full, kContract, m);
+      if (rest)
+        store(chip.rows(0, rest).part(0, full, 1), b, x + at, full, 1, rest, m);
+    }
+  }
+
+  void store(const Tile &chip, int64_t b, int64_t x, int64_t block, int64_t count, int64_t rows, int64_t n) {
+    const int64_t width = to.packed, panels = (free + width - 1) / width, row = blocks * width;
+    Tile out = to.tensor;
+    out.offset += (b * panels + x / width) * kContract * row + block * width + x % width;
+    out.dims = {{row, rows}, {width, count}, {1, n}};
+    k.copy(out, chip);
+  }
+};
+
+} // namespace
+
+PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width) { return Turner(k, s, width).run(); }
+
+} // namespace glia::emit

@@ -1,0 +1,10 @@
+// An operand of a contraction that lies the wrong way and is needed more than once: turned once, into a tensor of its own in HBM.
+#pragma once
+#include "OperandPanels.h"
+
+namespace glia::emit {
+
+// The same operand in panels of `width` free elements.
+PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width);
+
+} // namespace glia::emit
