@@ -1,12 +1,14 @@
 // Gives every allocation an address, from lifetimes. Memory that was freed longest ago is used first, so that a new tensor rarely
 // has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible; if
 // that does not fit either, tensors of SBUF that are not used for a while are moved to HBM.
+#include "KernelCost.h"
 #include "Lifetimes.h"
 #include "SpillTensor.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <array>
 
 namespace glia {
 
@@ -26,9 +28,9 @@ public:
 
   std::vector<Lifetime> all; // of this space
 
-  bool fits() {
-    // A kernel that keeps to one half can overlap with its neighbours in a program.
-    if (!(space == Space::Sbuf && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst())
+  // `half`: a kernel that keeps to one half can overlap with its neighbours in a program.
+  bool fits(bool half) {
+    if (!(half && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst())
       return false;
     for (size_t i = 0; i < all.size(); ++i)
       write(all[i], at[i]);
@@ -209,18 +211,47 @@ private:
   }
 };
 
+// What the busiest engine, or all DMA engines, have to do: ns.
+class Work {
+public:
+  explicit Work(const Target &t) : target(t) {}
+  double of(nisa::CoreOp core) {
+    block(core.getBody().front(), 1);
+    return std::max(*std::max_element(busy.begin(), busy.end()), transfers);
+  }
+
+private:
+  const Target &target;
+  std::array<double, kNumEngines> busy{};
+  double transfers = 0;
+
+  void block(mlir::Block &b, double times) {
+    for (mlir::Operation &op : b) {
+      if (auto loop = llvm::dyn_cast<nisa::LoopOp>(op))
+        block(loop.getBody().front(), times * (loop.getCount() ? static_cast<double>(*loop.getCount()) : 1));
+      else if (const nisa::Instr i{&op}; i && i.engine() && i.def().cost) {
+        const Duration d = durationOf(i, target, *i.engine());
+        busy[static_cast<size_t>(*i.engine())] += times * d.busy;
+        transfers += times * d.transfer * d.share;
+      }
+    }
+  }
+};
+
 } // namespace
 
 void allocateMemory(nisa::KernelOp k, const Target &target) {
+  constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
+    const bool half = Work(target).of(core) < kLong;
     constexpr int kMostSpills = 4096;
     for (int spills = 0;; ++spills) {
       SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
       for (Lifetime &l : lifetimesOf(core))
         (l.space == Space::Sbuf ? sbuf : psum).all.push_back(l);
-      if (!psum.fits())
+      if (!psum.fits(false))
         psum.refuse();
-      if (sbuf.fits())
+      if (sbuf.fits(half))
         break;
       int64_t most = 0;
       const uint32_t worst = sbuf.peak(most);

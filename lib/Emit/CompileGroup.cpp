@@ -8,6 +8,7 @@
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
+#include "glia/Transforms/CombineInstructions.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -41,10 +42,17 @@ static Tile cut(const Tile &t, int dim, int core) {
 
 using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the outputs that are written over them
 
+static nisa::Kernel finished(KernelBuilder &k) {
+  nisa::Kernel kernel = k.finish();
+  combineInstructions(kernel.op());
+  return kernel;
+}
+
 static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores,
                                const InPlace &inPlace) {
   std::optional<HalfGroup> half = cores == 2 ? halveGroup(g) : std::nullopt;
   KernelBuilder k(name, target, half ? 2 : 1);
+  k.fewTables = g.fewTables;
   std::vector<Tile> inputs, outputs;
   for (size_t i = 0; i < g.outputs.size(); ++i) {
     const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
@@ -68,7 +76,7 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   k.location(g.ops.back()->getLoc());
   if (!half) {
     g.family->emit(k, g, inputs, outputs);
-    return k.finish();
+    return finished(k);
   }
   for (int core = 0; core < 2; ++core) {
     k.trace().core(core);
@@ -79,7 +87,7 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
       out.push_back(cut(outputs[i], half->outputDims[i], core));
     g.family->emit(k, half->group, in, out);
   }
-  return k.finish();
+  return finished(k);
 }
 
 // What cannot be written in place is written as if there were no such wish.

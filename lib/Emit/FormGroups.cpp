@@ -47,6 +47,9 @@ std::vector<Group> formGroups(mlir::Block &body, const Target &target, KernelCal
   refuseTypes(body, target, problems);
   try {
     std::vector<Group> groups = groupOperations(body);
+    const bool brings = llvm::any_of(groups, [](const Group &g) { return isKernelCall(g.ops.front()); });
+    for (Group &g : groups)
+      g.fewTables = brings;
     if (problems.empty())
       return groups;
   } catch (const Error &e) {

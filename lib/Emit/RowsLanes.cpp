@@ -276,6 +276,8 @@ void RowsLanes::tanhByExp(const Tile &dst, const Tile &x) {
 }
 
 void RowsLanes::logistic(const Tile &dst, const Tile &x) {
+  if (!k.fewTables)
+    return k.activation(dst, x, "sigmoid");
   if (sizeOf(dst.dtype) == 2) {
     const int64_t n = dst.elements();
     const Tile inside = make(DType::F32, n), low = make(dst.dtype, n), isLow = make(DType::U8, n);
@@ -350,7 +352,7 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
                                   : logical && name == "multiply" ? "bitwise_and"
                                                                   : known.code;
     binary(dst, a, in[1], code);
-  } else if (name == "tanh" && sizeOf(out.type) == 2) {
+  } else if (name == "tanh" && sizeOf(out.type) == 2 && k.fewTables) {
     tanhByExp(dst, at(a, n));
   } else if (known.form == Form::Activation) {
     k.activation(dst, at(a, n), known.code);

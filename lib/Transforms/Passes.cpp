@@ -3,6 +3,7 @@
 #include "glia/Support/Diagnostic.h"
 #include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
+#include "glia/Transforms/CombineInstructions.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 
 #include "mlir/Pass/Pass.h"
@@ -55,6 +56,7 @@ void registerKernelPass(StringRef argument, StringRef description, const std::fu
 void registerTransforms() {
   registerKernelPass("begin-outputs", "Outputs that begin as an input are copied from it first", beginOutputs);
   registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines);
+  registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits", combineInstructions);
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);
 }

@@ -23,6 +23,7 @@ struct Group {
   std::optional<size_t> over; // the input that the only output is written over: one tensor, which holds the input's elements
   // An input and an output each, which may be one tensor if the kernel turns out to read each element before it writes it.
   std::vector<std::pair<size_t, size_t>> inPlace;
+  bool fewTables = false; // the graph brings kernels along, whose tables of functions count too
   bool contains(mlir::Operation *op) const;
 };
 

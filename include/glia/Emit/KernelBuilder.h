@@ -71,6 +71,7 @@ public:
   KernelBuilder(std::string_view name, const std::string &target, int cores = 1);
 
   const Target &target() const { return *machine; }
+  bool fewTables = false;            // of functions: other kernels of the program, which we did not write, need theirs
   void location(mlir::Location loc); // of following instructions
   void location(std::string_view file, int line, std::string_view operation);
 

@@ -1,0 +1,249 @@
+// The forms, each of which needs a result in fp32 that one instruction writes (and, where it disappears, one reads):
+//   x * x                                   activation(square), on an engine that has less to do
+//   tensor_scalar, then activation          the activation's own scale or bias: one rounding, as before
+//   activation, then a sum along the row    the activation's accumulator, which sums in the same order
+//   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
+#include "glia/Transforms/CombineInstructions.h"
+#include "InstrFacts.h"
+#include "glia/ISA/Accumulator.h"
+#include "glia/ISA/AluRules.h"
+#include "glia/Numerics/Activation.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace glia {
+
+using nisa::Instr;
+using nisa::SlotValue;
+
+namespace {
+
+class Combiner {
+public:
+  Combiner(nisa::KernelOp kernel)
+      : kernel(kernel), target(loadTarget(kernel.getTarget().str())), cores(static_cast<int>(kernel.cores())) {}
+
+  void run() {
+    each("tensor_tensor", [&](Instr i) { square(i); });
+    each("activation", [&](Instr i) { takeScalar(i); });
+    each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
+    if (!target->has("vector_gpsimd_concurrent"))
+      each("tensor_tensor", [&](Instr i) { withScalar(i); });
+  }
+
+private:
+  nisa::KernelOp kernel;
+  const std::shared_ptr<const Target> target;
+  const int cores;
+
+  template <typename F> void each(std::string_view name, F visit) {
+    std::vector<Instr> all;
+    kernel.walk([&](mlir::Operation *op) {
+      if (const Instr i(op); i && i.is(name) && !i.engine())
+        all.push_back(i);
+    });
+    for (const Instr &i : all)
+      visit(i);
+  }
+
+  static bool isPlain(nisa::AccessAttr a) { return a && a.getTerms().empty(); }
+  // The same elements of a tensor, whichever operand it is.
+  static bool sameElements(nisa::AccessAttr a, nisa::AccessAttr b) {
+    return isPlain(a) && isPlain(b) && a.getDtype() == b.getDtype() && a.getPartition() == b.getPartition() &&
+           a.getPartitions() == b.getPartitions() && a.getByteOffset() == b.getByteOffset() && a.getDims() == b.getDims();
+  }
+  static bool isFloatAccess(nisa::AccessAttr a) { return isPlain(a) && isFloat(a.getDtype()); }
+
+  // The one instruction that writes what `reader` reads in `slot`: the same elements in fp32, in the same block, before it. Nothing
+  // else writes to that tensor.
+  static Instr writerOf(Instr reader, int slot) {
+    const nisa::AccessAttr read = reader.access(slot);
+    const mlir::Value tensor = reader.tensor(slot);
+    if (!isPlain(read) || read.getDtype() != DType::F32 || !tensor ||
+        !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
+      return {};
+    Instr writer;
+    for (mlir::Operation *user : tensor.getUsers()) {
+      const Instr i(user);
+      if (!i)
+        return {};
+      for (size_t k = 0; k < i.def().slots.size(); ++k)
+        if (i.tensor(static_cast<int>(k)) == tensor && i.writes(static_cast<int>(k))) {
+          if (writer && writer.operation() != user)
+            return {};
+          writer = i;
+          if (k != 0 || !sameElements(i.access(0), read))
+            return {};
+        }
+    }
+    if (!writer || writer->getBlock() != reader->getBlock() || !writer->isBeforeInBlock(reader.operation()) ||
+        writer.engine())
+      return {};
+    return writer;
+  }
+
+  static bool onlyReader(mlir::Value tensor, Instr writer, Instr reader) {
+    return llvm::all_of(tensor.getUsers(),
+                        [&](mlir::Operation *u) { return u == writer.operation() || u == reader.operation(); });
+  }
+
+  // Nobody writes to what slot `slot` of `i` reads before `end`.
+  static bool staysUntil(Instr i, int slot, Instr end) {
+    const mlir::Value tensor = i.tensor(slot);
+    if (!tensor)
+      return true;
+    for (mlir::Operation *user : tensor.getUsers()) {
+      mlir::Operation *at = i->getBlock()->findAncestorOpInBlock(*user);
+      if (!at || at == i.operation() || !i->isBeforeInBlock(at) || !at->isBeforeInBlock(end.operation()))
+        continue;
+      const Instr other(user);
+      for (size_t k = 0; other && k < other.def().slots.size(); ++k)
+        if (other.tensor(static_cast<int>(k)) == tensor && other.writes(static_cast<int>(k)))
+          return false;
+    }
+    return true;
+  }
+
+  Instr replace(Instr old, std::string_view name, llvm::ArrayRef<SlotValue> values, Engine legalOn) {
+    mlir::OpBuilder b(old.operation());
+    const Instr made = nisa::createInstruction(b, old->getLoc(), *findInstruction(name), values);
+    if (!nisa::TrialCheck(made, *target, legalOn, cores).passes()) {
+      made.operation()->erase();
+      return {};
+    }
+    old.operation()->erase();
+    return made;
+  }
+
+  static SlotValue slotOf(Instr i, std::string_view name) { return i.value(i.def().slot(name)); }
+  static AluOp aluOf(Instr i, std::string_view name) { return static_cast<AluOp>(i.integer(name)); }
+
+  // One operation with one number per row, on floats.
+  static bool isOneScalar(Instr i) {
+    const int first = i.def().slot("operand0");
+    return i.is("tensor_scalar") && isFloatAccess(i.access(1)) && aluOf(i, "op1") == AluOp::Bypass &&
+           slotOf(i, "operand1").kind == SlotValue::Absent && slotOf(i, "operand0").kind != SlotValue::Absent &&
+           !isBitOp(aluOf(i, "op0")) && (!i.access(first) || isFloatAccess(i.access(first)));
+  }
+
+  void square(Instr i) {
+    if (aluOf(i, "op") != AluOp::Multiply || i.tensor(1) != i.tensor(2) || !sameElements(i.access(1), i.access(2)) ||
+        !isFloatAccess(i.access(1)) || !isFloatAccess(i.access(0)))
+      return;
+    replace(i, "activation",
+            {i.value(0), i.value(1), SlotValue::of(static_cast<int32_t>(ActFn::Square)), SlotValue::of(1.0f)},
+            Engine::Scalar);
+  }
+
+  // fn(x * s), fn(x + b), fn(b - x)
+  void takeScalar(Instr act) {
+    const SlotValue scale = slotOf(act, "scale");
+    const Instr from = writerOf(act, 1);
+    if (!from || !isOneScalar(from) || !onlyReader(act.tensor(1), from, act) || scale.kind != SlotValue::Float ||
+        scale.number != 1 || slotOf(act, "bias").kind != SlotValue::Absent || !staysUntil(from, 1, act) ||
+        !staysUntil(from, from.def().slot("operand0"), act))
+      return;
+    SlotValue operand = slotOf(from, "operand0"), newScale = SlotValue::of(1.0f), bias;
+    mlir::Operation *negation = nullptr;
+    const bool reverse = from.integer("reverse0");
+    switch (aluOf(from, "op0")) {
+    case AluOp::Multiply: newScale = operand; break;
+    case AluOp::Add: bias = operand; break;
+    case AluOp::Subtract:
+      if (reverse)
+        newScale = SlotValue::of(-1.0f), bias = operand;
+      else if (operand.kind == SlotValue::Float)
+        bias = SlotValue::of(-operand.number);
+      else
+        negation = negate(from, bias);
+      break;
+    default: return;
+    }
+    if (bias.kind == SlotValue::Float && bias.number == 0) // the sign of a zero would change
+      return;
+    const Instr made = replace(act, "activation",
+                               {act.value(0), from.value(1), slotOf(act, "fn"), newScale, bias, slotOf(act, "reduce_cmd"),
+                                slotOf(act, "reduce_res")},
+                               Engine::Scalar);
+    if (made) {
+      from.operation()->erase();
+    } else if (negation) {
+      mlir::Operation *tensor = bias.tensor.tensor.getDefiningOp();
+      negation->erase();
+      tensor->erase();
+    }
+  }
+
+  // One number per row with the other sign, in a tensor of its own.
+  static mlir::Operation *negate(Instr from, SlotValue &to) {
+    mlir::OpBuilder b(from.operation());
+    const int slot = from.def().slot("operand0");
+    const nisa::AccessAttr a = from.access(slot);
+    const auto type =
+        nisa::TensorType::get(b.getContext(), Space::Sbuf, DType::F32, {a.getPartition() + a.getPartitions(), 1});
+    auto made = nisa::AllocOp::create(b, from->getLoc(), type, b.getStringAttr("negated"), mlir::DenseI64ArrayAttr(),
+                                      mlir::UnitAttr(), mlir::DenseI64ArrayAttr());
+    nisa::TensorOperand out;
+    out.tensor = made.getTensor();
+    out.partition = a.getPartition();
+    out.partitions = a.getPartitions();
+    out.dims = {1, 1};
+    to = SlotValue::of(out);
+    return nisa::createInstruction(
+               b, from->getLoc(), *findInstruction("tensor_scalar"),
+               {to, from.value(slot), SlotValue::of(static_cast<int32_t>(AluOp::Multiply)), SlotValue::of(-1.0f)})
+        .operation();
+  }
+
+  // The sum of all that an activation writes to a row.
+  void sumInPassing(Instr sum) {
+    const Instr act = writerOf(sum, 1);
+    const nisa::AccessAttr dst = sum.access(0);
+    if (!act || !act.is("activation") || aluOf(sum, "op") != AluOp::Add || sum.integer("negate") || !isFloatAccess(dst) ||
+        dst.elements() != dst.getPartitions() || static_cast<ReduceCmd>(act.integer("reduce_cmd")) != ReduceCmd::Idle ||
+        act.access(act.def().slot("reduce_res")))
+      return;
+    // The result is there earlier: nobody may have had anything in its place.
+    for (mlir::Operation *user : sum.tensor(0).getUsers()) {
+      mlir::Operation *at = sum->getBlock()->findAncestorOpInBlock(*user);
+      if (!at || at->isBeforeInBlock(sum.operation()))
+        return;
+    }
+    mlir::Operation *home = sum.tensor(0).getDefiningOp();
+    if (home->getBlock() == act->getBlock() && act->isBeforeInBlock(home))
+      home->moveBefore(act.operation());
+    const Instr made = replace(act, "activation",
+                               {act.value(0), act.value(1), slotOf(act, "fn"), slotOf(act, "scale"), slotOf(act, "bias"),
+                                SlotValue::of(static_cast<int32_t>(ReduceCmd::ResetReduce)), sum.value(0)},
+                               Engine::Scalar);
+    if (made)
+      sum.operation()->erase();
+  }
+
+  void withScalar(Instr i) {
+    const AluOp op = aluOf(i, "op");
+    if (isBitOp(op) || !isFloatAccess(i.access(1)) || !isFloatAccess(i.access(2)) || !isFloatAccess(i.access(0)) ||
+        i.tensor(1) == i.tensor(2))
+      return;
+    for (int slot : {1, 2}) {
+      const Instr from = writerOf(i, slot);
+      if (!from || !isOneScalar(from) || !onlyReader(i.tensor(slot), from, i) || i.tensor(0) == from.tensor(1) ||
+          !staysUntil(from, 1, i) || !staysUntil(from, from.def().slot("operand0"), i))
+        continue;
+      const int32_t second = slot == 2;
+      if (replace(i, "scalar_tensor_tensor",
+                  {i.value(0), from.value(1), slotOf(from, "op0"), slotOf(from, "operand0"), slotOf(i, "op"),
+                   i.value(3 - slot), slotOf(from, "reverse0"), SlotValue::of(second)},
+                  Engine::Vector)) {
+        from.operation()->erase();
+        return;
+      }
+    }
+  }
+};
+
+} // namespace
+
+void combineInstructions(nisa::KernelOp kernel) { Combiner(kernel).run(); }
+
+} // namespace glia
