@@ -69,7 +69,7 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
     for (int i = 0; i < p->rank; ++i)
       if (p->dims[i].count > 1 && byPeriod(std::abs(int64_t{p->dims[i].stride} * sizeOf(p->dtype))))
         return true;
-  if (d.step > 0 && d.step < kFar && byPeriod(static_cast<int64_t>(d.step)))
+  if (byPeriod(static_cast<int64_t>(d.step)))
     return true;
   return d.lo == d.hi && d.lo <= kFar && d.lo >= -kFar && !footprintsMeet(a, static_cast<int64_t>(d.lo), b, 0);
 }

@@ -95,10 +95,9 @@ Content typeRange(DType t) {
 
 // Bits of an integer: with a mask that is not negative nothing else is left.
 std::optional<Content> masked(const Value &operand, const Content &c) {
-  const int64_t mask = operand.kind == Value::Int     ? operand.integer
-                       : operand.kind == Value::Float ? static_cast<int64_t>(operand.number)
-                                                      : -1;
-  if (mask < 0 || mask > INT32_MAX || (operand.kind == Value::Float && static_cast<float>(mask) != operand.number))
+  const int64_t mask =
+      operand.kind == Value::Float ? static_cast<int64_t>(operand.number) : -1; // rule ALU-OPERAND: a whole number
+  if (mask < 0)
     return std::nullopt;
   const bool whole = c.lo >= 0 && (mask & (mask + 1)) == 0 && c.hi <= mask;
   return whole ? c : Content{0, c.lo >= 0 ? std::min(c.hi, mask) : mask, false};

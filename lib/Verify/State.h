@@ -66,7 +66,7 @@ struct Stride {
   friend bool operator==(const Stride &, const Stride &) = default;
 };
 
-// Bytes that were certainly written, where the map of bytes cannot say it: at an address that moves, or in very many runs.
+// Bytes that were certainly written with defined values, where the map of bytes cannot say it: at an address that moves, or in very many runs.
 struct Filled {
   uint32_t memory = 0; // see Walk::memoryOf
   ObjectRef object;
@@ -74,7 +74,7 @@ struct Filled {
   Form start;
   std::vector<Stride> dims; // slowest first
   int64_t width = 0;        // bytes of one run
-  bool defined = false, matmul = false;
+  bool matmul = false;
   uint32_t content = 0;
 };
 
