@@ -207,13 +207,11 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
   }
   // Tokens: what the n-th of them stands for.
   const int64_t offset = a.consumed - b.consumed;
-  std::vector<int64_t> totals;
+  std::set<int64_t> totals;
   for (const SemaphoreState::Update &u : a.history)
-    totals.push_back(u.total);
+    totals.insert(u.total);
   for (const SemaphoreState::Update &u : b.history)
-    totals.push_back(u.total + offset);
-  std::sort(totals.begin(), totals.end());
-  totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+    totals.insert(u.total + offset);
   auto at = [](const std::deque<SemaphoreState::Update> &h, int64_t total) -> const Snapshot * {
     auto it = std::partition_point(h.begin(), h.end(), [total](const SemaphoreState::Update &u) { return u.total < total; });
     return it == h.end() ? nullptr : &it->snapshot;
