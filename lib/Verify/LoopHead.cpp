@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace glia::flow {
 
@@ -173,6 +174,7 @@ uint32_t Walk::foldSpot(uint32_t place, const std::function<bool(uint32_t)> &whi
     if (!which(t.symbol))
       return false;
     reach(t, lo, hi);
+    s.grain = std::gcd(s.grain, t.factor);
     return true;
   });
   if (lo < -kFar || hi > kFar)

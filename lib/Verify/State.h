@@ -56,7 +56,8 @@ struct Place {
 // The bytes of a touch that are not all of its cell: a pattern, at an address that may move with the rounds of loops.
 struct Spot {
   Form start;
-  Interval slack; // added to it: what else moves it
+  Interval slack;    // added to it: what else moves it ...
+  int64_t grain = 0; // ... from its lower end by multiples of this
   const Pattern *pattern = nullptr;
   bool constant() const { return start.isConstant() && slack.lo == slack.hi; }
 };
