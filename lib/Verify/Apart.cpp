@@ -9,7 +9,7 @@
 namespace glia::flow {
 
 uint32_t Walk::internSpot(const Spot &s) {
-  std::vector<int64_t> key = {s.start.constant, s.slack.lo, s.slack.hi};
+  std::vector<int64_t> key = {s.start.constant, s.slack.lo, s.slack.hi, s.grain};
   for (const Form::Term &t : s.start.terms)
     key.insert(key.end(), {t.symbol, t.factor});
   const auto [it, fresh] = spotNumbers.try_emplace({std::move(key), s.pattern}, static_cast<uint32_t>(spots.size()));
@@ -22,7 +22,7 @@ uint32_t Walk::internSpot(const Spot &s) {
 uint32_t Walk::spotOf(const Place &p) {
   if (p.fixed || p.chosen || !p.start.form)
     return 0;
-  return internSpot({*p.start.form, {0, 0}, p.pattern});
+  return internSpot({*p.start.form, {0, 0}, 0, p.pattern});
 }
 
 // By how much a term can move what it is added to.
@@ -43,14 +43,14 @@ namespace {
 struct Difference { // lo to hi; and congruent to `residue` modulo `step`, if that is not 0
   Wide lo = 0, hi = 0, residue = 0;
   Wide step = 0;
-  void add(Wide factor, Interval range) {
+  void add(Wide factor, Interval range, int64_t grain = 1) { // of the range: multiples of this above its lower end
     if (factor == 0)
       return;
     lo += std::min(factor * range.lo, factor * range.hi);
     hi += std::max(factor * range.lo, factor * range.hi);
     residue += factor * range.lo;
     if (range.lo != range.hi)
-      step = std::gcd(static_cast<int64_t>(step), static_cast<int64_t>(factor));
+      step = std::gcd(static_cast<int64_t>(step), static_cast<int64_t>(factor) * grain);
   }
 };
 
@@ -69,7 +69,7 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
     for (int i = 0; i < p->rank; ++i)
       if (p->dims[i].count > 1 && byPeriod(std::abs(int64_t{p->dims[i].stride} * sizeOf(p->dtype))))
         return true;
-  if (d.step > 0 && d.step < kFar && byPeriod(static_cast<int64_t>(d.step)))
+  if (byPeriod(static_cast<int64_t>(d.step)))
     return true;
   return d.lo == d.hi && d.lo <= kFar && d.lo >= -kFar && !footprintsMeet(a, static_cast<int64_t>(d.lo), b, 0);
 }
@@ -80,7 +80,7 @@ bool separate(const Pattern &a, const Pattern &b, const Difference &d) {
 bool Walk::apartBy(const Place &p, const Spot &s, size_t level, Interval ages) const {
   Difference d;
   d.lo = d.hi = d.residue = -Wide{s.start.constant};
-  d.add(-1, s.slack);
+  d.add(-1, s.slack, s.grain);
   if (p.start.form) {
     d.lo += p.start.form->constant, d.hi += p.start.form->constant, d.residue += p.start.form->constant;
     for (const Form::Term &t : p.start.form->terms)

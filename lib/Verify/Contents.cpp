@@ -8,10 +8,8 @@ namespace glia::flow {
 
 namespace {
 
-const Value *slotOf(const Decoded &d, std::string_view name) {
-  const int i = d.def->slot(name);
-  return i < 0 ? nullptr : &d.values[i];
-}
+// Of a slot that every instruction of the name has.
+const Value &valueOf(const Decoded &d, std::string_view name) { return d.values[d.def->slot(name)]; }
 
 const Pattern &patternOf(const Program &p, const Value &v) { return p.patterns[v.access.pattern]; }
 
@@ -46,21 +44,18 @@ bool repeats(const Pattern &p) {
 }
 
 std::optional<Content> iota(const Program &p, const Decoded &d) {
-  const Value *dst = slotOf(d, "dst"), *pattern = slotOf(d, "pattern"), *offset = slotOf(d, "offset");
-  const Value *multiplier = slotOf(d, "channel_multiplier");
-  if (!dst || !pattern || !offset || !multiplier || offset->kind != Value::Int || multiplier->kind != Value::Int)
-    return std::nullopt;
-  Content c{offset->integer, offset->integer, false};
+  const std::span<const uint32_t> pattern = valueOf(d, "pattern").list;
+  const int64_t offset = valueOf(d, "offset").integer, multiplier = valueOf(d, "channel_multiplier").integer;
+  Content c{offset, offset, false};
   int64_t freeCount = 1;
-  for (size_t i = 0; i + 1 < pattern->list.size(); i += 2) {
-    const int64_t span =
-        static_cast<int64_t>(static_cast<int32_t>(pattern->list[i])) * (static_cast<int32_t>(pattern->list[i + 1]) - 1);
+  for (size_t i = 0; i + 1 < pattern.size(); i += 2) {
+    const int64_t span = static_cast<int64_t>(static_cast<int32_t>(pattern[i])) * (static_cast<int32_t>(pattern[i + 1]) - 1);
     (span < 0 ? c.lo : c.hi) += span;
-    freeCount *= static_cast<int32_t>(pattern->list[i + 1]);
+    freeCount *= static_cast<int32_t>(pattern[i + 1]);
   }
-  const int64_t span = static_cast<int64_t>(multiplier->integer) * (patternOf(p, *dst).partitions - 1);
+  const int64_t span = multiplier * (patternOf(p, valueOf(d, "dst")).partitions - 1);
   (span < 0 ? c.lo : c.hi) += span;
-  c.distinct = freeCount == 1 && multiplier->integer != 0;
+  c.distinct = freeCount == 1 && multiplier != 0;
   if (c.lo < INT32_MIN || c.hi > INT32_MAX)
     return std::nullopt;
   return c;
@@ -95,25 +90,21 @@ Content typeRange(DType t) {
 
 // Bits of an integer: with a mask that is not negative nothing else is left.
 std::optional<Content> masked(const Value &operand, const Content &c) {
-  const int64_t mask = operand.kind == Value::Int     ? operand.integer
-                       : operand.kind == Value::Float ? static_cast<int64_t>(operand.number)
-                                                      : -1;
-  if (mask < 0 || mask > INT32_MAX || (operand.kind == Value::Float && static_cast<float>(mask) != operand.number))
+  const int64_t mask =
+      operand.kind == Value::Float ? static_cast<int64_t>(operand.number) : -1; // rule ALU-OPERAND: a whole number
+  if (mask < 0)
     return std::nullopt;
   const bool whole = c.lo >= 0 && (mask & (mask + 1)) == 0 && c.hi <= mask;
   return whole ? c : Content{0, c.lo >= 0 ? std::min(c.hi, mask) : mask, false};
 }
 
 // (a op b), element by element, for the operations that keep a range.
-std::optional<Content> tensorTensor(const Program &p, const Decoded &d, std::span<const std::optional<Content>> sources) {
-  const Value *op = slotOf(d, "op"), *a = slotOf(d, "a"), *b = slotOf(d, "b");
-  if (!op || !a || !b || a->kind != Value::Tensor || b->kind != Value::Tensor || sources.size() != 2 || !sources[0] ||
-      !sources[1] || !isInteger(patternOf(p, *a).dtype) || !isInteger(patternOf(p, *b).dtype) || !exact(*sources[0]) ||
-      !exact(*sources[1]))
+std::optional<Content> tensorTensor(const Decoded &d, std::span<const std::optional<Content>> sources) {
+  if (!sources[0] || !sources[1] || !exact(*sources[0]) || !exact(*sources[1]))
     return std::nullopt;
   const Content &x = *sources[0], &y = *sources[1];
   std::optional<Content> c;
-  switch (static_cast<AluOp>(op->integer)) {
+  switch (static_cast<AluOp>(valueOf(d, "op").integer)) {
   case AluOp::Add: c = Content{x.lo + y.lo, x.hi + y.hi, false}; break;
   case AluOp::Subtract: c = Content{x.lo - y.hi, x.hi - y.lo, false}; break;
   case AluOp::Max: c = Content{std::max(x.lo, y.lo), std::max(x.hi, y.hi), false}; break;
@@ -124,25 +115,22 @@ std::optional<Content> tensorTensor(const Program &p, const Decoded &d, std::spa
 }
 
 std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::optional<Content> c) {
-  const Value *data = slotOf(d, "data"), *op0 = slotOf(d, "op0"), *operand0 = slotOf(d, "operand0");
-  if (!data || !op0 || !operand0)
-    return std::nullopt;
-  const DType from = patternOf(p, *data).dtype;
+  const DType from = patternOf(p, valueOf(d, "data")).dtype;
   if (!c && isInteger(from))
     c = typeRange(from);
   if (!c)
     return std::nullopt;
   // Integers go through fp32, which is monotone: a bound that is exact in fp32 stays a bound.
   auto step = [&](std::string_view opName, std::string_view operandName, std::string_view reverseName) {
-    const Value *op = slotOf(d, opName), *operand = slotOf(d, operandName), *reverse = slotOf(d, reverseName);
-    const AluOp which = op ? static_cast<AluOp>(op->integer) : AluOp::Bypass;
+    const auto which = static_cast<AluOp>(valueOf(d, opName).integer);
+    const Value &operand = valueOf(d, operandName);
     if (which == AluOp::Bypass)
       return;
-    if (which == AluOp::BitAnd && operand && isInteger(from)) {
-      c = masked(*operand, *c);
+    if (which == AluOp::BitAnd && isInteger(from)) {
+      c = masked(operand, *c);
       return;
     }
-    if (!operand || isBitOp(which)) {
+    if (isBitOp(which)) {
       c.reset();
       return;
     }
@@ -150,7 +138,7 @@ std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::opt
     if (!exact(*c) && !clamp)
       c.reset();
     else
-      c = scalarStep(which, *operand, reverse && reverse->integer, *c);
+      c = scalarStep(which, operand, valueOf(d, reverseName).integer, *c);
   };
   step("op0", "operand0", "reverse0");
   if (c)
@@ -164,32 +152,27 @@ std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::opt
 
 std::optional<Content> contentOf(const Program &p, const Decoded &d, std::span<const std::optional<Content>> sources) {
   const std::optional<Content> source = sources.empty() ? std::nullopt : sources[0];
-  const Value *dst = slotOf(d, "dst");
-  if (!dst || dst->kind != Value::Tensor)
-    return std::nullopt;
-  const DType to = patternOf(p, *dst).dtype;
+  const DType to = patternOf(p, valueOf(d, "dst")).dtype;
   std::optional<Content> c;
   if (d.def->name == "iota") {
     c = iota(p, d);
   } else if (d.def->name == "memset") {
-    const Value *v = slotOf(d, "value"), *bits = slotOf(d, "bits");
-    if (bits && bits->integer)
-      c = Content{bits->integer, bits->integer, false}; // narrow types keep the low bits: then it does not fit, below
-    else if (v && v->kind == Value::Float && v->number == std::floor(v->number) && std::fabs(v->number) <= kExact)
-      c = Content{static_cast<int64_t>(v->number), static_cast<int64_t>(v->number), false};
+    const float v = valueOf(d, "value").number;
+    if (const int64_t bits = valueOf(d, "bits").integer)
+      c = Content{bits, bits, false}; // narrow types keep the low bits: then it does not fit, below
+    else if (v == std::floor(v) && std::fabs(v) <= kExact)
+      c = Content{static_cast<int64_t>(v), static_cast<int64_t>(v), false};
   } else if (d.def->name == "tensor_scalar") {
     c = tensorScalar(p, d, source);
   } else if (d.def->name == "tensor_tensor") {
-    c = tensorTensor(p, d, sources);
+    c = tensorTensor(d, sources);
   } else if (d.def->name == "tensor_copy" || d.def->name == "dma_copy") {
-    const Value *src = slotOf(d, "src"), *index = slotOf(d, "src_index");
-    if (source && src && src->kind == Value::Tensor) {
-      const DType from = patternOf(p, *src).dtype;
-      if (from == to || exact(*source))
-        c = source;
-      if (c && (repeats(patternOf(p, *src)) || (index && index->kind == Value::Tensor)))
-        c->distinct = false;
-    }
+    const Pattern &src = patternOf(p, valueOf(d, "src"));
+    const int index = d.def->slot("src_index");
+    if (source && (src.dtype == to || exact(*source)))
+      c = source;
+    if (c && (repeats(src) || (index >= 0 && d.values[index].kind == Value::Tensor)))
+      c->distinct = false;
   }
   if (c && !fits(to, *c))
     c.reset();

@@ -50,12 +50,9 @@ private:
     const int bits = 8 * d.bytes;
     const int64_t lo = d.isSigned ? (bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1))) : 0;
     const int64_t hi = bits == 64 ? INT64_MAX : (int64_t{1} << (d.isSigned ? bits - 1 : bits)) - 1;
-    if (x.kind != TensorKind::Input || d.isFloat)
+    if (x.rangeLo < lo || x.rangeHi > hi)
       r.failProgram("INPUT-RANGE",
-                    format("`%s` declares a range of values; only inputs of integer types can", x.name.c_str()));
-    else if (x.rangeLo > x.rangeHi || x.rangeLo < lo || x.rangeHi > hi)
-      r.failProgram("INPUT-RANGE",
-                    format("the range %lld to %lld of `%s` is empty or larger than its type %s", (long long)x.rangeLo,
+                    format("the range %lld to %lld of `%s` is larger than its type %s", (long long)x.rangeLo,
                            (long long)x.rangeHi, x.name.c_str(), std::string(d.name).c_str()),
                     format("%lld to %lld", (long long)x.rangeLo, (long long)x.rangeHi),
                     format("%lld to %lld", (long long)lo, (long long)hi));

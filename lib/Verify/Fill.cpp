@@ -35,8 +35,7 @@ template <class F> void forEachRun(const Filled &f, size_t dim, int64_t at, F &&
 
 bool alike(const Filled &a, const Filled &b) { // but for where they begin and how wide they are
   return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
-         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims &&
-         a.defined == b.defined && a.matmul == b.matmul;
+         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims && a.matmul == b.matmul;
 }
 
 } // namespace
@@ -82,7 +81,6 @@ void Walk::fill(const Place &p, bool defined, bool matmul, uint32_t content) {
   if (!defined)
     return;
   if (std::optional<Filled> f = pieceOf(p, memoryOf(p))) {
-    f->defined = defined;
     f->matmul = matmul;
     f->content = content;
     keepFilled(std::move(*f));
@@ -124,7 +122,7 @@ void Walk::settle(const Filled &f) {
   const int32_t owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(f.object.index);
   forEachRect(p, [&](ByteMap &map, int64_t lo, int64_t hi, uint32_t mask) {
     map.visit(lo, hi, mask, [&](Cell &c) {
-      c.defined = f.defined;
+      c.defined = true;
       c.matmul = f.matmul;
       c.owner = owner;
       c.content = f.content;

@@ -1,17 +1,19 @@
 #include "glia/Verify/Footprint.h"
+#include "Wide.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace glia {
 
 ByteRun extent(const Pattern &p) {
   const int size = sizeOf(p.dtype);
-  ByteRun r{0, size};
+  Wide lo = 0, hi = size;
   for (int i = 0; i < p.rank; ++i) {
-    const int64_t span = static_cast<int64_t>(p.dims[i].stride) * (p.dims[i].count - int64_t{1}) * size;
-    (span < 0 ? r.lo : r.hi) += span;
+    const Wide span = Wide{p.dims[i].stride} * (p.dims[i].count - int64_t{1}) * size;
+    (span < 0 ? lo : hi) += span;
   }
-  return r;
+  return {clampFar(lo), clampFar(hi)};
 }
 
 bool runsMeet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b) {
@@ -35,20 +37,19 @@ bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_
     const int64_t count = p.dims[i].count;
     if (count == 1 || stride == 0)
       continue;
-    int64_t base = 0;
-    if (stride < 0) {
-      base = stride * (count - 1);
-      stride = -stride;
-    }
+    const bool down = stride < 0;
+    stride = std::abs(stride);
     const size_t n = out.size();
-    if (n == 1 && stride <= out[0].hi - out[0].lo) {
+    const bool oneRun = n == 1 && stride <= out[0].hi - out[0].lo;
+    if (!oneRun && n * count > maxRuns) {
+      const ByteRun e = extent(p);
+      out.assign(1, {clampFar(Wide{start} + e.lo), clampFar(Wide{start} + e.hi)});
+      return false;
+    }
+    const int64_t base = down ? -stride * (count - 1) : 0;
+    if (oneRun) {
       out[0] = {out[0].lo + base, out[0].hi + base + stride * (count - 1)};
       continue;
-    }
-    if (n * count > maxRuns) {
-      const ByteRun e = extent(p);
-      out.assign(1, {start + e.lo, start + e.hi});
-      return false;
     }
     out.reserve(n * count);
     for (size_t k = 0; k < n; ++k)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace glia::flow {
 
@@ -97,10 +98,10 @@ void Walk::makeHead(LoopProof &p) {
     m.all.replace(raise(m.all.share()));
     for (SemaphoreState::Update &u : m.history)
       u.snapshot = {raise(u.snapshot.whole(components)), {UINT32_MAX, UINT32_MAX}, {0, 0}};
-    const auto take = p.takes.find(s);
-    if (take == p.takes.end() || take->second.empty())
-      continue;
-    const int64_t perRound = take->second.back().second;
+  }
+  for (const auto &[s, take] : p.takes) { // of semaphores of the loop, none without a number
+    SemaphoreState &m = p.head.semaphores[s];
+    const int64_t perRound = take.back().second;
     const uint32_t consumer = p.consumerOf.at(s);
     if (m.consumer != UINT32_MAX && m.consumer != consumer && (!m.consumptions.empty() || m.countedFrom))
       m.close(m.consumer, m.consumptions.empty() ? m.countedFrom : m.consumptions.back().first);
@@ -111,14 +112,14 @@ void Walk::makeHead(LoopProof &p) {
     m.ever = ever > INT64_MAX / 4 ? INT64_MAX / 4 : static_cast<int64_t>(ever);
     const bool inner = std::find(p.streams.begin(), p.streams.end(), consumer) == p.streams.end();
     if (inner) { // how much an inner loop consumes is not known: all of the round before, or nothing
-      m.countedFrom = g.base + static_cast<uint32_t>(ages - 1) * g.length + take->second.back().first;
+      m.countedFrom = g.base + static_cast<uint32_t>(ages - 1) * g.length + take.back().first;
       m.before = m.consumed;
       continue;
     }
     m.countedFrom = g.base + g.length;
     m.before = m.consumed - (ages - 1) * perRound;
     for (int64_t age = ages - 1; age >= 1; --age)
-      for (const auto &[offset, sum] : take->second)
+      for (const auto &[offset, sum] : take)
         m.consumptions.emplace_back(g.base + static_cast<uint32_t>(ages - age) * g.length + offset,
                                     m.consumed - age * perRound + sum);
   }
@@ -161,15 +162,8 @@ State Walk::aged(const LoopProof &p, State s) {
   // Of what earlier rounds touched, only how it moves with the loops is known.
   r.place = [&](const Touch &t) { return foldSpot(t.place, [&p](uint32_t symbol) { return symbol >= p.firstValue; }); };
   renumber(s, r);
-  for (uint32_t m : p.semaphores) {
-    SemaphoreState &x = s.semaphores[m];
-    const SemaphoreState &h = p.head.semaphores[m];
-    x.lower(x.consumed - h.consumed);
-    x.consumptions = h.consumptions, x.before = h.before, x.countedFrom = h.countedFrom, x.ever = h.ever;
-  }
   for (uint32_t c : p.components)
     s.numbers[c] -= gaps[c].length;
-  std::erase_if(s.filled, [&p](const Filled &f) { return p.ofLoop(f.start); });
   return s;
 }
 
@@ -180,6 +174,7 @@ uint32_t Walk::foldSpot(uint32_t place, const std::function<bool(uint32_t)> &whi
     if (!which(t.symbol))
       return false;
     reach(t, lo, hi);
+    s.grain = std::gcd(s.grain, t.factor);
     return true;
   });
   if (lo < -kFar || hi > kFar)

@@ -44,6 +44,7 @@ struct Writer {
     out.put(s.start.constant);
     out.put(s.slack.lo);
     out.put(s.slack.hi);
+    out.put(s.grain);
     out.put(static_cast<int64_t>(s.start.terms.size()));
     for (const Form::Term &term : s.start.terms) {
       out.put(term.symbol);
@@ -253,6 +254,7 @@ struct Reader {
     s.start.constant = in.get(-kFar, kFar);
     s.slack.lo = in.get(-kFar, kFar);
     s.slack.hi = in.get(s.slack.lo, kFar);
+    s.grain = in.get(0, kFar);
     int64_t last = -1;
     for (size_t n = in.count(); n--;) {
       Form::Term term;

@@ -130,10 +130,6 @@ bool joinCell(Cell &a, const Cell &b, const JoinContents &contents) {
     less |= flag && !other;
     flag = flag && other;
   };
-  if (b.owner != a.owner && a.defined) {
-    a.defined = false;
-    less = true;
-  }
   lower(a.defined, b.defined);
   lower(a.matmul, b.matmul && a.owner == b.owner);
   if (a.owner != b.owner && a.owner != -2) {
@@ -144,26 +140,21 @@ bool joinCell(Cell &a, const Cell &b, const JoinContents &contents) {
     a.content = content;
     less = true;
   }
-  if (b.written) {
-    if (!a.written) {
-      a.written = true;
-      a.write = b.write;
-      less = true;
-    } else if (!(a.write.comp == b.write.comp && a.write.seq >= b.write.seq) && !contains(a.otherWrites, b.write)) {
-      keepLatest(a.otherWrites, b.write);
+  auto mayBeLast = [&](const Touch &t) {
+    if (!contains(a.otherWrites, t) && !(a.written && a.write.comp == t.comp && a.write.seq >= t.seq)) {
+      keepLatest(a.otherWrites, t);
       less = true;
     }
-  }
+  };
+  if (b.written)
+    mayBeLast(b.write);
   for (const Touch &t : b.reads)
     if (!contains(a.reads, t)) {
       keepLatest(a.reads, t);
       less = true;
     }
   for (const Touch &t : b.otherWrites)
-    if (!contains(a.otherWrites, t) && !(a.written && a.write.comp == t.comp && a.write.seq >= t.seq)) {
-      keepLatest(a.otherWrites, t);
-      less = true;
-    }
+    mayBeLast(t);
   return less;
 }
 
@@ -214,17 +205,13 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
       less = true;
     }
   }
-  if (!a.single)
-    return less;
   // Tokens: what the n-th of them stands for.
   const int64_t offset = a.consumed - b.consumed;
-  std::vector<int64_t> totals;
+  std::set<int64_t> totals;
   for (const SemaphoreState::Update &u : a.history)
-    totals.push_back(u.total);
+    totals.insert(u.total);
   for (const SemaphoreState::Update &u : b.history)
-    totals.push_back(u.total + offset);
-  std::sort(totals.begin(), totals.end());
-  totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+    totals.insert(u.total + offset);
   auto at = [](const std::deque<SemaphoreState::Update> &h, int64_t total) -> const Snapshot * {
     auto it = std::partition_point(h.begin(), h.end(), [total](const SemaphoreState::Update &u) { return u.total < total; });
     return it == h.end() ? nullptr : &it->snapshot;
@@ -257,11 +244,6 @@ bool joinEngine(EngineWalk &a, const EngineWalk &b) {
     a.accumulator &= b.accumulator, less = true;
   if (a.residentSet != b.residentSet && a.residentSet != -2)
     a.residentSet = -2, less = true;
-  for (auto counts : {&EngineWalk::loopEntries, &EngineWalk::barriers})
-    if (!(a.*counts).shares(b.*counts))
-      for (const auto &[name, n] : *(b.*counts))
-        if (uint32_t &mine = (a.*counts).own()[name]; mine < n)
-          mine = n;
   return less;
 }
 

@@ -56,7 +56,9 @@ bool provedByStridesOf(const Pattern &x, const Pattern &a, int64_t startA, const
 bool footprintsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB) {
   constexpr size_t kMostRuns = 4096;
   std::vector<ByteRun> x, y;
-  return !footprint(a, startA, x, kMostRuns) || !footprint(b, startB, y, kMostRuns) || runsMeet(x, y);
+  footprint(a, startA, x, kMostRuns);
+  footprint(b, startB, y, kMostRuns);
+  return runsMeet(x, y);
 }
 
 bool apartModulo(const Pattern &a, const Pattern &b, Wide lo, Wide hi, int64_t period) {

@@ -38,10 +38,11 @@ bool isIndexed(const Decoded &d, int slot) {
 }
 
 // The same bytes of partitions from the same one on. A shuffle reads a quadrant before it writes it, so its source may be the
-// first partitions of its destination: that is how one partition is spread over a tile.
+// first partitions of its destination: that is how one partition is spread over a tile. Its own rules ask for one type and as many
+// elements.
 bool sameRows(const OperandInfo &a, const OperandInfo &b) {
   const Pattern &x = *a.pattern, &y = *b.pattern;
-  return a.partition == b.partition && a.byteOffset == b.byteOffset && x.dtype == y.dtype && x.rank == y.rank &&
+  return a.partition == b.partition && a.byteOffset == b.byteOffset &&
          std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
 }
 

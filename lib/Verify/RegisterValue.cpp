@@ -43,7 +43,7 @@ RegisterValue linear(const RegisterValue &a, const RegisterValue &b, int64_t fac
   return v;
 }
 
-bool isMask(int64_t v) { return v > 0 && (v & (v + 1)) == 0; }
+bool isMask(int64_t v) { return (v & (v + 1)) == 0; } // of what is not negative
 
 RegisterValue bitAnd(const RegisterValue &a, const RegisterValue &b) {
   if (a.isConstant() && b.isConstant())

@@ -56,7 +56,8 @@ struct Place {
 // The bytes of a touch that are not all of its cell: a pattern, at an address that may move with the rounds of loops.
 struct Spot {
   Form start;
-  Interval slack; // added to it: what else moves it
+  Interval slack;    // added to it: what else moves it ...
+  int64_t grain = 0; // ... from its lower end by multiples of this
   const Pattern *pattern = nullptr;
   bool constant() const { return start.isConstant() && slack.lo == slack.hi; }
 };
@@ -66,7 +67,7 @@ struct Stride {
   friend bool operator==(const Stride &, const Stride &) = default;
 };
 
-// Bytes that were certainly written, where the map of bytes cannot say it: at an address that moves, or in very many runs.
+// Bytes that were certainly written with defined values, where the map of bytes cannot say it: at an address that moves, or in very many runs.
 struct Filled {
   uint32_t memory = 0; // see Walk::memoryOf
   ObjectRef object;
@@ -74,7 +75,7 @@ struct Filled {
   Form start;
   std::vector<Stride> dims; // slowest first
   int64_t width = 0;        // bytes of one run
-  bool defined = false, matmul = false;
+  bool matmul = false;
   uint32_t content = 0;
 };
 

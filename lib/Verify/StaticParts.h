@@ -41,7 +41,7 @@ bool mayOverlap(const Pattern &a, const PatternFacts &fa, int64_t startA, const 
 // Whether two operands, the second of which starts `lo` to `hi` bytes after the first, share no byte because both repeat with
 // this period and their runs lie apart in it.
 bool apartModulo(const Pattern &a, const Pattern &b, Wide lo, Wide hi, int64_t period);
-// Whether they share a byte, run by run; operands of very many runs count as sharing one.
+// Whether they share a byte, run by run; operands of very many runs count as all that lies between.
 bool footprintsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t startB);
 
 // ControlRules.cpp

@@ -29,13 +29,10 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
       while (!reporter.full() && !stopped && step(state.engines[number])) {
         progress = any = true;
         const EngineWalk &e = state.engines[number];
-        if (++steps > kMostSteps && e.pc < program.stream(e.core, e.engine).instrs.size()) {
-          stopped = true;
-          muted = 0;
-          fail("LOOP-FORM", whoIs(e.core, e.engine, e.pc), -1,
-               format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
-               std::to_string(steps), std::to_string(kMostSteps));
-        }
+        if (++steps > kMostSteps && e.pc < program.stream(e.core, e.engine).instrs.size())
+          failForGood("LOOP-FORM", whoIs(e.core, e.engine, e.pc),
+                      format("its loops make the program longer than %llu instructions", (unsigned long long)kMostSteps),
+                      std::to_string(steps), std::to_string(kMostSteps));
       }
     const auto next = std::find_if(state.ready.begin(), state.ready.end(), [&which](const auto &run) {
       return std::find(which.begin(), which.end(), run->arrived[0]) != which.end();
@@ -238,14 +235,10 @@ void Walk::meetExchanges(int pipe) {
     both.join(x[0].snapshot);
     both.join(x[1].snapshot);
     const int dst = x[0].d.def->slot("dst"), src = x[0].d.def->slot("src");
-    const Pattern &sent0 = program.patterns[x[0].d.values[src].access.pattern],
-                  &got1 = program.patterns[x[1].d.values[dst].access.pattern];
-    const Pattern &sent1 = program.patterns[x[1].d.values[src].access.pattern],
-                  &got0 = program.patterns[x[0].d.values[dst].access.pattern];
-    auto same = [](const Pattern &a, const Pattern &b) {
-      return a.dtype == b.dtype && a.partitions == b.partitions && a.elementsPerPartition() == b.elementsPerPartition();
-    };
-    if (!same(sent0, got1) || !same(sent1, got0))
+    // What a core receives has the shape and type of what it sends (rules SAME-SHAPE and OPERAND-DTYPE).
+    const Pattern &a = program.patterns[x[0].d.values[src].access.pattern],
+                  &b = program.patterns[x[1].d.values[dst].access.pattern];
+    if (a.dtype != b.dtype || a.partitions != b.partitions || a.elementsPerPartition() != b.elementsPerPartition())
       fail("SENDRECV-PAIR", who(x[0].d), -1,
            format("what one core sends on pipe %d has another shape or type than what the other receives", pipe), {}, {},
            {"the other: " + reporter.describe(ref(who(x[1].d)))});

@@ -83,7 +83,7 @@ uint32_t Walk::joinContents(uint32_t x, uint32_t y) {
   if (x == y)
     return x;
   Content both = contents[x];
-  if (!x || !y || both.lo != contents[y].lo || both.hi != contents[y].hi || both.type != contents[y].type)
+  if (!y || both.lo != contents[y].lo || both.hi != contents[y].hi || both.type != contents[y].type)
     return 0;
   if (!both.distinct)
     return x;
@@ -154,7 +154,7 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
     });
   });
   if (undefined)
-    if (const Filled *f = filledBy(p); f && f->defined) {
+    if (const Filled *f = filledBy(p)) {
       undefined = false;
       common = f->content;
     }

@@ -298,7 +298,7 @@ void Walk::checkOverlap(const Decoded &d, const std::vector<Place> &places) {
                         std::equal(x.dims.begin(), x.dims.begin() + x.rank, y.dims.begin());
       if (same && !otherWritten)
         continue;
-      if (same || runsMeet(w.runs, o.runs))
+      if (runsMeet(w.runs, o.runs))
         fail("OPERAND-OVERLAP", who(d), w.slot,
              format("registers can move `%s` (%s) and `%s` (%s) onto each other without making them the same view",
                     program.objectName(w.object).c_str(), std::string(d.def->slots[w.slot].name).c_str(),

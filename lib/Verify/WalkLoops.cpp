@@ -34,10 +34,8 @@ std::vector<int> Walk::registersWritten(int core, Engine e, uint32_t begin, uint
   return {regs.begin(), regs.end()};
 }
 
-static bool isZero(const RegisterValue &v) { return !v.undefined && v.lo == 0 && v.hi == 0; }
-static bool isNotZero(const RegisterValue &v) {
-  return !v.undefined && (v.lo > 0 || v.hi < 0 || (v.modulus > 1 && v.residue != 0));
-}
+static bool isZero(const RegisterValue &v) { return v.lo == 0 && v.hi == 0; }
+static bool isNotZero(const RegisterValue &v) { return v.lo > 0 || v.hi < 0 || (v.modulus > 1 && v.residue != 0); }
 
 bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   if (e.arrived)
@@ -58,8 +56,6 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   if (now.undefined)
     fail("UNDEFINED-CONTROL", who(d), -1,
          open ? "the condition of the loop is an undefined value" : "the trip count is an undefined value");
-  if (e.maybeUntil)
-    fail("CONTROL-FORM", who(d), -1, "a loop is inside what a branch may skip");
 
   std::shared_ptr<LoopRun> run;
   if (group.empty()) {
@@ -82,7 +78,10 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
     if (group.empty() && !run->walked && bodySynchronises(e.core, e.engine, d.index, f.end))
       fail("LOOP-GROUP", who(d), -1,
            "its body uses semaphores or barriers, its iterations are not all walked, and it names no group");
-  } else if (run->open != open || !sameValue(run->compared, now)) {
+  } else if (run->open != open) { // they have no iterations in common
+    failForGood("LOOP-GROUP", who(d), "group `" + group + "` has a loop that counts and one that tests a condition");
+    return false;
+  } else if (!sameValue(run->compared, now)) {
     fail("LOOP-GROUP", who(d), -1,
          std::string(open ? "its condition" : "its trip count") +
              " does not come from the same source as that of the other engines of group `" + group + "`",

@@ -169,7 +169,7 @@ void Walk::keepValue(uint64_t value, const Place &p, const Issuer &by) {
 
 // Whether the transfer at hand and an earlier one of the other core write the same bytes to the same place.
 bool Walk::storesTheSame(const Place &p, const Issuer &by, const Touch &other) const {
-  if (!writing || p.space != Space::Hbm || !p.fixed || ref(by.who).core == ref(other.who).core || other.place)
+  if (!p.fixed || ref(by.who).core == ref(other.who).core)
     return false;
   const WriteValue *w = writtenValue(other);
   return w && w->value == writing && w->start == p.start.lo && sameLayout(*w->pattern, *p.pattern);
