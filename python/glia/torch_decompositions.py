@@ -9,7 +9,7 @@ import torch
 import torch._decomp
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import torch_pools
+from . import torch_linalg, torch_pools
 
 
 def _signbit(x):
@@ -166,6 +166,7 @@ OWN = {
     "aten::cummin": _cummin,
     "aten::bucketize.Tensor": _bucketize,
     "aten::searchsorted.Tensor": _searchsorted,
+    **torch_linalg.OWN,
 }
 
 
