@@ -7,7 +7,7 @@ import copy
 
 import torch
 
-from . import torch_graph, torch_linalg
+from . import torch_decompositions, torch_graph
 from .neuron.compile import compile_module
 from .nki import trace as _t
 
@@ -32,7 +32,7 @@ def backend(graph: torch.fx.GraphModule, example_inputs, *, options: dict | None
         with _disable_current_modes():  # the examples stand for tensors; the graph is written down with others
             return _compiled(made, examples, options)
 
-    decompositions = {**core_aten_decompositions(), **torch_linalg.TRACED}
+    decompositions = {**core_aten_decompositions(), **torch_decompositions.TRACED}
     compiled = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions)
     with sdpa_kernel(SDPBackend.MATH):  # attention in plain operations
         return compiled(graph, example_inputs)

@@ -26,6 +26,11 @@ class AsTorchMeansIt(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         args, kwargs = _numbers_in_type(func, args), kwargs or {}
+        if _has_kernel(func, _IMPLICIT) and not _has_kernel(func, "XLA"):
+            with self:
+                made = func.decompose(*args, **kwargs)  # what it is made of comes here one by one
+            if made is not NotImplemented:
+                return made
         copying = _copying(func) if func.is_view else None
         if copying is not None:
             made = self._made(copying, args, kwargs)

@@ -1,6 +1,8 @@
-"""Linear algebra of torch through torch.compile: results and gradients are those of the CPU."""
+"""What glia writes for torch_xla (linear algebra, Fourier transforms, reductions, pools) through torch.compile: results and gradients are those of
+the CPU."""
 
 import importlib.util
+import math
 
 import pytest
 
@@ -8,7 +10,8 @@ torch = pytest.importorskip("torch")
 if importlib.util.find_spec("torch_xla") is None:  # importing it would choose its device
     pytest.skip("torch_xla is not installed", allow_module_level=True)
 
-from torch import linalg
+from torch import fft, linalg
+from torch.nn import functional
 
 CASES = {
     "solve": linalg.solve,
@@ -21,6 +24,14 @@ CASES = {
     "qr": lambda a, b: torch.cat(linalg.qr(b), 1),
     "exponential": lambda a, b: linalg.matrix_exp(a) @ b,
     "reflections": lambda a, b: linalg.householder_product(a, b[..., 0]),
+    "fft": lambda a, b: fft.fft2(a, norm="ortho").abs(),
+    "rfft": lambda a, b: fft.irfft(fft.rfft(b, dim=1) * 2, n=5, dim=1),
+    "logcumsumexp": lambda a, b: torch.logcumsumexp(40 * a, 1),
+    "nanmedian": lambda a, b: torch.nanmedian(torch.where(a > 1, math.nan, a), 1)[0],
+    "index_reduce": lambda a, b: torch.index_reduce(a, 1, torch.tensor([0, 3, 0]), b.mT, "mean", include_self=False),
+    "distances": lambda a, b: (torch.cdist(a, b.mT), torch.cdist(a, b.mT, p=1.0), torch.cdist(a, b.mT, p=math.inf)),
+    "soft margins": lambda a, b: functional.soft_margin_loss(15 + a, torch.ones(2, 4, 4)),
+    "pools": lambda a, b: functional.adaptive_avg_pool3d(a.reshape(1, 2, 4, 4), (2, 3, 3)),
 }
 
 
