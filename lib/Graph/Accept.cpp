@@ -1,6 +1,7 @@
 #include "Accept.h"
 #include "Refused.h"
 #include "Sharding.h"
+#include "TupleCalls.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -119,6 +120,7 @@ Graph accept(std::string_view text, std::string_view file, ModuleReader read) {
       refuseByName(*g.module, report);
       if (messages.found.empty() && succeeded(verify(*g.module))) {
         checkCalls(*g.module, report);
+        splitTupleCalls(*g.module);
         sound = true;
       }
     }

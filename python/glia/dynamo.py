@@ -7,7 +7,7 @@ import copy
 
 import torch
 
-from . import torch_graph
+from . import torch_decompositions, torch_graph
 from .neuron.compile import compile_module
 from .nki import trace as _t
 
@@ -32,7 +32,8 @@ def backend(graph: torch.fx.GraphModule, example_inputs, *, options: dict | None
         with _disable_current_modes():  # the examples stand for tensors; the graph is written down with others
             return _compiled(made, examples, options)
 
-    compiled = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=core_aten_decompositions())
+    decompositions = {**core_aten_decompositions(), **torch_decompositions.TRACED}
+    compiled = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions)
     with sdpa_kernel(SDPBackend.MATH):  # attention in plain operations
         return compiled(graph, example_inputs)
 

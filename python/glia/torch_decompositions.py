@@ -9,7 +9,7 @@ import torch
 import torch._decomp
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import torch_pools
+from . import torch_fourier, torch_linalg, torch_pools, torch_reductions
 
 
 def _signbit(x):
@@ -36,6 +36,22 @@ def _hypot(a, b):
     return torch.where(
         torch.isinf(large) | (large == 0), large, torch.where(torch.isinf(a) | torch.isinf(b), math.inf, length)
     )
+
+
+def _abs(x):
+    return _hypot(*torch.view_as_real(x).unbind(-1)) if x.is_complex() else NotImplemented
+
+
+def _complex(real, imaginary):
+    return torch.view_as_complex(torch.stack(torch.broadcast_tensors(real, imaginary), -1))
+
+
+def _broadcast_in_dim(x, shape, dims):
+    """Dimension i of x is dims[i] of the result."""
+    placed = [1] * len(shape)
+    for size, d in zip(x.shape, dims):
+        placed[d] = size
+    return x.reshape(placed).expand(list(shape))
 
 
 def _digamma(x):
@@ -149,7 +165,21 @@ def _round(x, *, decimals):
     return torch.round(x * power) / power if decimals >= 0 else torch.round(x / power) * power
 
 
+def _soft_margin_loss_backward(gradient, x, target, reduction):
+    """torch's own way is the difference of 1 and what is nearly 1."""
+    made = -target * gradient * torch.sigmoid(-target * x)
+    return made / x.numel() if reduction == 1 else made  # 1: a mean
+
+
+# While torch traces a graph, instead of its own.
+TRACED = {
+    **torch_linalg.TRACED,
+    torch.ops.aten.soft_margin_loss_backward.default: _soft_margin_loss_backward,
+}
 OWN = {
+    "aten::abs": _abs,
+    "aten::complex": _complex,
+    "prims::broadcast_in_dim": _broadcast_in_dim,
     "aten::median": _median,
     "aten::median.dim": _median,
     "aten::round.decimals": _round,
@@ -166,6 +196,10 @@ OWN = {
     "aten::cummin": _cummin,
     "aten::bucketize.Tensor": _bucketize,
     "aten::searchsorted.Tensor": _searchsorted,
+    **torch_linalg.OWN,
+    **torch_fourier.OWN,
+    **torch_pools.OWN,
+    **torch_reductions.OWN,
 }
 
 

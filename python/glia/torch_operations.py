@@ -20,8 +20,31 @@ _OTHER = "its result would have another shape or type than torch's"
 class AsTorchMeansIt(TorchDispatchMode):
     """While it is active, operations on tensors of torch_xla are written with the shapes and types that torch gives them, or refused."""
 
+    def __init__(self):
+        super().__init__()
+        self._parts = {}  # copies that stand for views, by id
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         args, kwargs = _numbers_in_type(func, args), kwargs or {}
+        if _has_kernel(func, _IMPLICIT) and not _has_kernel(func, "XLA"):
+            with self:
+                made = func.decompose(*args, **kwargs)  # what it is made of comes here one by one
+            if made is not NotImplemented:
+                return made
+        copying = _copying(func) if func.is_view else None
+        if copying is not None:
+            made = self._made(copying, args, kwargs)
+            self._parts.update((id(x), x) for x in tree_leaves(made) if _is_tensor(x))
+            return made
+        if (
+            func._schema.is_mutable
+            and func.name() != "aten::detach_"
+            and any(id(x) in self._parts for x in _written_to(func, args, kwargs))
+        ):
+            raise _refusal(func, "it would write to a part of a tensor")
+        return self._made(func, args, kwargs)
+
+    def _made(self, func, args, kwargs):
         expected = _expected(func, args, kwargs)
         if func.name() in INSTEAD:
             with self:
@@ -46,11 +69,28 @@ class AsTorchMeansIt(TorchDispatchMode):
                     made, problem = NotImplemented, f"{problem}; and torch's way to write it: {_line(e)}"
                 if made is not NotImplemented and _fits(made, expected):
                     return made
-        raise _t.failure(
-            "TORCH-FALLBACK",
-            f"torch_xla cannot write down {func.name()}: {problem}",
-            "Use other operations there, and no number of a tensor (item(), if) in the function.",
-        )
+        raise _refusal(func, problem)
+
+
+def _refusal(func, problem: str):
+    return _t.failure(
+        "TORCH-FALLBACK",
+        f"torch_xla cannot write down {func.name()}: {problem}",
+        "Use other operations there, and no number of a tensor (item(), if) in the function.",
+    )
+
+
+def _copying(func):
+    """The operation that copies what a view shows, if there is one. Within a decomposition torch_xla takes a view of a view from the wrong tensor."""
+    packet = getattr(torch.ops.aten, func._schema.name.removeprefix("aten::") + "_copy", None)
+    copy = getattr(packet, func._overloadname, None)
+    return copy if copy is not None and _has_kernel(copy, "XLA") else None
+
+
+def _written_to(func, args, kwargs):
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield from tree_leaves(args[i] if i < len(args) else kwargs.get(argument.name))
 
 
 def _numbers_in_type(func, args: tuple) -> tuple:
@@ -78,6 +118,9 @@ def _written(func, args, kwargs, expected):
     if not (func.is_view or func._schema.is_mutable or any(_has_kernel(func, key) for key in _WRITTEN)):
         return None, _HOST
     before = _computed_on_the_host()
+    if not (func.is_view or func._schema.is_mutable):
+        # What is computed on the host is data from then on, no longer part of the graph: so may be copies only.
+        args, kwargs = tree_map(lambda x: x.clone() if _is_tensor(x) else x, (args, kwargs))
     try:
         made = func(*args, **kwargs)
         problem = None if _fits(made, expected) else _OTHER

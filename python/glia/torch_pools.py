@@ -1,5 +1,5 @@
 """Average pools with a divisor of their own, or whose last windows reach over the edge (ceil_mode): torch_xla counts other elements than torch.
-They are convolutions with ones, divided by what torch divides by. Imported only where torch is."""
+They are convolutions with ones, divided by what torch divides by. Adaptive ones whose windows differ are products with matrices. Imported only where torch is."""
 
 from __future__ import annotations
 
@@ -66,3 +66,42 @@ def average_backward(n: int):
         return w.padded(convolution(w.planes(gradient) / w.divisors, w.ones, stride=w.stride), -1).reshape(x.shape)
 
     return written
+
+
+def _means(size: int, windows: int, like: torch.Tensor) -> torch.Tensor:
+    """[window, element]: adaptive windows begin and end where their share of the elements does, and may overlap."""
+    rows = torch.zeros(windows, size)
+    for w in range(windows):
+        begin, end = w * size // windows, -(-(w + 1) * size // windows)
+        rows[w, begin:end] = 1 / (end - begin)
+    return rows.to(like.dtype).to(like.device)
+
+
+def _by_matrices(x, matrices):
+    for i, m in enumerate(reversed(matrices)):
+        x = torch.matmul(x.movedim(-1 - i, -1), m.mT).movedim(-1, -1 - i)
+    return x
+
+
+def _adaptive(n: int):
+    def written(x, sizes):
+        with _disable_current_modes():
+            matrices = [_means(a, b, x) for a, b in zip(x.shape[-n:], sizes)]
+        return _by_matrices(x, matrices)
+
+    return written
+
+
+def _adaptive_backward(n: int):
+    def written(gradient, x):
+        with _disable_current_modes():
+            matrices = [_means(a, b, x) for a, b in zip(x.shape[-n:], gradient.shape[-n:])]
+        return _by_matrices(gradient, [m.mT for m in matrices])
+
+    return written
+
+
+OWN = {
+    **{f"aten::_adaptive_avg_pool{n}d": _adaptive(n) for n in (2, 3)},
+    **{f"aten::_adaptive_avg_pool{n}d_backward": _adaptive_backward(n) for n in (2, 3)},
+}

@@ -272,3 +272,18 @@ def test_the_reference_has_the_reflections_of_lapack():
     close(got[:2], [np.float32(packed), np.float32(taus)])
     close(got[2], np.float32(lapack.sorgqr(packed, taus)[0]))
     assert glia.reference.check(text, a, target="trn2").ok
+
+
+def test_custom_calls_may_give_tuples():
+    """As XLA's builders write them; torch_xla does."""
+    a = normal(5, 3)
+    text = """
+func.func @main(%a: tensor<5x3xf32>) -> (tensor<3xf32>, tensor<5x3xf32>) {
+  %0 = stablehlo.custom_call @Qr(%a) : (tensor<5x3xf32>) -> tuple<tensor<5x3xf32>, tensor<3xf32>>
+  %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<5x3xf32>, tensor<3xf32>>) -> tensor<3xf32>
+  %2 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<5x3xf32>, tensor<3xf32>>) -> tensor<5x3xf32>
+  return %1, %2 : tensor<3xf32>, tensor<5x3xf32>
+}"""
+    packed, taus = np.linalg.qr(a, mode="raw")
+    close(glia.interpret(text, a), [taus, packed.T])
+    assert glia.reference.check(text, a, target="trn2").ok
