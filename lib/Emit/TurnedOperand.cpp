@@ -6,6 +6,7 @@ namespace glia::emit {
 
 namespace {
 
+constexpr int64_t kDeepest = 32;       // blocks of the contraction at a time
 constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out; more of them are a loop
 
 class Turner {
@@ -46,14 +47,19 @@ private:
 
   // In pieces of 128 rows as they lie, so that one is turned while the next comes.
   void panel(int64_t b, int64_t x, int64_t n) {
-    for (int64_t at = 0; at < n; at += kContract) {
-      const int64_t m = std::min(kContract, n - at), full = depth / kContract, rest = depth % kContract;
-      const Tile chip = loadPanel(k, from, b, 1, 0, blocks, x + at, m).index(0, 0);
-      if (full)
-        store(chip.part(0, 0, full), b, x + at, 0, full, kContract, m);
-      if (rest)
-        store(chip.rows(0, rest).part(0, full, 1), b, x + at, full, 1, rest, m);
-    }
+    for (int64_t at = 0; at < n; at += kContract)
+      for (int64_t block = 0; block < blocks; block += kDeepest)
+        piece(b, x + at, std::min(kContract, n - at), block, std::min(kDeepest, blocks - block));
+  }
+
+  void piece(int64_t b, int64_t x, int64_t n, int64_t block, int64_t count) {
+    const Tile chip = loadPanel(k, from, b, 1, block, count, x, n).index(0, 0);
+    const int64_t elements = std::min(count * kContract, depth - block * kContract), full = elements / kContract,
+                  rest = elements % kContract;
+    if (full)
+      store(chip.part(0, 0, full), b, x, block, full, kContract, n);
+    if (rest)
+      store(chip.rows(0, rest).part(0, full, 1), b, x, block + full, 1, rest, n);
   }
 
   void store(const Tile &chip, int64_t b, int64_t x, int64_t block, int64_t count, int64_t rows, int64_t n) {
