@@ -179,6 +179,7 @@ TRACED = {
 OWN = {
     "aten::abs": _abs,
     "aten::complex": _complex,
+    "aten::polar": lambda length, angle: _complex(length * angle.cos(), length * angle.sin()),
     "prims::broadcast_in_dim": _broadcast_in_dim,
     "aten::median": _median,
     "aten::median.dim": _median,

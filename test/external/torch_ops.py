@@ -80,6 +80,13 @@ def same_bits(a, b):
     )
 
 
+def real(x):
+    """The parts of complex numbers."""
+    import torch
+
+    return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+
+
 def difference(got, want, values):
     """What is wrong with a result, or None."""
     import torch
@@ -88,7 +95,7 @@ def difference(got, want, values):
         return f"{got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}"
     if not values or want.numel() == 0:
         return None
-    got, want = got.detach(), want.detach()
+    got, want = real(got.detach()), real(want.detach())
     if not want.dtype.is_floating_point:
         off = int((got != want).sum())
         return f"{off} of {want.numel()} elements differ" if off else None
@@ -114,12 +121,13 @@ def nearly(got, want, place, in_double):
     """Whether a result is no farther than a few times torch's own from that in double, where rounding makes a lot of little."""
     import torch
 
-    if not want.dtype.is_floating_point or got.shape != want.shape or got.dtype != want.dtype:
+    if not (want.is_floating_point() or want.is_complex()) or got.shape != want.shape or got.dtype != want.dtype:
         return False
     try:
-        exact = in_double()[place]
+        exact = real(in_double()[place])
     except Exception:
         return False
+    got, want = real(got), real(want)
     if exact.shape != want.shape or not all(torch.isfinite(x).all() for x in (got, want, exact)):
         return False
     own = (want.double() - exact.double()).abs().max()

@@ -25,6 +25,7 @@ CASES = {
     "exponential": lambda a, b: linalg.matrix_exp(a) @ b,
     "reflections": lambda a, b: linalg.householder_product(a, b[..., 0]),
     "fft": lambda a, b: fft.fft2(a, norm="ortho").abs(),
+    "polar": lambda a, b: torch.view_as_real(torch.polar(a, b[..., :1])),
     "rfft": lambda a, b: fft.irfft(fft.rfft(b, dim=1) * 2, n=5, dim=1),
     "logcumsumexp": lambda a, b: torch.logcumsumexp(40 * a, 1),
     "nanmedian": lambda a, b: torch.nanmedian(torch.where(a > 1, math.nan, a), 1)[0],
