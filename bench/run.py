@@ -33,6 +33,7 @@ import glia
 import graph_speed
 import graphs
 import jax_platform
+import least
 import nki_speed
 import numpy as np
 from openblas import BASELINE, Sgemm
@@ -289,7 +290,10 @@ def main():
     machine = (matmul, elementwise, dma, strict, replay_verify_container, linking, version)
     for part in (
         *machine,
-        *(partial(p, report) for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS, *jax_platform.PARTS)),
+        *(
+            partial(p, report)
+            for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS, *jax_platform.PARTS, least.measure)
+        ),
     ):
         try:
             part()

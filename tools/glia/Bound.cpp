@@ -30,7 +30,8 @@ public:
     if (ns > 0)
       rows.emplace_back(name, ns);
   }
-  void say(const std::string &key, double value) { more.emplace_back(key, value); }
+  void say(const std::string &key, double value) { more.emplace_back(key, value); } // to programs
+  std::string remark;                                                               // to people
   std::string print(double total, const std::string &reason, bool json) const {
     if (json) {
       nlohmann::ordered_json j = {{"target", title}, {"of", of}, {"least_ns", total}, {"by", reason}};
@@ -44,9 +45,7 @@ public:
         format("%s on %s takes at least %.3f us: %s\n", of.c_str(), title.c_str(), total / 1e3, reason.c_str());
     for (const auto &[name, ns] : rows)
       out += format("  %-10s %14.3f us\n", name.c_str(), ns / 1e3);
-    for (const auto &[name, value] : more)
-      out += format("%s %.3f\n", name.c_str(), value);
-    return out;
+    return out + remark;
   }
 
 private:
@@ -67,8 +66,14 @@ std::string ofProgram(const Options &o) {
   t.say("predicted_ns", r.total);
   if (b.busiest > 0)
     t.say("times_above", r.total / b.busiest);
-  if (b.least > 0)
+  t.remark = format("predicted: %.3f us", r.total / 1e3);
+  if (b.busiest > 0)
+    t.remark += format(", %.2f times that", r.total / b.busiest);
+  if (b.least > 0) {
     t.say("times_above_its_graph", r.total / b.least);
+    t.remark += format(", %.2f times what its graph needs at least (%s)", r.total / b.least, b.limit.c_str());
+  }
+  t.remark += "\n";
   return t.print(b.busiest, b.part, o.json);
 }
 
