@@ -1,0 +1,60 @@
+"""No program is predicted to be faster than the least time that its graph needs."""
+
+import pytest
+
+jax = pytest.importorskip("jax")
+
+import glia
+import jax.numpy as jnp
+
+TARGETS = ["trn1", "trn2", "trn3"]
+
+
+def of(*shape, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def convolution(x, w):
+    return jax.lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+GRAPHS = {
+    "nothing": (lambda x: x, (of(512, 512),)),
+    "scale": (lambda x: 2 * x + 1, (of(2048, 2048),)),
+    "chain of numbers": (lambda x: jnp.maximum(abs(2 * x + 1) - 3, 0) * 5, (of(2048, 2048),)),
+    "to 16 bits": (lambda x: x.astype(jnp.bfloat16), (of(2048, 2048),)),
+    "sum of two": (lambda x, y: x + y, (of(2048, 2048),) * 2),
+    "sum of two, 16 bits": (lambda x, y: x + y, (of(2048, 2048, dtype=jnp.bfloat16),) * 2),
+    "integers": (lambda x, y: x * y + x, (of(512, 512, dtype=jnp.int32),) * 2),
+    "roots": (lambda x: jax.lax.rsqrt(x * x + 1), (of(1024, 1024),)),
+    "quotient": (lambda x, y: x / y, (of(1024, 1024),) * 2),
+    "softmax": (jax.nn.softmax, (of(1024, 1024),)),
+    "arg max": (lambda x: jnp.argmax(x, -1), (of(1024, 1024),)),
+    "sum of an argument": (lambda x: x.sum(-1), (of(4096, 4096),)),
+    "sum over rows": (lambda x: x.sum(0), (of(4096, 1024),)),
+    "pool": (lambda x: jax.lax.reduce_window(x, 0.0, jax.lax.add, (2, 2), (2, 2), "VALID"), (of(1024, 1024),)),
+    "vector times matrix": (jnp.dot, (of(1, 2048), of(2048, 2048))),
+    "thin product": (jnp.dot, (of(2048, 40), of(40, 2048))),
+    "product": (jnp.dot, (of(1024, 1024, dtype=jnp.bfloat16),) * 2),
+    "heads": (jnp.matmul, (of(16, 256, 64, dtype=jnp.bfloat16), of(16, 64, 256, dtype=jnp.bfloat16))),
+    "product and gelu": (lambda x, w: jax.nn.gelu(x @ w), (of(1024, 512), of(512, 1024))),
+    "convolution": (convolution, (of(4, 32, 32, 64), of(3, 3, 64, 64))),
+    "convolution backward": (
+        jax.grad(lambda x, w: convolution(x, w).sum(), argnums=(0, 1)),
+        (of(2, 30, 30, 32), of(7, 7, 32, 32)),
+    ),
+    "some rows": (lambda x, i: x[i], (of(8192, 512), of(64, dtype=jnp.int32))),
+    "a part": (lambda x: x[128:256] * 2, (of(8192, 512),)),
+    "sorted": (lambda x: jnp.sort(x, -1), (of(128, 64),)),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_is_faster(name):
+    function, arguments = GRAPHS[name]
+    for target in TARGETS:
+        exe = glia.jit(function, target=target).compile(*arguments)
+        bound = exe.bound()
+        parts = {k: v for k, v in bound.items() if k not in ("total", "reason")}
+        assert bound["total"] == max(parts.values()) > 0
+        assert bound["total"] <= exe.time(), (target, exe.time(), bound)
