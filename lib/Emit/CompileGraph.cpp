@@ -34,13 +34,13 @@ public:
     CompiledGraph out;
     begin("simplify");
     simplify(module);
-    out.least = leastTime(main, *target, options.cores);
     dump.graph(module);
     begin("group");
     mlir::Block &body = main.getBody().front();
     out.operations = body.getOperations().size() - 1;
     std::vector<Group> groups = formGroups(body, *target, written);
     out.groups = groups.size();
+    out.least = leastTime(main, *target, options.cores);
     checkMemory(body, groups, *target);
     declareArguments();
     declareResults();
@@ -74,6 +74,8 @@ public:
 
   Least bound(mlir::ModuleOp module) {
     simplify(module);
+    if (std::vector<Diagnostic> wrong = written.check(main.getBody().front()); !wrong.empty())
+      throw Error(std::move(wrong));
     return leastTime(main, *target, options.cores);
   }
 
