@@ -4,14 +4,11 @@ the CPU.
     .venv/bin/python test/external/jax_models.py [--forward] [name ...]
 
 Needs flax and optax beside JAX. Each model passes, is refused with a code, or is wrong; the script fails if one is wrong.
-Logits, loss, gradients and new parameters are judged against double: off by TOLERANCE of their norm, or a few times what JAX on the CPU is off.
+Logits, loss, gradients and new parameters are judged against double: see model_runs.py.
 """
 
-import argparse
 import os
-import re
 import sys
-import time
 
 os.environ["JAX_PLATFORMS"] = "glia,cpu"
 
@@ -20,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from model_runs import failure, judged, run
 
-TOLERANCE = 1e-3  # of the norm of a tensor, in fp32, after all layers
 WORDS, LENGTH, LABELS = 97, 12, 5
 
 
@@ -293,42 +290,9 @@ def check(name, train):
     try:
         got = evaluate(function, arguments, device)
     except Exception as e:
-        found = re.search(
-            r"error\[([A-Z0-9-]+)\]:?\s*([^\n]*)|(`\w+` cannot be compiled for the platform glia)", str(e)
-        )
-        if found:
-            return "refused", found[3] or f"{found[1]}: {found[2]}"
-        return "wrong", f"{type(e).__name__}: {str(e).strip()[:400]}"
-    # A gradient that is zero but for rounding (a bias before a norm) is compared with all of them.
-    norm = np.linalg.norm
-    floor = 1e-4 * max(norm(x.ravel()) for x in exact.values())
-    for what, x in exact.items():
-        if got[what].shape != x.shape:
-            return "wrong", f"{what} is {got[what].shape}"
-        off, own = (norm((y[what] - x).ravel()) / max(norm(x.ravel()), floor) for y in (got, want))
-        if not off <= max(TOLERANCE, 8 * own):
-            return "wrong", f"{what} is off by {off:.1e} of its norm"
-    return "passed", ""
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(MODELS))
-    parser.add_argument("--forward", action="store_true", help="no training step")
-    given = parser.parse_args()
-    counts = {"passed": 0, "refused": 0, "wrong": 0}
-    for name in given.names or MODELS:
-        for train in (False,) if given.forward else (False, True):
-            begin = time.monotonic()
-            kind, why = check(name, train)
-            counts[kind] += 1
-            what = "training step" if train else "forward"
-            print(
-                f"{name}, {what}: {kind} in {time.monotonic() - begin:.0f} s" + (f": {why}" if why else ""), flush=True
-            )
-    print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
-    return bool(counts["wrong"])
+        return failure(e, also=r"`\w+` cannot be compiled for the platform glia")
+    return judged(got, want, exact)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, MODELS, check))

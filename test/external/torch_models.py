@@ -3,18 +3,14 @@
     .venv-torch/bin/python test/external/torch_models.py [--forward] [name ...]
 
 Needs transformers and torchvision beside torch. Each model passes, is refused with a code, or is wrong; the script fails if one is wrong.
-Loss and gradients are judged against double: off by TOLERANCE of their norm, or a few times what torch on the CPU is off.
+Loss and gradients are judged against double: see model_runs.py.
 """
 
-import argparse
-import re
 import sys
-import time
 import warnings
 
 import torch
-
-TOLERANCE = 1e-3  # of the norm of a tensor, in fp32, after all layers
+from model_runs import failure, judged, run
 
 
 def language(kind, **options):
@@ -157,7 +153,7 @@ def step(model, call, inputs, train):
     if train:
         made["loss"].backward()
         results |= {f"gradient of {name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
-    return {name: x.detach().double() for name, x in results.items()}
+    return {name: x.detach().double().numpy() for name, x in results.items()}
 
 
 def check(name, train):
@@ -179,42 +175,10 @@ def check(name, train):
     try:
         got = step(model, torch.compile(model, backend=backend, dynamic=False), inputs, train)
     except Exception as e:
-        found = re.search(r"error\[([A-Z0-9-]+)\]:?\s*([^\n]*)", str(e))
-        return (
-            ("refused", f"{found[1]}: {found[2]}")
-            if found
-            else ("wrong", f"{type(e).__name__}: {str(e).strip()[:400]}")
-        )
-    if got.keys() != want.keys():
-        return "wrong", f"no {sorted(want.keys() ^ got.keys())[0]}"
-    # A gradient that is zero but for rounding (a bias before a norm) is compared with all of them.
-    floor = 1e-4 * max(float(x.norm()) for x in want.values())
-    for what, x in exact.items():
-        off, own = (float((y[what] - x).norm()) / max(float(x.norm()), floor) for y in (got, want))
-        if not off <= max(TOLERANCE, 8 * own):
-            return "wrong", f"{what} is off by {off:.1e} of its norm"
-    return "passed", ""
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(MODELS))
-    parser.add_argument("--forward", action="store_true", help="no training step")
-    given = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    counts = {"passed": 0, "refused": 0, "wrong": 0}
-    for name in given.names or MODELS:
-        for train in (False,) if given.forward else (False, True):
-            begin = time.monotonic()
-            kind, why = check(name, train)
-            counts[kind] += 1
-            what = "training step" if train else "forward"
-            print(
-                f"{name}, {what}: {kind} in {time.monotonic() - begin:.0f} s" + (f": {why}" if why else ""), flush=True
-            )
-    print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
-    return bool(counts["wrong"])
+        return failure(e)
+    return judged(got, want, exact)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    warnings.filterwarnings("ignore")
+    sys.exit(run(__doc__, MODELS, check))
