@@ -191,7 +191,9 @@ private:
     case Kind::Kernel: return kernel(op);
     case Kind::Nothing: break;
     }
-    path(op, std::min(target.number("cost.vector_latency"), target.number("cost.scalar_latency")));
+    path(op, k == Kind::Passing ? 0
+                                : std::min({target.number("cost.vector_latency"), target.number("cost.scalar_latency"),
+                                            target.number("cost.gpsimd_latency")}));
   }
 
   void binary(mlir::Operation *op, double n) {
@@ -324,7 +326,7 @@ private:
     for (mlir::Operation *user : v.getUsers()) {
       const llvm::StringRef name = nameOf(user);
       const bool part = (name == "slice" || name == "dynamic_slice" || name == "gather") && user->getOperand(0) == v;
-      if (!part && user->getNumResults() == 1 && (name == "reshape"))
+      if (!part && name == "reshape")
         sum += neededOf(user->getResult(0));
       else
         sum += part ? bytesOf(user->getResult(0)) : bytesOf(v);

@@ -8,7 +8,6 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
-#include <array>
 
 namespace glia {
 
@@ -211,39 +210,12 @@ private:
   }
 };
 
-// What the busiest engine, or all DMA engines, have to do: ns.
-class Work {
-public:
-  explicit Work(const Target &t) : target(t) {}
-  double of(nisa::CoreOp core) {
-    block(core.getBody().front(), 1);
-    return std::max(*std::max_element(busy.begin(), busy.end()), transfers);
-  }
-
-private:
-  const Target &target;
-  std::array<double, kNumEngines> busy{};
-  double transfers = 0;
-
-  void block(mlir::Block &b, double times) {
-    for (mlir::Operation &op : b) {
-      if (auto loop = llvm::dyn_cast<nisa::LoopOp>(op))
-        block(loop.getBody().front(), times * (loop.getCount() ? static_cast<double>(*loop.getCount()) : 1));
-      else if (const nisa::Instr i{&op}; i && i.engine() && i.def().cost) {
-        const Duration d = durationOf(i, target, *i.engine());
-        busy[static_cast<size_t>(*i.engine())] += times * d.busy;
-        transfers += times * d.transfer * d.share;
-      }
-    }
-  }
-};
-
 } // namespace
 
 void allocateMemory(nisa::KernelOp k, const Target &target) {
   constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
-    const bool half = Work(target).of(core) < kLong;
+    const bool half = workOf(core, target) < kLong;
     constexpr int kMostSpills = 4096;
     for (int spills = 0;; ++spills) {
       SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);

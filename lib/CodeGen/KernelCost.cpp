@@ -2,6 +2,7 @@
 #include "Transforms/InstrFacts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace glia::codegen {
@@ -47,6 +48,40 @@ Duration durationOf(nisa::Instr i, const Target &target, Engine e) {
   if (i.def().unit == Unit::Dma || i.def().unit == Unit::Exchange)
     addTransfer(i, target, d);
   return d;
+}
+
+namespace {
+
+class Work {
+public:
+  explicit Work(const Target &t) : target(t) {}
+
+  void block(mlir::Block &b, double times) {
+    for (mlir::Operation &op : b) {
+      if (auto loop = llvm::dyn_cast<nisa::LoopOp>(op)) {
+        block(loop.getBody().front(), times * (loop.getCount() ? static_cast<double>(*loop.getCount()) : 1));
+      } else if (const nisa::Instr i{&op}; i && i.engine() && i.def().cost) {
+        const Duration d = durationOf(i, target, *i.engine());
+        busy[static_cast<size_t>(*i.engine())] += times * d.busy;
+        transfers += times * d.transfer * d.share;
+      }
+    }
+  }
+
+  double most() const { return std::max(*std::max_element(busy.begin(), busy.end()), transfers); }
+
+private:
+  const Target &target;
+  std::array<double, kNumEngines> busy{};
+  double transfers = 0;
+};
+
+} // namespace
+
+double workOf(nisa::CoreOp core, const Target &target) {
+  Work work(target);
+  work.block(core.getBody().front(), 1);
+  return work.most();
 }
 
 } // namespace glia::codegen

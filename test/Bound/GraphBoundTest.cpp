@@ -67,6 +67,7 @@ TEST(GraphBound, WhatIsDoneInPassingIsFree) {
               scaled =
                   boundOf(pointwise(two + "  %s = stablehlo.multiply %x, %c" + t + "  %r = stablehlo.tanh %s" + t), "trn1");
   EXPECT_DOUBLE_EQ(alone.elements, scaled.elements);
+  EXPECT_DOUBLE_EQ(alone.path, scaled.path);
   EXPECT_GT(boundOf(pointwise(two + "  %r = stablehlo.multiply %x, %c" + t), "trn1").elements, 0);
 }
 

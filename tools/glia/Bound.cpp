@@ -92,6 +92,10 @@ std::string ofGraph(const Options &o, std::string_view text) {
   t.row("dma", b.transfers);
   t.row("hbm", b.hbm);
   t.row("path", b.path);
+  bool loops = false;
+  g.module->walk([&](graph::WhileOp) { loops = true; });
+  if (loops)
+    t.remark = "Loops whose count is not known, or that are not unrolled, may not run: they count for nothing.\n";
   return t.print(b.total(), b.reason(), o.json);
 }
 
