@@ -167,7 +167,11 @@ llvm::DenseMap<mlir::Operation *, int64_t> spillTensors(nisa::CoreOp core, const
   llvm::DenseMap<mlir::Operation *, int64_t> at;
   for (const PlannedTensor &t : plan) {
     nisa::AllocOp op = t.life.op;
-    at[op] = t.life.pinned ? (*op.getAt())[1] : t.stays.empty() ? 0 : t.stays[0].byte;
+    if (t.uses.empty() && !t.life.pinned) {
+      op.erase();
+      continue;
+    }
+    at[op] = t.life.pinned ? (*op.getAt())[1] : t.stays[0].byte;
     if (t.stays.size() < 2)
       continue;
     Spill(core, t, target, format("%s.spill%zu", op.getLabel().str().c_str(), notes.size()))
