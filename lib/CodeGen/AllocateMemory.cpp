@@ -3,6 +3,7 @@
 // that does not fit either, tensors of SBUF that are not used for a while are moved to HBM (SpillPlan).
 #include "KernelCost.h"
 #include "Lifetimes.h"
+#include "SpillLoops.h"
 #include "SpillTensors.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
@@ -230,10 +231,17 @@ void allocateMemory(nisa::KernelOp k, const Target &target) {
     };
     collect();
     if (!sbuf.fits(half)) {
-      const auto plan = planSpills(core, sbuf.all, target);
-      if (!plan)
-        sbuf.refuse();
-      const auto addresses = spillTensors(core, *plan, target);
+      const SpaceAllocator before = sbuf;
+      SpillPlan plan = planSpills(core, sbuf.all, target);
+      for (int round = 0; !plan.crowded.empty(); ++round) {
+        if (!plan.possible || !spillInLoops(core, plan, round, target))
+          before.refuse();
+        collect();
+        plan = planSpills(core, sbuf.all, target);
+      }
+      if (!plan.possible)
+        before.refuse();
+      const auto addresses = spillTensors(core, plan.tensors, target);
       collect();
       sbuf.place(addresses);
     }

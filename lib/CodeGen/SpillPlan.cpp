@@ -1,6 +1,5 @@
 #include "SpillPlan.h"
-#include "KernelCost.h"
-#include "SpillPieces.h"
+#include "SpillUses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +9,7 @@ namespace glia::codegen {
 namespace {
 
 constexpr int64_t kAlign = 32;
-constexpr size_t kMostLoads = 8; // that are repeated; more are stored together
-constexpr double kSlowLoad = 2;  // times as long as one without strides: stored and brought back in one piece
+constexpr double kDelicate = 1000; // times as much, for what had better stay
 
 struct State {       // of a tensor, where the walk is
   uint32_t next = 0; // the use that comes, or that is being made
@@ -31,7 +29,9 @@ struct Item : PlannedTensor {
   double cost() const {
     if (uses[now.next].replaces)
       return 0;
-    return (mustStore() ? store : 0) + (unchanged(now.next - 1) && loads.empty() ? 0 : load);
+    if (unchanged(now.next - 1))
+      return sources.empty() ? 0 : load;
+    return ((mustStore() ? store : 0) + load) * (delicate ? kDelicate : 1);
   }
 };
 
@@ -42,117 +42,6 @@ struct Resident {
 
 int64_t aligned(int64_t a) { return (a + kAlign - 1) / kAlign * kAlign; }
 
-// ---- what uses what ---------------------------------------------------------------------------------------------------------------
-
-class Collector {
-public:
-  Collector(std::vector<Item> &items, const Target &target) : items(items), target(target) {
-    for (uint32_t n = 0; n < items.size(); ++n)
-      numbers[items[n].life.op.getTensor()] = n;
-    depth.resize(items.size());
-  }
-
-  void block(mlir::Block &b) {
-    frames.emplace_back();
-    for (mlir::Operation &op : b) {
-      frames.back() = {&op, next++};
-      if (auto alloc = llvm::dyn_cast<nisa::AllocOp>(op)) {
-        if (const auto it = numbers.find(alloc.getTensor()); it != numbers.end())
-          depth[it->second] = frames.size() - 1;
-      } else if (const nisa::Instr i{&op}) {
-        instruction(i);
-      }
-      for (mlir::Region &r : op.getRegions())
-        for (mlir::Block &inner : r)
-          block(inner);
-      ++next;
-    }
-    frames.pop_back();
-  }
-
-private:
-  struct Frame {
-    mlir::Operation *op;
-    uint32_t place;
-  };
-  std::vector<Item> &items;
-  const Target &target;
-  llvm::DenseMap<mlir::Value, uint32_t> numbers;
-  std::vector<size_t> depth;
-  std::vector<Frame> frames;
-  llvm::DenseMap<mlir::Value, bool> readOnly; // tensors in HBM
-  uint32_t next = 0;
-
-  void instruction(nisa::Instr i) {
-    for (mlir::OpOperand &o : i->getOpOperands()) {
-      const auto it = numbers.find(o.get());
-      if (it == numbers.end())
-        continue;
-      Item &x = items[it->second];
-      const Frame &f = frames[depth[it->second]];
-      const bool first = x.uses.empty() || x.uses.back().place != f.place;
-      if (first)
-        x.uses.push_back({f.place, f.op});
-      const auto use = static_cast<uint32_t>(x.uses.size() - 1);
-      x.operands.push_back({&o, use});
-      access(i, x, use, f.op == i.operation());
-    }
-  }
-
-  void access(nisa::Instr i, Item &x, uint32_t use, bool direct) {
-    bool writes = false, reads = false, replaces = false;
-    for (size_t k = 0; k < i.def().slots.size(); ++k) {
-      const int slot = static_cast<int>(k);
-      if (i.tensor(slot) != x.life.op.getTensor())
-        continue;
-      reads |= i.reads(slot);
-      if (!i.writes(slot))
-        continue;
-      writes = true;
-      if (direct && i.access(slot).getTerms().empty() && i.access(slot).getPartitions() == x.life.partitions) {
-        const Write w = writeOf(i, slot, x.life.op);
-        replaces |= w.sure && w.where.contains(wholeOf(x.life.op));
-      }
-    }
-    if (!writes)
-      return;
-    x.uses[use].writes = true;
-    x.uses[use].replaces = replaces && !reads;
-    if (!x.unchanged(use))
-      return;
-    if (direct && x.loads.size() < kMostLoads && canRepeat(i))
-      x.loads.push_back({i.operation(), use});
-    else
-      x.changed = use;
-  }
-
-  // A transfer from HBM that nobody writes, which brings the same bytes whenever it is made.
-  bool canRepeat(nisa::Instr i) {
-    if (!i.is("dma_copy") || i.slots().size() < 2 || !i.access(0).getTerms().empty() || !i.access(1).getTerms().empty())
-      return false;
-    for (const char *index : {"dst_index", "src_index"})
-      if (i.access(i.def().slot(index)))
-        return false;
-    auto source = i.tensor(1).getDefiningOp<nisa::TensorOp>();
-    if (!source || (source.getKind() != "input" && source.getKind() != "constant"))
-      return false;
-    const auto [it, fresh] = readOnly.try_emplace(i.tensor(1), true);
-    if (fresh)
-      for (mlir::OpOperand &o : i.tensor(1).getUses()) {
-        const nisa::Instr user(o.getOwner());
-        for (size_t k = 0; user && k < user.def().slots.size(); ++k)
-          it->second &= user.tensor(static_cast<int>(k)) != o.get() || !user.writes(static_cast<int>(k));
-      }
-    const Duration d = durationOf(i, target, i.engine().value_or(Engine::Sync));
-    const nisa::AccessAttr a = i.access(0);
-    const double bytes = static_cast<double>(a.elements() * sizeOf(a.getDtype()));
-    const double plain = bytes / (target.number("dma.bytes_per_ns") * d.share * std::max(target.dmaEngines, 1));
-    return it->second && d.transfer <= kSlowLoad * plain + target.number("dma.fixed_latency");
-  }
-};
-
-// ---- the walk ---------------------------------------------------------------------------------------------------------------------
-
 class Planner {
 public:
   Planner(nisa::CoreOp core, const std::vector<Lifetime> &sbuf, const Target &target)
@@ -162,13 +51,15 @@ public:
     for (size_t n = 0; n < sbuf.size(); ++n) {
       Item &x = items[n];
       x.life = sbuf[n];
-      x.changed = UINT32_MAX;
       const double bytes = static_cast<double>(x.life.bytes * x.life.partitions);
       const double engines = std::clamp(std::ceil(x.life.partitions / target.number("dma.rows_per_engine")), 1.0, most);
       x.load = target.number("dma.fixed_latency") + bytes / engines / target.number("dma.bytes_per_ns");
       x.store = target.number("dma.fixed_latency") + bytes / engines / target.number("dma.store_bytes_per_ns");
     }
-    Collector(items, target).block(core.getBody().front());
+    std::vector<PlannedTensor *> all;
+    for (Item &x : items)
+      all.push_back(&x);
+    findUses(core, all, target);
     for (uint32_t n = 0; n < items.size(); ++n) {
       if (items[n].life.pinned)
         pins.push_back(n);
@@ -182,6 +73,7 @@ public:
 
   bool run() { return block(core.getBody().front()); }
   std::vector<Item> items;
+  std::vector<mlir::Operation *> crowded;
 
 private:
   nisa::CoreOp core;
@@ -195,16 +87,21 @@ private:
   int64_t cursor = 0;
 
   bool block(mlir::Block &b) {
+    const bool outermost = &b == &core.getBody().front();
     for (mlir::Operation &op : b) {
       const uint32_t place = next++;
       const llvm::ArrayRef<std::pair<uint32_t, uint32_t>> here = usedAt(place);
-      if (!here.empty() && !bring(here, place) && !rearrange(here, place))
-        return false;
-      if (op.getNumRegions() && !loop(op, here, place))
-        return false;
+      const bool there = here.empty() || bring(here, place) || rearrange(here, place), loops = op.getNumRegions();
+      if (!there || (loops && !loop(op, here, place))) {
+        if (loops)
+          crowded.push_back(&op);
+        if (!loops || !outermost)
+          return false;
+        next = after(op, place); // go on behind it, to find all of them
+      }
       for (const auto &[at, n] : here)
         passed(n);
-      if (&b == &core.getBody().front())
+      if (outermost)
         journal.clear(); // no loop is left to try again
       ++next;
     }
@@ -216,20 +113,34 @@ private:
     const size_t mark = journal.size();
     const std::vector<Resident> before = residents;
     const uint32_t inside = next;
+    auto restore = [&] {
+      for (; journal.size() > mark; journal.pop_back()) {
+        const auto &[n, old] = journal.back();
+        Item &x = items[n];
+        x.now = old;
+        x.stays.resize(old.stays);
+        if (old.resident)
+          x.stays.back().byte = old.byte;
+      }
+      residents = before;
+      next = inside;
+    };
+    const size_t known = crowded.size();
     if (body(op, place))
       return true;
-    while (journal.size() > mark) {
-      auto &[n, old] = journal.back();
-      Item &x = items[n];
-      x.now = old;
-      x.stays.resize(old.stays);
-      if (old.resident)
-        x.stays.back().byte = old.byte;
-      journal.pop_back();
-    }
-    residents = before;
-    next = inside;
-    return rearrange(here, place) && body(op, place);
+    restore();
+    crowded.resize(known);
+    if (rearrange(here, place) && body(op, place))
+      return true;
+    restore();
+    return false;
+  }
+
+  // The place at which the operation ends.
+  static uint32_t after(mlir::Operation &op, uint32_t place) {
+    uint32_t n = 0;
+    op.walk([&](mlir::Operation *) { n += 2; });
+    return place + n - 1;
   }
 
   bool body(mlir::Operation &op, uint32_t place) {
@@ -297,7 +208,7 @@ private:
   void remove(uint32_t n) {
     State &s = change(n);
     s.resident = false;
-    residents.erase(std::find_if(residents.begin(), residents.end(), [&](const Resident &r) { return r.item == n; }));
+    std::erase_if(residents, [&](const Resident &r) { return r.item == n; });
   }
 
   bool mayLeave(uint32_t n, uint32_t place) const {
@@ -474,13 +385,13 @@ private:
 
 } // namespace
 
-std::optional<std::vector<PlannedTensor>> planSpills(nisa::CoreOp core, const std::vector<Lifetime> &sbuf,
-                                                     const Target &target) {
+SpillPlan planSpills(nisa::CoreOp core, const std::vector<Lifetime> &sbuf, const Target &target) {
   Planner planner(core, sbuf, target);
-  if (!planner.run())
-    return std::nullopt;
-  return std::vector<PlannedTensor>(std::make_move_iterator(planner.items.begin()),
-                                    std::make_move_iterator(planner.items.end()));
+  SpillPlan plan;
+  plan.possible = planner.run();
+  plan.crowded = std::move(planner.crowded);
+  plan.tensors.assign(std::make_move_iterator(planner.items.begin()), std::make_move_iterator(planner.items.end()));
+  return plan;
 }
 
 } // namespace glia::codegen

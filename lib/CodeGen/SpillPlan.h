@@ -3,8 +3,6 @@
 #include "Lifetimes.h"
 #include "glia/Target/Target.h"
 
-#include <optional>
-
 namespace glia::codegen {
 
 // By an operation of the block that the tensor was made in: an instruction, or a loop that uses it inside.
@@ -24,16 +22,23 @@ struct PlannedTensor {
   Lifetime life;
   std::vector<SpillUse> uses;
   std::vector<std::pair<mlir::OpOperand *, uint32_t>> operands; // in program order, each with its use
-  std::vector<std::pair<mlir::Operation *, uint32_t>> loads;    // likewise: what brings it from HBM that nobody writes
+  std::vector<std::pair<mlir::Operation *, uint32_t>> sources;  // likewise: instructions that can be repeated
   uint32_t changed = 0;                                         // the first use that writes anything else
-  std::vector<Stay> stays;                                      // between two of them it is in HBM; none if it is never used
-  // Up to the use its contents are what `loads` brought.
+  bool delicate = false;   // it addresses memory: the verifier must see where its numbers come from
+  std::vector<Stay> stays; // between two of them it is in HBM; none if it is never used
+  // Up to the use its contents are what `sources` made.
   bool unchanged(uint32_t use) const { return use < changed; }
 };
 
+struct SpillPlan {
+  std::vector<PlannedTensor> tensors;
+  // Loops that do not find room beside what they use; their insides are not planned.
+  std::vector<mlir::Operation *> crowded;
+  bool possible = true; // false: an operation outside of them needs more than there is
+};
+
 // Every tensor of `sbuf` with its stays. What leaves is decided where memory runs out: what costs little to move and is not needed
-// for long. Nothing if an operation needs more than there is.
-std::optional<std::vector<PlannedTensor>> planSpills(nisa::CoreOp core, const std::vector<Lifetime> &sbuf,
-                                                     const Target &target);
+// for long.
+SpillPlan planSpills(nisa::CoreOp core, const std::vector<Lifetime> &sbuf, const Target &target);
 
 } // namespace glia::codegen
