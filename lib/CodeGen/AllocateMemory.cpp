@@ -215,7 +215,7 @@ private:
 void allocateMemory(nisa::KernelOp k, const Target &target) {
   constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
-    const bool half = workOf(core, target) < kLong;
+    const bool half = workOf(core.getBody().front(), target) < kLong;
     constexpr int kMostSpills = 4096;
     for (int spills = 0;; ++spills) {
       SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);

@@ -66,6 +66,7 @@ private:
   const Target &target;
   const InstrDef &nop;
   std::vector<Event> events;
+  Touches operands;
   std::vector<Wait> waits;
   Clock know[kNumEngines] = {};
   uint32_t seq[kMaxLanes] = {};
@@ -184,7 +185,7 @@ private:
       if (nisa::Instr i{&op}) {
         touches.clear();
         needed.clear();
-        addTouches(i, touches);
+        operands.add(i, touches);
         dependencies(i, touches, memory, needed);
         const int e = engineOf(i);
         const uint32_t n = begin();
@@ -216,7 +217,7 @@ private:
         return;
       const int e = engineOf(i);
       std::vector<Touch> touches;
-      addTouches(i, touches);
+      operands.add(i, touches);
       dependencies(i, touches, memory, needed[e]);
       lanes.insert(laneOf(i, e));
       for (Touch &t : touches) {

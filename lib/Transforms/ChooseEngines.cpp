@@ -41,7 +41,8 @@ const Preference kPreferences[] = {
 // Transfers and register instructions may be issued by any engine; Sync has nothing else to do.
 constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Tensor};
 
-constexpr double kUnknownTrips = 8; // what a loop of unknown count weighs
+constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
+constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -168,8 +169,10 @@ private:
     if (i.def().unit != Unit::Compute)
       return can.front();
     Engine best = can.front();
-    if (sameBits && can.size() > 1)
+    if (sameBits && can.size() > 1) {
       best = leastBusy(i, can, weight);
+      i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
+    }
     load[static_cast<int>(best)] += weight * busy(i, best);
     return best;
   }
@@ -258,6 +261,13 @@ private:
 };
 
 } // namespace
+
+void balanceAgain(Block &block) {
+  block.walk([](Operation *op) {
+    if (op->hasAttr(kBalanced))
+      op->removeAttr("engine");
+  });
+}
 
 void chooseEngines(nisa::KernelOp kernel) {
   std::vector<Diagnostic> found = Chooser(kernel).run();
