@@ -97,17 +97,29 @@ static Area areaOf(const Touch &whole, nisa::AccessAttr a) {
   return t;
 }
 
-bool Touches::onlyCounts(mlir::Value reg) {
-  const auto [it, fresh] = counters.try_emplace(reg, false);
-  if (fresh)
-    it->second = llvm::isa<mlir::BlockArgument>(reg) && llvm::none_of(reg.getUsers(), [&](mlir::Operation *user) {
-                   const nisa::Instr i{user};
-                   for (size_t k = 0; i && k < i.def().slots.size(); ++k)
-                     if (i.def().slots[k].kind == SlotKind::RegOut && i.reg(static_cast<int>(k)) == reg)
-                       return true;
-                   return false;
-                 });
-  return it->second;
+static bool writesRegister(nisa::Instr i, mlir::Value reg) {
+  for (size_t k = 0; k < i.def().slots.size(); ++k)
+    if (i.def().slots[k].kind == SlotKind::RegOut && i.reg(static_cast<int>(k)) == reg)
+      return true;
+  return false;
+}
+
+bool Touches::steady(mlir::Value reg) {
+  const auto [it, fresh] = known.try_emplace(reg, false);
+  if (!fresh)
+    return it->second;
+  const bool counter = llvm::isa<mlir::BlockArgument>(reg);
+  int written = 0; // by engines, each of which has a register of its own
+  for (mlir::Operation *user : reg.getUsers()) {
+    const nisa::Instr i{user};
+    if (!i || !writesRegister(i, reg))
+      continue;
+    const int engine = 1 << static_cast<int>(i.engine().value_or(Engine::Sync));
+    if (counter || (written & engine) || !llvm::isa<nisa::CoreOp>(user->getParentOp()))
+      return false;
+    written |= engine;
+  }
+  return it->second = true;
 }
 
 Touch Touches::touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed) {
@@ -121,7 +133,7 @@ Touch Touches::touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed) {
   }
   for (size_t k = 0; k + 2 < a.getTerms().size(); k += 3) {
     const mlir::Value reg = i->getOperand(static_cast<unsigned>(a.getTerms()[k]));
-    if (!onlyCounts(reg)) {
+    if (!steady(reg)) {
       t.moves.clear();
       return t;
     }

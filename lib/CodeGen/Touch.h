@@ -21,10 +21,10 @@ struct Touch : Area {
   Space space = Space::Hbm;
   const void *object = nullptr; // HBM: the tensor
   bool write = false;
-  // An address that counters of loops move: what is touched beside where they point. Two touches that move alike are compared there, since
-  // the counters have one value while an iteration lasts.
+  // An address that counters of loops move, or registers that are set once: what is touched beside where they point. Two touches that
+  // move alike are compared there, since these have one value while an iteration lasts.
   struct Motion {
-    const void *counter;
+    const void *reg;
     int64_t scale;
     bool partition;
     friend bool operator==(const Motion &, const Motion &) = default;
@@ -43,8 +43,8 @@ public:
   void add(nisa::Instr i, std::vector<Touch> &out);
 
 private:
-  llvm::DenseMap<mlir::Value, bool> counters; // registers: whether they only count a loop
-  bool onlyCounts(mlir::Value reg);
+  llvm::DenseMap<mlir::Value, bool> known; // registers: whether they are steady
+  bool steady(mlir::Value reg);            // keeps its value while an iteration lasts
   Touch touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed);
 };
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kLost = 0.04; // of the time of an iteration, may go to the beginning and the end
 constexpr int32_t kMostCopies = 64;
-constexpr int32_t kMostOfData = 16; // copies if the count is data: what is left over runs one by one
+constexpr int32_t kMostOfData = 32; // copies if the count is data: what is left over runs one by one
+constexpr long kMostLoops = 8;      // of such counts: each becomes three, and each is proved
 constexpr int kMostRegisters = 16;  // of all copies
 
 class Unroller {
@@ -29,8 +30,9 @@ public:
     bool any = false;
     std::vector<nisa::LoopOp> loops;
     core.walk([&](nisa::LoopOp loop) { loops.push_back(loop); });
+    const bool few = llvm::count_if(loops, [](nisa::LoopOp l) { return !l.getCount(); }) <= kMostLoops;
     for (nisa::LoopOp loop : loops)
-      if (innermost(loop) && mayCopy(loop))
+      if ((loop.getCount() || few) && innermost(loop) && mayCopy(loop))
         if (const int32_t copies = copiesOf(loop); copies > 1) {
           loop.getCount() ? unroll(loop, copies) : unrollData(loop, copies);
           any = true;
@@ -47,27 +49,31 @@ private:
     return llvm::none_of(loop.getBody().front(), [](mlir::Operation &op) { return op.getNumRegions() > 0; });
   }
 
-  // In its last iteration an operand is outside of its tensor: that is to be reported of the loop as it was written.
-  static bool leaves(nisa::Instr i, nisa::LoopOp loop) {
+  // Its addresses in the copies can be written, and are inside of their tensors. What leaves one is to be reported of the loop as it was
+  // written.
+  static bool addressable(nisa::Instr i, nisa::LoopOp loop) {
     const int64_t last = loop.getCount() ? static_cast<int32_t>(*loop.getCount()) - 1 : 0;
     for (size_t k = 0; k < i.def().slots.size(); ++k) {
       const nisa::SlotValue v = i.value(static_cast<int>(k));
-      for (const nisa::TensorOperand::Term &t : v.tensor.terms)
-        if (t.reg == loop.iterator()) {
-          const auto type = llvm::cast<nisa::TensorType>(v.tensor.tensor.getType());
-          const bool onChip = type.getSpace() != Space::Hbm;
-          int64_t bytes = sizeOf(type.getDtype());
-          for (int64_t n : type.getShape().drop_front(onChip))
-            bytes *= n;
-          const ByteRun reach = extent(i.access(static_cast<int>(k)).pattern());
-          const int64_t more = last * t.scale, start = v.tensor.byteOffset + (t.partition ? 0 : more),
-                        partition = v.tensor.partition + (t.partition ? more : 0);
-          if (start + reach.lo < 0 || start + reach.hi > bytes ||
-              (onChip && (partition < 0 || partition + v.tensor.partitions > type.getShape()[0])))
-            return true;
-        }
+      for (const nisa::TensorOperand::Term &t : v.tensor.terms) {
+        if (t.reg != loop.iterator())
+          continue;
+        if (!loop.getCount() && v.tensor.terms.size() >= static_cast<size_t>(kMaxDynamicTerms))
+          return false;
+        const auto type = llvm::cast<nisa::TensorType>(v.tensor.tensor.getType());
+        const bool onChip = type.getSpace() != Space::Hbm;
+        int64_t bytes = sizeOf(type.getDtype());
+        for (int64_t n : type.getShape().drop_front(onChip))
+          bytes *= n;
+        const ByteRun reach = extent(i.access(static_cast<int>(k)).pattern());
+        const int64_t more = last * t.scale, start = v.tensor.byteOffset + (t.partition ? 0 : more),
+                      partition = v.tensor.partition + (t.partition ? more : 0);
+        if (start + reach.lo < 0 || start + reach.hi > bytes ||
+            (onChip && (partition < 0 || partition + v.tensor.partitions > type.getShape()[0])))
+          return false;
+      }
     }
-    return false;
+    return true;
   }
 
   static bool mayCopy(nisa::LoopOp loop) {
@@ -83,7 +89,7 @@ private:
           return false;
       if (const auto id = i.attribute("id"))
         named.insert(*id);
-      if (leaves(i, loop))
+      if (!addressable(i, loop))
         return false;
     }
     // What comes after an instruction of the loop comes after that of each iteration: no copy could stand for all.
@@ -144,40 +150,41 @@ private:
     return static_cast<int32_t>(most);
   }
 
-  // Puts a copy of the body before `place`, for iteration `to` * scale + shift (`to` null: `shift`).
-  static void copyBody(nisa::LoopOp loop, mlir::Block *block, mlir::Block::iterator place, mlir::Value to, int32_t scale,
-                       int32_t shift) {
+  // Puts a copy of the body before `place`, for that iteration.
+  static void copyBody(nisa::LoopOp loop, mlir::Block *block, mlir::Block::iterator place,
+                       const nisa::Iteration &iteration) {
     mlir::OpBuilder b(loop);
     auto copy = llvm::cast<nisa::LoopOp>(b.clone(*loop));
     nisa::renumber(copy);
     mlir::Block &body = copy.getBody().front();
-    nisa::replaceIterator(body, copy.iterator(), to, scale, shift);
+    nisa::replaceIterator(body, copy.iterator(), iteration);
     balanceAgain(body);
     block->getOperations().splice(place, body.getOperations());
     copy->erase();
   }
 
-  // A loop of the copies, before the old one.
-  static void makeLoop(nisa::LoopOp loop, mlir::Value count, mlir::IntegerAttr number, int32_t copies) {
+  // A loop of the copies, before the old one, from iteration `start` on (null: 0).
+  static void makeLoop(nisa::LoopOp loop, mlir::Value count, mlir::IntegerAttr number, int32_t copies, mlir::Value start) {
     mlir::OpBuilder b(loop);
     auto made = nisa::LoopOp::create(b, loop.getLoc(), count, number);
     mlir::Block &body = made.getBody().emplaceBlock();
     const mlir::Value iterator = body.addArgument(loop.iterator().getType(), loop.getLoc());
     for (int32_t c = 0; c < copies; ++c)
-      copyBody(loop, &body, body.end(), iterator, copies, c);
+      copyBody(loop, &body, body.end(), {.counter = iterator, .scale = copies, .start = start, .shift = c});
   }
 
   static void unroll(nisa::LoopOp loop, int32_t copies) {
     const auto count = static_cast<int32_t>(*loop.getCount());
     const int32_t times = count / copies;
     if (times > 1)
-      makeLoop(loop, {}, mlir::Builder(loop).getI32IntegerAttr(times), copies);
+      makeLoop(loop, {}, mlir::Builder(loop).getI32IntegerAttr(times), copies, {});
     for (int32_t n = times > 1 ? times * copies : 0; n < count; ++n)
-      copyBody(loop, loop->getBlock(), loop->getIterator(), {}, 1, n);
+      copyBody(loop, loop->getBlock(), loop->getIterator(), {.shift = n});
     loop->erase();
   }
 
-  // What is left over stays a loop, which begins where the other one ends.
+  // The same, of a count that is data: a loop of copies, one of fewer for what that leaves over, and so on. Each begins where the one before
+  // ends, at a multiple of its copies; in this form it is plain that none goes below 0 or beyond the count.
   static void unrollData(nisa::LoopOp loop, int32_t copies) {
     mlir::OpBuilder b(loop);
     const mlir::Location loc = loop.getLoc();
@@ -186,20 +193,26 @@ private:
       nisa::computeRegister(b, loc, dst, op, a, with);
       return dst;
     };
+    auto shifted = [&](std::string_view op, mlir::Value a, int32_t by) {
+      return by == 1
+                 ? a
+                 : compute(op, a, nisa::SlotValue::of(static_cast<int32_t>(std::countr_zero(static_cast<uint32_t>(by)))));
+    };
     const mlir::Value count = compute("max", loop.getCountRegister(), nisa::SlotValue::of(int32_t{0}));
-    // In this form it is plain that what is left over begins at 0 or more and ends with the count.
-    const auto bits = nisa::SlotValue::of(static_cast<int32_t>(std::countr_zero(static_cast<uint32_t>(copies))));
-    const mlir::Value times = compute("shift_right", count, bits);
-    const mlir::Value done = compute("shift_left", times, bits);
-    const mlir::Value rest = compute("subtract", count, nisa::SlotValue::of(done));
-    makeLoop(loop, times, {}, copies);
-    loop.getCountRegisterMutable().assign(rest);
-    mlir::Block &body = loop.getBody().front();
-    b.setInsertionPointToStart(&body);
-    const mlir::Value iteration = nisa::makeRegister(b, loc);
-    nisa::replaceIterator(body, loop.iterator(), iteration, 1, 0);
-    b.setInsertionPointAfterValue(iteration);
-    nisa::computeRegister(b, loc, iteration, "add", loop.iterator(), nisa::SlotValue::of(done));
+    mlir::Value before; // trips that a loop from 0 on of as many copies as the last one has would make
+    for (int32_t last = 0;; last = copies, copies = copies >= 32 ? copies / 8 : std::max(copies / 4, 1)) {
+      const mlir::Value times = shifted("shift_right", count, copies);
+      mlir::Value start, trips = times;
+      if (before) {
+        start = shifted("shift_left", before, last);
+        trips = compute("subtract", times, nisa::SlotValue::of(shifted("shift_left", before, last / copies)));
+      }
+      makeLoop(loop, trips, {}, copies, start);
+      if (copies == 1)
+        break;
+      before = times;
+    }
+    loop->erase();
   }
 };
 

@@ -25,25 +25,27 @@ static Instr rebuilt(Instr i, ArrayRef<SlotValue> values) {
   return out;
 }
 
-void replaceIterator(Block &block, mlir::Value from, mlir::Value to, int32_t scale, int32_t shift) {
+void replaceIterator(Block &block, mlir::Value from, const Iteration &to) {
   mlir::Value whole; // a register with the value, for uses that are no addresses
   auto asRegister = [&]() -> mlir::Value {
-    if (to && scale == 1 && shift == 0)
-      return to;
-    if (!whole) {
-      OpBuilder b(&block, block.begin());
-      const Location loc = from.getLoc();
-      whole = makeRegister(b, loc);
-      if (to) {
-        mlir::Value from = to;
-        if (scale != 1)
-          computeRegister(b, loc, from = whole, "multiply", to, SlotValue::of(scale));
-        if (shift != 0)
-          computeRegister(b, loc, whole, "add", from, SlotValue::of(shift));
-      } else {
-        createInstruction(b, loc, *findInstruction("reg_move"), {SlotValue::of(whole), SlotValue::of(shift)}, Engine::Sync);
-      }
-    }
+    if (to.counter && to.scale == 1 && !to.start && to.shift == 0)
+      return to.counter;
+    if (whole)
+      return whole;
+    OpBuilder b(&block, block.begin());
+    const Location loc = from.getLoc();
+    whole = makeRegister(b, loc);
+    mlir::Value sum = to.counter; // of what comes before the shift
+    if (to.counter && to.scale != 1)
+      computeRegister(b, loc, sum = whole, "multiply", to.counter, SlotValue::of(to.scale));
+    if (sum && to.start)
+      computeRegister(b, loc, whole, "add", sum, SlotValue::of(to.start)), sum = whole;
+    else if (to.start)
+      sum = to.start;
+    if (!sum)
+      createInstruction(b, loc, *findInstruction("reg_move"), {SlotValue::of(whole), SlotValue::of(to.shift)}, Engine::Sync);
+    else if (to.shift != 0 || sum != whole)
+      computeRegister(b, loc, whole, "add", sum, SlotValue::of(to.shift));
     return whole;
   };
   SmallVector<Operation *> users;
@@ -66,16 +68,18 @@ void replaceIterator(Block &block, mlir::Value from, mlir::Value to, int32_t sca
         v.reg = asRegister();
       SmallVector<TensorOperand::Term, 1> terms;
       for (TensorOperand::Term t : v.tensor.terms) {
-        if (t.reg == from) {
-          if (t.partition)
-            v.tensor.partition += static_cast<int32_t>(t.scale * shift);
-          else
-            v.tensor.byteOffset += t.scale * shift;
-          t.reg = to;
-          t.scale *= scale;
-        }
-        if (t.reg)
+        if (t.reg != from) {
           terms.push_back(t);
+          continue;
+        }
+        if (t.partition)
+          v.tensor.partition += static_cast<int32_t>(t.scale * to.shift);
+        else
+          v.tensor.byteOffset += t.scale * to.shift;
+        if (to.counter)
+          terms.push_back({to.counter, t.scale * to.scale, t.partition});
+        if (to.start)
+          terms.push_back({to.start, t.scale, t.partition});
       }
       v.tensor.terms = terms;
       values.push_back(std::move(v));

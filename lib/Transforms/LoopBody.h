@@ -8,9 +8,16 @@ mlir::Value makeRegister(mlir::OpBuilder &b, mlir::Location loc);
 void computeRegister(mlir::OpBuilder &b, mlir::Location loc, mlir::Value dst, std::string_view op, mlir::Value a,
                      SlotValue with);
 
-// Replaces the iterator `from` in the ops of `block` by `to` * `scale` + `shift` (`to` null: by the number `shift`). Addresses keep their
-// form: scale and shift go into them.
-void replaceIterator(mlir::Block &block, mlir::Value from, mlir::Value to, int32_t scale, int32_t shift);
+// The number of an iteration: counter * scale + start + shift, without what is null.
+struct Iteration {
+  mlir::Value counter;
+  int32_t scale = 1;
+  mlir::Value start;
+  int32_t shift = 0;
+};
+
+// Replaces the iterator `from` in the ops of `block`. Addresses keep their form: scale, start and shift go into them.
+void replaceIterator(mlir::Block &block, mlir::Value from, const Iteration &to);
 
 // Numbers that name instructions are unique: those in a copy of an op become new ones.
 void renumber(mlir::Operation *copy);

@@ -46,8 +46,8 @@ Peeled peelFirst(Operation *op) {
   renumber(copy);
   Block &body = copy->getRegion(0).front();
   if (loop) {
-    replaceIterator(body, cast<LoopOp>(copy).iterator(), {}, 1, 0);
-    replaceIterator(loop.getBody().front(), iterator, iterator, 1, 1);
+    replaceIterator(body, cast<LoopOp>(copy).iterator(), {});
+    replaceIterator(loop.getBody().front(), iterator, {.counter = iterator, .shift = 1});
   }
   if (!body.empty()) {
     out.first = &body.front();
