@@ -34,6 +34,7 @@ import graph_speed
 import graphs
 import jax_platform
 import least
+import loops
 import nki_speed
 import numpy as np
 from openblas import BASELINE, Sgemm
@@ -292,7 +293,14 @@ def main():
         *machine,
         *(
             partial(p, report)
-            for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS, *jax_platform.PARTS, least.measure)
+            for p in (
+                *nki_speed.PARTS,
+                *graph_speed.PARTS,
+                *graphs.PARTS,
+                *jax_platform.PARTS,
+                least.measure,
+                loops.measure,
+            )
         ),
     ):
         try:

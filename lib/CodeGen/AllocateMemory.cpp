@@ -222,7 +222,7 @@ private:
 void allocateMemory(nisa::KernelOp k, const Target &target) {
   constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
-    const bool half = workOf(core, target) < kLong;
+    const bool half = workOf(core.getBody().front(), target) < kLong;
     SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
     auto collect = [&] {
       sbuf.all.clear(), psum.all.clear();

@@ -57,6 +57,8 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
   stages.done("engines");
   resolveAccumulation(op);
   stages.done("accumulation");
+  unrollLoops(op, *target);
+  stages.done("loops");
   mergeAliases(op);
   allocateMemory(op, *target);
   stages.done("memory");

@@ -10,6 +10,7 @@ void registerPasses() {
     void (*function)(nisa::KernelOp, const Target &);
   };
   static const Entry kPasses[] = {
+      {"unroll-loops", "Several iterations of a run-time loop become one", unrollLoops},
       {"merge-aliases", "Pinned tensors that share live memory become one",
        [](nisa::KernelOp k, const Target &) { mergeAliases(k); }},
       {"allocate-memory", "Give every tensor on chip an address", allocateMemory},

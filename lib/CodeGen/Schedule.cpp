@@ -94,6 +94,7 @@ private:
   Queues &queues;
   const double sync;
   std::vector<Node> nodes;
+  Touches operands;
   std::vector<mlir::Value> begunOn[kNumEngines]; // registers, in the order in which they are first written
   static constexpr int kLongLived = 16;          // registers that hold numbers from far before
 
@@ -156,7 +157,7 @@ private:
       nodes[n].op->walk([&](mlir::Operation *o) {
         if (nisa::Instr i{o}) {
           const size_t before = touches.size();
-          addTouches(i, touches);
+          operands.add(i, touches);
           if (o != nodes[n].op) // in a loop, which may not run
             for (size_t k = before; k < touches.size(); ++k)
               touches[k].dense = touches[k].dense && !touches[k].write;

@@ -41,7 +41,8 @@ const Preference kPreferences[] = {
 // Transfers and register instructions may be issued by any engine; Sync has nothing else to do.
 constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Tensor};
 
-constexpr double kUnknownTrips = 8; // what a loop of unknown count weighs
+constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
+constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -65,6 +66,7 @@ public:
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
       load.fill(0);
+      made = moved = 0;
       pipes.clear();
       core.walk([&](Operation *op) { // a pipe belongs to one engine
         if (Instr i(op); i && i.def().unit == Unit::Exchange)
@@ -81,6 +83,7 @@ private:
   const std::shared_ptr<const Target> target;
   const int cores;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
+  double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
@@ -109,7 +112,7 @@ private:
 
   void choose(Instr i, double weight) {
     if (i.def().unit == Unit::Dma)
-      chooseTransfer(i);
+      chooseTransfer(i, weight);
     else if (!i.engine())
       i.setEngine(engineFor(i, weight));
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
@@ -168,8 +171,10 @@ private:
     if (i.def().unit != Unit::Compute)
       return can.front();
     Engine best = can.front();
-    if (sameBits && can.size() > 1)
+    if (sameBits && can.size() > 1) {
       best = leastBusy(i, can, weight);
+      i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
+    }
     load[static_cast<int>(best)] += weight * busy(i, best);
     return best;
   }
@@ -201,7 +206,8 @@ private:
   }
 
   // A transfer: the author's engine and descriptor mode if they are legal; a mode left at `none` may be raised to the first that is.
-  void chooseTransfer(Instr i) {
+  // Where the hardware would make descriptors more slowly than data move, GpSimd makes some.
+  void chooseTransfer(Instr i, double weight) {
     struct Way {
       Engine engine;
       Dge dge;
@@ -213,14 +219,36 @@ private:
       if (dge == given || given == Dge::None)
         for (Engine e : {Engine::Sync, Engine::GpSimd})
           ways.push_back({i.engine().value_or(e), dge});
+    const double moving = weight * static_cast<double>(i.access(0).elements() * sizeOf(i.access(0).getDtype())) /
+                          (target->dmaEngines * target->number("dma.bytes_per_ns"));
+    const Way *best = nullptr;
+    double least = 0;
     for (const Way &w : ways) {
       nisa::TrialCheck check(i, *target, w.engine, cores);
       check.assume(slot, static_cast<int32_t>(w.dge));
       if (!check.passes())
         continue;
-      i.setEngine(w.engine);
-      if (w.dge != given)
-        i.setInteger("dge", static_cast<int32_t>(w.dge));
+      const bool software = w.dge == Dge::Swdge;
+      const double cost =
+                       w.dge == Dge::None ? 0 : weight * target->number(software ? "dma.swdge_busy" : "dma.hwdge_interval"),
+                   done = (software ? load[static_cast<int>(w.engine)] : made) + cost;
+      if (!best || (least > moved + moving && done < least))
+        best = &w, least = done;
+      if (w.dge == given)
+        break;
+    }
+    if (best) {
+      i.setEngine(best->engine);
+      if (best->dge != given) {
+        i.setInteger("dge", static_cast<int32_t>(best->dge));
+        i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
+      }
+      if (best->dge != Dge::None)
+        moved += moving;
+      if (best->dge == Dge::Swdge)
+        load[static_cast<int>(best->engine)] = least;
+      else if (best->dge == Dge::Hwdge)
+        made = least;
       return;
     }
     // No way is legal. Indexed transfers are started by GpSimd, so that only the real problem is reported.
@@ -258,6 +286,16 @@ private:
 };
 
 } // namespace
+
+void balanceAgain(Block &block) {
+  block.walk([](Operation *op) {
+    if (!op->hasAttr(kBalanced))
+      return;
+    op->removeAttr("engine");
+    if (Instr i(op); i.def().unit == Unit::Dma)
+      i.setInteger("dge", static_cast<int32_t>(Dge::None));
+  });
+}
 
 void chooseEngines(nisa::KernelOp kernel) {
   std::vector<Diagnostic> found = Chooser(kernel).run();

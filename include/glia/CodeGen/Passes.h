@@ -6,6 +6,7 @@
 
 namespace glia {
 
+void unrollLoops(nisa::KernelOp k, const Target &t);    // several iterations of a run-time loop become one
 void mergeAliases(nisa::KernelOp k);                    // pinned tensors that share live memory become one
 void allocateMemory(nisa::KernelOp k, const Target &t); // addresses in SBUF and PSUM
 void replicateRegisters(nisa::KernelOp k);              // each engine gets its own copy of the register operations it needs

@@ -10,4 +10,7 @@ namespace glia {
 // on every engine gets its usual one; checkKernel says what is wrong with it.
 void chooseEngines(nisa::KernelOp kernel);
 
+// Takes the engine from instructions that got one only so that engines are busy alike: another one gives the same bits.
+void balanceAgain(mlir::Block &block);
+
 } // namespace glia
