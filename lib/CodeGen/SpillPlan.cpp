@@ -214,7 +214,12 @@ private:
   void remove(uint32_t n) {
     State &s = change(n);
     s.resident = false;
-    std::erase_if(residents, [&](const Resident &r) { return r.item == n; });
+    auto it = std::lower_bound(residents.begin(), residents.end(), s.byte,
+                               [](const Resident &r, int64_t byte) { return r.lo < byte; });
+    while (it != residents.end() && it->item != n) // pinned ones may begin at the same byte
+      ++it;
+    if (it != residents.end())
+      residents.erase(it);
   }
 
   bool mayLeave(uint32_t n, uint32_t place) const {
