@@ -132,3 +132,30 @@ def test_tiles_that_are_only_read_are_stored_once(capfd):
     np.testing.assert_array_equal(many_tiles(X, 60), want)
     said = capfd.readouterr().err
     assert f"and {len(spills) - 8} more" in said and len(said) < 2000
+
+
+def beside_work(x):
+    """Tiles that wait while small ones are worked on, a few instructions each."""
+    out = nl.ndarray((120, 128, 64), nl.float32, buffer=nl.shared_hbm)
+    tiles = []
+    for n in range(120):
+        a = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=a, value=float(n))
+        nisa.tensor_scalar(dst=a, data=a, op0=nl.add, operand0=1.0)
+        tiles.append(a)
+    for n in range(200):
+        t = loaded(x)
+        for _ in range(8):
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=1.5, op1=nl.add, operand1=1.0)
+        if n % 70 == 0:
+            nisa.tensor_tensor(dst=tiles[n // 2][:, 0:64], data1=t, data2=t, op=nl.add)
+    for n in range(120):
+        nisa.dma_copy(dst=out[n], src=tiles[n][:, 0:64])
+    return out
+
+
+def test_work_goes_on_while_tiles_wait():
+    """What waits leaves room for the next small tiles, and its transfers are hidden: the busiest engine is seldom idle."""
+    exe = glia.compile(nki.jit(beside_work), X, target="trn2")
+    busiest = max(lane["busy"] for lane in exe.profile().lanes)
+    assert exe.time() <= 1.35 * busiest
