@@ -1,6 +1,9 @@
 // The steps of code generation under their command-line names.
 #include "glia/CodeGen/Passes.h"
+#include "glia/Transforms/HoistLoads.h"
 #include "glia/Transforms/Passes.h"
+#include "glia/Transforms/RenameTiles.h"
+#include "glia/Transforms/ReuseLoads.h"
 
 namespace glia {
 
@@ -10,6 +13,12 @@ void registerPasses() {
     void (*function)(nisa::KernelOp, const Target &);
   };
   static const Entry kPasses[] = {
+      {"rename-tiles", "A tile that is written as a whole again becomes a new one",
+       [](nisa::KernelOp k, const Target &) { renameTiles(k); }},
+      {"hoist-loads", "Loads of the same bytes in every iteration go in front of their loop",
+       [](nisa::KernelOp k, const Target &t) { hoistLoads(k, t); }},
+      {"reuse-loads", "Loads of bytes that are still in SBUF go away",
+       [](nisa::KernelOp k, const Target &t) { reuseLoads(k, t); }},
       {"merge-aliases", "Pinned tensors that share live memory become one",
        [](nisa::KernelOp k, const Target &) { mergeAliases(k); }},
       {"allocate-memory", "Give every tensor on chip an address", allocateMemory},
