@@ -5,7 +5,6 @@
 #include "glia/CodeGen/Passes.h"
 #include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
-#include "glia/Transforms/KeepTiles.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 
 #include "mlir/IR/Verifier.h"

@@ -1,9 +1,6 @@
 // The steps of code generation under their command-line names.
 #include "glia/CodeGen/Passes.h"
-#include "glia/Transforms/HoistLoads.h"
 #include "glia/Transforms/Passes.h"
-#include "glia/Transforms/RenameTiles.h"
-#include "glia/Transforms/ReuseLoads.h"
 
 namespace glia {
 

@@ -6,9 +6,9 @@
 #include "glia/CodeGen/ScheduleBound.h"
 #include "KernelCost.h"
 #include "ResourceBound.h"
+#include "glia/CodeGen/Passes.h"
 #include "glia/ISA/Cost.h"
 #include "glia/Transforms/ChooseEngines.h"
-#include "glia/Transforms/KeepTiles.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 #include "Transforms/InstrFacts.h"
 

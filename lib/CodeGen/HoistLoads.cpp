@@ -1,9 +1,9 @@
 // Inner loops first, so that what leaves one may leave the next. A loop that may not run gives up only loads of inputs and constants:
 // they are there in any case.
-#include "glia/Transforms/HoistLoads.h"
-#include "Remarks.h"
 #include "Room.h"
 #include "TileLoads.h"
+#include "Transforms/Remarks.h"
+#include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/SetVector.h"

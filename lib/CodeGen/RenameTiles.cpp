@@ -1,6 +1,7 @@
-#include "glia/Transforms/RenameTiles.h"
-#include "InstrFacts.h"
-#include "Remarks.h"
+// Lifetimes only become shorter: a tile begins with the instruction that writes all of it.
+#include "Transforms/InstrFacts.h"
+#include "Transforms/Remarks.h"
+#include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/STLExtras.h"

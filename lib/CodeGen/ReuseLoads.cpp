@@ -1,9 +1,9 @@
 // Tiles that loads fill with the same bytes form a chain in program order. Where a tile of the chain may stay until the next one is
 // needed, the next one is the same tile. The shortest stays come first: they cost least room for what they save.
-#include "glia/Transforms/ReuseLoads.h"
-#include "Remarks.h"
 #include "Room.h"
 #include "TileLoads.h"
+#include "Transforms/Remarks.h"
+#include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/SetVector.h"

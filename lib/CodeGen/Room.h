@@ -1,6 +1,6 @@
 // How much of SBUF is taken where, in program order: whether tiles may live longer.
 #pragma once
-#include "CodeGen/Lifetimes.h"
+#include "Lifetimes.h"
 #include "glia/Target/Target.h"
 
 namespace glia {
