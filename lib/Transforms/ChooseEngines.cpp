@@ -3,7 +3,7 @@
 //   2. An engine must be able to issue the instruction on this target, reach its operands and keep its rules.
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
-//      in program order.
+//      in program order. Not in a kernel that is as written.
 #include "glia/Transforms/ChooseEngines.h"
 #include "InstrFacts.h"
 #include "glia/ISA/AluRules.h"
@@ -171,7 +171,7 @@ private:
     if (i.def().unit != Unit::Compute)
       return can.front();
     Engine best = can.front();
-    if (sameBits && can.size() > 1) {
+    if (sameBits && can.size() > 1 && !kernel.asWritten()) {
       best = leastBusy(i, can, weight);
       i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
     }
