@@ -13,6 +13,7 @@
 #include "FoldConstants.h"
 #include "FoldDevices.h"
 #include "FoldDynamic.h"
+#include "FoldLogistic.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
@@ -138,6 +139,7 @@ constexpr Rewrite kRewrites[] = {
     {"decompose integer dots", decomposeIntegerDots},
     {"fold narrowed constants", foldConstants},
     {"simplify narrowed identities", simplifyIdentities},
+    {"fold logistics", foldLogistics},
     {kRewritten, foldTransposes},
     {"merge equal", mergeEqual},
     {"erase unused at the end", eraseUnused},

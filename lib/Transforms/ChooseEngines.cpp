@@ -4,8 +4,11 @@
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
 //      in program order.
+//   5. If the form of instructions is free as well, what Vector would do goes to Scalar as an activation of the same bits (ScalarForm.h),
+//      by the same rule.
 #include "glia/Transforms/ChooseEngines.h"
 #include "InstrFacts.h"
+#include "ScalarForm.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
@@ -59,8 +62,9 @@ bool inPsum(Instr i) {
 
 class Chooser {
 public:
-  Chooser(nisa::KernelOp kernel)
-      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())) {}
+  Chooser(nisa::KernelOp kernel, Forms forms)
+      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
+        forms(forms), scalarForm(*target, cores) {}
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
@@ -71,6 +75,7 @@ public:
           if (const std::optional<Engine> e = exchangeEngine(i))
             pipes.try_emplace(i.integer("pipe"), *e);
       });
+      scalarForm.begin(core);
       visit(core.getBody().front(), 1);
     }
     return std::move(found);
@@ -80,12 +85,14 @@ private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
+  const Forms forms;
+  ScalarForm scalarForm;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
   void visit(Block &block, double weight) {
-    for (Operation &op : block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto loop = dyn_cast<nisa::LoopOp>(op))
         visit(loop.getBody().front(),
               weight * (loop.getCount() ? std::max<double>(static_cast<int32_t>(*loop.getCount()), 1) : kUnknownTrips));
@@ -111,7 +118,7 @@ private:
     if (i.def().unit == Unit::Dma)
       chooseTransfer(i);
     else if (!i.engine())
-      i.setEngine(engineFor(i, weight));
+      i = withEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
       load[static_cast<int>(*i.engine())] += weight * busy(i, *i.engine());
     tellMissing(i);
@@ -147,6 +154,35 @@ private:
     return SmallVector<Engine, 4>(std::begin(kOrder), std::end(kOrder));
   }
 
+  Instr withEngine(Instr i, double weight) {
+    const Engine e = engineFor(i, weight);
+    if (e == Engine::Vector && forms == Forms::Free)
+      if (const Instr other = onScalar(i, weight))
+        return other;
+    i.setEngine(e);
+    if (i.def().unit == Unit::Compute)
+      load[static_cast<int>(e)] += weight * busy(i, e);
+    return i;
+  }
+
+  // Rule 5.
+  Instr onScalar(Instr i, double weight) {
+    if (i.def().unit != Unit::Compute || !i.access(1) || (inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
+      return {};
+    const double least = static_cast<double>(i.access(1).elementsPerPartition()) / target->number("clock.scalar");
+    if (load[static_cast<int>(Engine::Scalar)] + weight * least >= load[static_cast<int>(Engine::Vector)])
+      return {};
+    const Instr other = scalarForm.of(i);
+    for (Instr fill : scalarForm.takeFills())
+      choose(fill, 1);
+    if (!other)
+      return {};
+    i.operation()->erase();
+    Instr(other).setEngine(Engine::Scalar);
+    load[static_cast<int>(Engine::Scalar)] += weight * busy(other, Engine::Scalar);
+    return other;
+  }
+
   Engine engineFor(Instr i, double weight) {
     if (i.def().unit == Unit::Exchange)
       return pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second;
@@ -167,11 +203,7 @@ private:
     }
     if (i.def().unit != Unit::Compute)
       return can.front();
-    Engine best = can.front();
-    if (sameBits && can.size() > 1)
-      best = leastBusy(i, can, weight);
-    load[static_cast<int>(best)] += weight * busy(i, best);
-    return best;
+    return sameBits && can.size() > 1 ? leastBusy(i, can, weight) : can.front();
   }
 
   // Rule 4. Another engine than the usual one helps if it would be done before the usual one gets to it; not if the two cannot
@@ -259,8 +291,8 @@ private:
 
 } // namespace
 
-void chooseEngines(nisa::KernelOp kernel) {
-  std::vector<Diagnostic> found = Chooser(kernel).run();
+void chooseEngines(nisa::KernelOp kernel, Forms forms) {
+  std::vector<Diagnostic> found = Chooser(kernel, forms).run();
   if (!found.empty())
     throw Error(std::move(found));
 }
