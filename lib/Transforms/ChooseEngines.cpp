@@ -4,9 +4,11 @@
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
 //      in program order.
-//   5. If the form of instructions is free as well, what Vector would do goes to Scalar as an activation of the same bits (ScalarForm.h),
-//      by the same rule.
+//   5. If the form of instructions is free as well, all instructions are looked at together instead (EngineShares.h), and what Vector does
+//      may be an activation of the same bits on Scalar (ScalarForm.h). Short ones stay where they are, so that a chain of them waits
+//      for one engine only.
 #include "glia/Transforms/ChooseEngines.h"
+#include "EngineShares.h"
 #include "InstrFacts.h"
 #include "ScalarForm.h"
 #include "glia/ISA/AluRules.h"
@@ -15,6 +17,8 @@
 #include "glia/Target/WhoHas.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -77,6 +81,8 @@ public:
       });
       scalarForm.begin(core);
       visit(core.getBody().front(), 1);
+      if (forms == Forms::Free)
+        closeShares();
     }
     return std::move(found);
   }
@@ -118,7 +124,7 @@ private:
     if (i.def().unit == Unit::Dma)
       chooseTransfer(i);
     else if (!i.engine())
-      i = withEngine(i, weight);
+      chooseEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
       load[static_cast<int>(*i.engine())] += weight * busy(i, *i.engine());
     tellMissing(i);
@@ -154,56 +160,100 @@ private:
     return SmallVector<Engine, 4>(std::begin(kOrder), std::end(kOrder));
   }
 
-  Instr withEngine(Instr i, double weight) {
-    const Engine e = engineFor(i, weight);
-    if (e == Engine::Vector && forms == Forms::Free)
-      if (const Instr other = onScalar(i, weight))
-        return other;
-    i.setEngine(e);
-    if (i.def().unit == Unit::Compute)
-      load[static_cast<int>(e)] += weight * busy(i, e);
-    return i;
+  // Rule 5, at the end of a core.
+  struct Open {
+    Instr instr, onScalar;
+    double weight;
+  };
+  std::vector<Open> open;
+  EngineShares shares;
+
+  bool isShort(Instr i) const {
+    constexpr int64_t kShort = 64; // elements: about as long as an instruction takes to be issued
+    for (int k : {0, 1})
+      if (const nisa::AccessAttr a = i.access(k); a && a.elementsPerPartition() > kShort)
+        return false;
+    return true;
   }
 
-  // Rule 5.
-  Instr onScalar(Instr i, double weight) {
-    if (i.def().unit != Unit::Compute || !i.access(1) || (inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
-      return {};
-    const double least = static_cast<double>(i.access(1).elementsPerPartition()) / target->number("clock.scalar");
-    if (load[static_cast<int>(Engine::Scalar)] + weight * least >= load[static_cast<int>(Engine::Vector)])
-      return {};
-    const Instr other = scalarForm.of(i);
-    for (Instr fill : scalarForm.takeFills())
+  // Whether the instruction is left for the end.
+  bool leaveOpen(Instr i, ArrayRef<Engine> can, double weight) {
+    if (forms != Forms::Free || isShort(i))
+      return false;
+    EngineShares::Costs costs;
+    costs.fill(std::numeric_limits<double>::infinity());
+    for (Engine e : can)
+      if (e == can.front() || (can.size() > 1 && !inTurns(i, e)))
+        costs[static_cast<size_t>(e)] = weight * busy(i, e);
+    Instr other;
+    if (can.front() == Engine::Vector && !std::isfinite(costs[static_cast<size_t>(Engine::Scalar)]) &&
+        !inTurns(i, Engine::Scalar))
+      other = scalarForm.of(i);
+    if (other)
+      costs[static_cast<size_t>(Engine::Scalar)] = weight * busy(other, Engine::Scalar);
+    if (llvm::count_if(costs, [](double c) { return std::isfinite(c); }) < 2)
+      return false;
+    open.push_back({i, other, weight});
+    shares.add(can.front(), costs);
+    return true;
+  }
+
+  void closeShares() {
+    for (size_t e = 0; e < load.size(); ++e)
+      shares.fixed(static_cast<Engine>(e), load[e]);
+    for (const auto &[o, e] : llvm::zip(open, shares.solve())) {
+      Instr used = o.instr;
+      if (o.onScalar) {
+        Instr unused = o.onScalar;
+        if (e == Engine::Scalar)
+          std::swap(used, unused);
+        unused.operation()->erase();
+      }
+      used.setEngine(e);
+    }
+    open.clear();
+    shares = {};
+    for (Instr fill : scalarForm.finish())
       choose(fill, 1);
-    if (!other)
-      return {};
-    i.operation()->erase();
-    Instr(other).setEngine(Engine::Scalar);
-    load[static_cast<int>(Engine::Scalar)] += weight * busy(other, Engine::Scalar);
-    return other;
   }
 
-  Engine engineFor(Instr i, double weight) {
+  void chooseEngine(Instr i, double weight) {
     if (i.def().unit == Unit::Exchange)
-      return pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second;
+      return i.setEngine(pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second);
     bool sameBits;
     const SmallVector<Engine, 4> preferred = order(i, sameBits);
     SmallVector<Engine, 4> can;
     for (Engine e : preferred)
       if (legal(i, e))
         can.push_back(e);
-    if (can.empty()) { // it breaks a rule, or no engine has it
-      for (Engine e : preferred)
-        if (canIssue(i, e))
-          return e;
-      for (Engine e : kOrder)
-        if (i.def().runsOn(e))
-          return e;
-      return preferred.front();
-    }
+    if (can.empty())
+      return i.setEngine(anyEngine(i, preferred));
     if (i.def().unit != Unit::Compute)
-      return can.front();
-    return sameBits && can.size() > 1 ? leastBusy(i, can, weight) : can.front();
+      return i.setEngine(can.front());
+    if (!sameBits)
+      can.resize(1);
+    if (leaveOpen(i, can, weight))
+      return;
+    const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
+    i.setEngine(best);
+    load[static_cast<int>(best)] += weight * busy(i, best);
+  }
+
+  // It breaks a rule, or no engine has it.
+  Engine anyEngine(Instr i, ArrayRef<Engine> preferred) const {
+    for (Engine e : preferred)
+      if (canIssue(i, e))
+        return e;
+    for (Engine e : kOrder)
+      if (i.def().runsOn(e))
+        return e;
+    return preferred.front();
+  }
+
+  // The engine and Vector cannot work at the same time.
+  bool inTurns(Instr i, Engine e) const {
+    return (e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
+           (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent"));
   }
 
   // Rule 4. Another engine than the usual one helps if it would be done before the usual one gets to it; not if the two cannot
@@ -212,8 +262,7 @@ private:
     Engine best = can.front();
     double least = load[static_cast<int>(best)];
     for (Engine e : can.drop_front()) {
-      if ((e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
-          (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
+      if (inTurns(i, e))
         continue;
       const double done = load[static_cast<int>(e)] + weight * busy(i, e);
       if (done < least)

@@ -28,10 +28,22 @@ bool isMiddling(float f) { return std::fabs(f) >= 0x1p-100f && std::fabs(f) <= 0
 
 } // namespace
 
-void ScalarForm::begin(nisa::CoreOp core) {
-  start = &core.getBody().front();
-  numbers.clear();
-  unwanted.clear();
+void ScalarForm::begin(nisa::CoreOp core) { start = &core.getBody().front(); }
+
+std::vector<Instr> ScalarForm::finish() {
+  std::vector<Instr> out;
+  for (const Instr &fill : std::exchange(fills, {}))
+    if (fill.tensor(0).hasOneUse())
+      fill.operation()->erase();
+    else
+      out.push_back(fill);
+  for (const auto &[key, tensor] : std::exchange(numbers, {}))
+    if (tensor.use_empty())
+      tensor.getDefiningOp()->erase();
+  for (const auto &[key, tensor] : std::exchange(unwanted, {}))
+    if (tensor.use_empty())
+      tensor.getDefiningOp()->erase();
+  return out;
 }
 
 Instr ScalarForm::of(Instr i) {

@@ -16,8 +16,8 @@ public:
 
   // Stands before `i`, which is still there; nothing if there is no such form.
   nisa::Instr of(nisa::Instr i);
-  // The fills of numbers that are new since the last call.
-  std::vector<nisa::Instr> takeFills() { return std::exchange(fills, {}); }
+  // When those that are not used are gone: the fills of numbers that are.
+  std::vector<nisa::Instr> finish();
 
 private:
   const Target &target;
