@@ -418,8 +418,17 @@ private:
     return (columns + pieces - 1) / std::max<int64_t>(pieces, 1);
   }
 
+  // Many tiles, so that engines and transfers find some to work on, unless their rows become too short.
+  int64_t columnsThatFit(int64_t alive) {
+    int64_t narrowest = 4;
+    for (mlir::Value v : loaded)
+      if (elementsOf(v) == p.elements)
+        narrowest = std::min<int64_t>(narrowest, sizeOf(typeOf(v)));
+    return std::clamp(kGoodRow / narrowest, kRowsBudget / (kMostInFlight * alive), kRowsBudget / (kLeastInFlight * alive));
+  }
+
   bool layout() {
-    const int64_t alive = bytesAlive(), fit = std::max<int64_t>(kRowsBudget / (kInFlight * alive), 1);
+    const int64_t alive = bytesAlive(), fit = std::max<int64_t>(columnsThatFit(alive), 1);
     p.chunk = fit;
     if (p.elements == 0)
       return true;

@@ -12,7 +12,9 @@ namespace glia::emit {
 
 // What a group may use of SBUF, in bytes per partition: half of the smallest target's.
 inline constexpr int64_t kRowsBudget = 90112;
-inline constexpr int64_t kInFlight = 3;                    // tiles that fit in it together
+inline constexpr int64_t kMostInFlight = 6, kLeastInFlight = 2; // tiles that fit in it together
+// Bytes of a row that keep the DMA engines busy while the next transfer is begun.
+inline constexpr int64_t kGoodRow = 2560;
 inline constexpr int64_t kLongestPiece = 4096;             // columns of a long row at a time
 inline constexpr int64_t kSumColumns = 512, kSumBanks = 4; // sums over rows live in PSUM
 

@@ -10,6 +10,7 @@
 #include "DecomposeSort.h"
 #include "DecomposeWide.h"
 #include "DecomposeWindows.h"
+#include "FactorCubes.h"
 #include "FoldConstants.h"
 #include "FoldDevices.h"
 #include "FoldDynamic.h"
@@ -140,6 +141,7 @@ constexpr Rewrite kRewrites[] = {
     {"fold narrowed constants", foldConstants},
     {"simplify narrowed identities", simplifyIdentities},
     {"fold logistics", foldLogistics},
+    {"factor cubes", factorCubes},
     {kRewritten, foldTransposes},
     {"merge equal", mergeEqual},
     {"erase unused at the end", eraseUnused},

@@ -49,6 +49,7 @@ const Preference kPreferences[] = {
 constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Tensor};
 
 constexpr double kUnknownTrips = 8; // what a loop of unknown count weighs
+constexpr double kBehind = 3000;    // ns that a chain of short instructions loses behind a long one of GpSimd
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -237,6 +238,8 @@ private:
     const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
     i.setEngine(best);
     load[static_cast<int>(best)] += weight * busy(i, best);
+    if (forms == Forms::Free && best == Engine::GpSimd && isShort(i))
+      load[static_cast<int>(best)] += weight * kBehind;
   }
 
   // It breaks a rule, or no engine has it.
