@@ -172,7 +172,7 @@ private:
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
-          if (i.def().accumulator) {
+          if (i.def().accumulator && touchesAccumulator(i, e)) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
               edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
@@ -224,6 +224,11 @@ private:
             edge(static_cast<uint32_t>(last[e]), n, Wait::Issue);
           last[e] = static_cast<int>(n);
         }
+  }
+
+  // One that is idle leaves the registers of the Scalar engine alone, and those of the Vector engine undefined.
+  static bool touchesAccumulator(nisa::Instr i, int e) {
+    return e != static_cast<int>(Engine::Scalar) || i.integer("reduce_cmd") != 0 || i.access(i.def().slot("reduce_res"));
   }
 
   uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {

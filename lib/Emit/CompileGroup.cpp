@@ -8,6 +8,7 @@
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
+#include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/CombineInstructions.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -45,6 +46,7 @@ using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the output
 static nisa::Kernel finished(KernelBuilder &k) {
   nisa::Kernel kernel = k.finish();
   combineInstructions(kernel.op());
+  chooseEngines(kernel.op(), Forms::Free);
   return kernel;
 }
 
