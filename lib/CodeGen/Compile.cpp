@@ -97,7 +97,7 @@ Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
   try {
     try {
       nisa::Kernel work = k.clone();
-      return compileStages(work, options, true);
+      return compileStages(work, options, options.keepTiles);
     } catch (const TooLarge &) {
       nisa::Kernel work = k.clone();
       return compileStages(work, options, false);
