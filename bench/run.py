@@ -37,6 +37,7 @@ import least
 import loops
 import nki_speed
 import numpy as np
+import schedules
 from openblas import BASELINE, Sgemm
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -295,6 +296,7 @@ def main():
             partial(p, report)
             for p in (
                 *nki_speed.PARTS,
+                schedules.measure,
                 *graph_speed.PARTS,
                 *graphs.PARTS,
                 *jax_platform.PARTS,

@@ -14,6 +14,9 @@ struct Duration {
   double share = 0;    // DMA: the part of all DMA engines that is taken meanwhile
 };
 
+// Bytes of the longest run of adjacent elements.
+double runBytes(nisa::AccessAttr a);
+
 Duration durationOf(nisa::Instr i, const Target &target, Engine e);
 
 // What the busiest engine, or all DMA engines, have to do, once every instruction has its engine: ns. Loops whose count is data count once.

@@ -79,8 +79,8 @@ struct Queues {
 
 class BlockScheduler {
 public:
-  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues)
-      : block(block), target(target), queues(queues), sync(target.number("cost.semaphore_latency")) {}
+  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues, bool asWritten)
+      : block(block), target(target), queues(queues), asWritten(asWritten), sync(target.number("cost.semaphore_latency")) {}
 
   Duration run() {
     collect();
@@ -92,6 +92,7 @@ private:
   mlir::Block &block;
   const Target &target;
   Queues &queues;
+  const bool asWritten; // each engine keeps its author's order
   const double sync;
   std::vector<Node> nodes;
   Touches operands;
@@ -126,7 +127,7 @@ private:
       } else if (op.getNumRegions()) {
         const auto count = llvm::isa<nisa::LoopOp>(op) ? llvm::cast<nisa::LoopOp>(op).getCount() : std::nullopt;
         const double inner = count ? std::max<double>(*count, 1) : 8; // a guess where the count is not known
-        n.time = BlockScheduler(op.getRegion(0).front(), target, queues).run();
+        n.time = BlockScheduler(op.getRegion(0).front(), target, queues, asWritten).run();
         n.time.busy = n.time.latency = n.time.latency * inner;
         op.walk([&](mlir::Operation *o) {
           if (nisa::Instr i{o})
@@ -152,6 +153,8 @@ private:
     std::vector<uint32_t> idle[kNumEngines];
     std::fill(std::begin(accumulating), std::end(accumulating), -1);
     std::vector<Touch> touches;
+    if (asWritten)
+      connectEngines();
     for (uint32_t n = 0; n < nodes.size(); ++n) {
       touches.clear();
       nodes[n].op->walk([&](mlir::Operation *o) {
@@ -169,7 +172,7 @@ private:
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
-          if (i.def().accumulator) {
+          if (i.def().accumulator && touchesAccumulator(i, e)) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
               edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
@@ -209,6 +212,23 @@ private:
       for (const Touch &t : touches)
         memory.record(t, n);
     }
+  }
+
+  void connectEngines() {
+    int last[kNumEngines];
+    std::fill(std::begin(last), std::end(last), -1);
+    for (uint32_t n = 0; n < nodes.size(); ++n)
+      for (int e = 0; e < kNumEngines; ++e)
+        if (nodes[n].engines >> e & 1) {
+          if (last[e] >= 0)
+            edge(static_cast<uint32_t>(last[e]), n, Wait::Issue);
+          last[e] = static_cast<int>(n);
+        }
+  }
+
+  // One that is idle leaves the registers of the Scalar engine alone, and those of the Vector engine undefined.
+  static bool touchesAccumulator(nisa::Instr i, int e) {
+    return e != static_cast<int>(Engine::Scalar) || i.integer("reduce_cmd") != 0 || i.access(i.def().slot("reduce_res"));
   }
 
   uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {
@@ -501,7 +521,7 @@ private:
 void scheduleKernel(nisa::KernelOp k, const Target &target) {
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
     Queues queues;
-    BlockScheduler(core.getBody().front(), target, queues).run();
+    BlockScheduler(core.getBody().front(), target, queues, k.asWritten()).run();
     core->setAttr("queues", mlir::Builder(k.getContext()).getI32IntegerAttr(static_cast<int32_t>(queues.free.size())));
   }
 }

@@ -219,6 +219,8 @@ private:
 } // namespace
 
 void unrollLoops(nisa::KernelOp k, const Target &target) {
+  if (k.asWritten())
+    return;
   bool any = false;
   for (auto core : k.getBody().getOps<nisa::CoreOp>())
     any |= Unroller(core, target).run();

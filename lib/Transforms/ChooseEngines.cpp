@@ -3,15 +3,22 @@
 //   2. An engine must be able to issue the instruction on this target, reach its operands and keep its rules.
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
-//      in program order.
+//      in program order. Not in a kernel that is as written.
+//   5. If the form of instructions is free as well, all instructions are looked at together instead (EngineShares.h), and what Vector does
+//      may be an activation of the same bits on Scalar (ScalarForm.h). Short ones stay where they are, so that a chain of them waits
+//      for one engine only.
 #include "glia/Transforms/ChooseEngines.h"
+#include "EngineShares.h"
 #include "InstrFacts.h"
+#include "ScalarForm.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/WhoHas.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -43,6 +50,7 @@ constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engin
 
 constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
 constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
+constexpr double kBehind = 3000; // ns that a chain of short instructions loses behind a long one of GpSimd
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -60,8 +68,9 @@ bool inPsum(Instr i) {
 
 class Chooser {
 public:
-  Chooser(nisa::KernelOp kernel)
-      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())) {}
+  Chooser(nisa::KernelOp kernel, Forms forms)
+      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
+        forms(forms), scalarForm(*target, cores) {}
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
@@ -73,7 +82,10 @@ public:
           if (const std::optional<Engine> e = exchangeEngine(i))
             pipes.try_emplace(i.integer("pipe"), *e);
       });
+      scalarForm.begin(core);
       visit(core.getBody().front(), 1);
+      if (forms == Forms::Free)
+        closeShares();
     }
     return std::move(found);
   }
@@ -82,13 +94,15 @@ private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
+  const Forms forms;
+  ScalarForm scalarForm;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
   double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
   void visit(Block &block, double weight) {
-    for (Operation &op : block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto loop = dyn_cast<nisa::LoopOp>(op))
         visit(loop.getBody().front(),
               weight * (loop.getCount() ? std::max<double>(static_cast<int32_t>(*loop.getCount()), 1) : kUnknownTrips));
@@ -114,7 +128,7 @@ private:
     if (i.def().unit == Unit::Dma)
       chooseTransfer(i, weight);
     else if (!i.engine())
-      i.setEngine(engineFor(i, weight));
+      chooseEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
       load[static_cast<int>(*i.engine())] += weight * busy(i, *i.engine());
     tellMissing(i);
@@ -150,33 +164,104 @@ private:
     return SmallVector<Engine, 4>(std::begin(kOrder), std::end(kOrder));
   }
 
-  Engine engineFor(Instr i, double weight) {
+  // Rule 5, at the end of a core.
+  struct Open {
+    Instr instr, onScalar;
+    double weight;
+  };
+  std::vector<Open> open;
+  EngineShares shares;
+
+  bool isShort(Instr i) const {
+    constexpr int64_t kShort = 64; // elements: about as long as an instruction takes to be issued
+    for (int k : {0, 1})
+      if (const nisa::AccessAttr a = i.access(k); a && a.elementsPerPartition() > kShort)
+        return false;
+    return true;
+  }
+
+  // Whether the instruction is left for the end.
+  bool leaveOpen(Instr i, ArrayRef<Engine> can, double weight) {
+    if (forms != Forms::Free || isShort(i))
+      return false;
+    EngineShares::Costs costs;
+    costs.fill(std::numeric_limits<double>::infinity());
+    for (Engine e : can)
+      if (e == can.front() || (can.size() > 1 && !inTurns(i, e)))
+        costs[static_cast<size_t>(e)] = weight * busy(i, e);
+    Instr other;
+    if (can.front() == Engine::Vector && !std::isfinite(costs[static_cast<size_t>(Engine::Scalar)]) &&
+        !inTurns(i, Engine::Scalar))
+      other = scalarForm.of(i);
+    if (other)
+      costs[static_cast<size_t>(Engine::Scalar)] = weight * busy(other, Engine::Scalar);
+    if (llvm::count_if(costs, [](double c) { return std::isfinite(c); }) < 2)
+      return false;
+    open.push_back({i, other, weight});
+    shares.add(can.front(), costs);
+    return true;
+  }
+
+  void closeShares() {
+    for (size_t e = 0; e < load.size(); ++e)
+      shares.fixed(static_cast<Engine>(e), load[e]);
+    for (const auto &[o, e] : llvm::zip(open, shares.solve())) {
+      Instr used = o.instr;
+      if (o.onScalar) {
+        Instr unused = o.onScalar;
+        if (e == Engine::Scalar)
+          std::swap(used, unused);
+        unused.operation()->erase();
+      }
+      used.setEngine(e);
+    }
+    open.clear();
+    shares = {};
+    for (Instr fill : scalarForm.finish())
+      choose(fill, 1);
+  }
+
+  void chooseEngine(Instr i, double weight) {
     if (i.def().unit == Unit::Exchange)
-      return pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second;
+      return i.setEngine(pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second);
     bool sameBits;
     const SmallVector<Engine, 4> preferred = order(i, sameBits);
     SmallVector<Engine, 4> can;
     for (Engine e : preferred)
       if (legal(i, e))
         can.push_back(e);
-    if (can.empty()) { // it breaks a rule, or no engine has it
-      for (Engine e : preferred)
-        if (canIssue(i, e))
-          return e;
-      for (Engine e : kOrder)
-        if (i.def().runsOn(e))
-          return e;
-      return preferred.front();
-    }
+    if (can.empty())
+      return i.setEngine(anyEngine(i, preferred));
     if (i.def().unit != Unit::Compute)
-      return can.front();
-    Engine best = can.front();
-    if (sameBits && can.size() > 1) {
-      best = leastBusy(i, can, weight);
+      return i.setEngine(can.front());
+    if (!sameBits || kernel.asWritten())
+      can.resize(1);
+    if (leaveOpen(i, can, weight))
+      return;
+    const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
+    i.setEngine(best);
+    if (forms != Forms::Free && can.size() > 1)
       i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
-    }
     load[static_cast<int>(best)] += weight * busy(i, best);
-    return best;
+    if (forms == Forms::Free && best == Engine::GpSimd && isShort(i))
+      load[static_cast<int>(best)] += weight * kBehind;
+  }
+
+  // It breaks a rule, or no engine has it.
+  Engine anyEngine(Instr i, ArrayRef<Engine> preferred) const {
+    for (Engine e : preferred)
+      if (canIssue(i, e))
+        return e;
+    for (Engine e : kOrder)
+      if (i.def().runsOn(e))
+        return e;
+    return preferred.front();
+  }
+
+  // The engine and Vector cannot work at the same time.
+  bool inTurns(Instr i, Engine e) const {
+    return (e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
+           (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent"));
   }
 
   // Rule 4. Another engine than the usual one helps if it would be done before the usual one gets to it; not if the two cannot
@@ -185,8 +270,7 @@ private:
     Engine best = can.front();
     double least = load[static_cast<int>(best)];
     for (Engine e : can.drop_front()) {
-      if ((e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
-          (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
+      if (inTurns(i, e))
         continue;
       const double done = load[static_cast<int>(e)] + weight * busy(i, e);
       if (done < least)
@@ -297,8 +381,8 @@ void balanceAgain(Block &block) {
   });
 }
 
-void chooseEngines(nisa::KernelOp kernel) {
-  std::vector<Diagnostic> found = Chooser(kernel).run();
+void chooseEngines(nisa::KernelOp kernel, Forms forms) {
+  std::vector<Diagnostic> found = Chooser(kernel, forms).run();
   if (!found.empty())
     throw Error(std::move(found));
 }
