@@ -2,6 +2,7 @@
 #include "glia/CodeGen/Compile.h"
 #include "Contract.h"
 #include "EmitProgram.h"
+#include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
@@ -72,6 +73,8 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, bool mayKe
   stages.done("engines");
   resolveAccumulation(op);
   stages.done("accumulation");
+  if (k.op().asWritten())
+    addRemark(op, "kept the order, the engines and the loads as written");
   const bool kept = mayKeep && keepTiles(op, *target);
   stages.done("tiles");
   mergeAliases(op);

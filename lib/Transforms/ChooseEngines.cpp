@@ -6,6 +6,7 @@
 //      in program order. Not in a kernel that is as written.
 #include "glia/Transforms/ChooseEngines.h"
 #include "InstrFacts.h"
+#include "Remarks.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
@@ -73,6 +74,13 @@ public:
       });
       visit(core.getBody().front(), 1);
     }
+    std::string text;
+    for (int e = 0; e < kNumEngines; ++e)
+      if (moved[e])
+        text += (text.empty() ? "moved " + counted(moved[e], "instruction") : ", " + std::to_string(moved[e])) + " to " +
+                std::string(name(static_cast<Engine>(e)));
+    if (!text.empty())
+      addRemark(kernel, text);
     return std::move(found);
   }
 
@@ -80,7 +88,8 @@ private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
-  std::array<double, kNumEngines> load{}; // ns of work so far, of the core
+  std::array<double, kNumEngines> load{};  // ns of work so far, of the core
+  std::array<size_t, kNumEngines> moved{}; // instructions that another engine than the usual one gets
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
@@ -170,6 +179,7 @@ private:
     Engine best = can.front();
     if (sameBits && can.size() > 1 && !kernel.asWritten())
       best = leastBusy(i, can, weight);
+    moved[static_cast<int>(best)] += best != can.front();
     load[static_cast<int>(best)] += weight * busy(i, best);
     return best;
   }

@@ -5,6 +5,7 @@
 //   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
 #include "glia/Transforms/CombineInstructions.h"
 #include "InstrFacts.h"
+#include "Remarks.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/Numerics/Activation.h"
@@ -29,12 +30,21 @@ public:
     each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
     if (!target->has("vector_gpsimd_concurrent"))
       each("tensor_tensor", [&](Instr i) { withScalar(i); });
+    if (combined)
+      addRemark(kernel, "combined " + counted(combined, "pair") + " of instructions");
   }
 
 private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
+  size_t combined = 0;
+
+  // What another instruction does now.
+  void combine(Instr i) {
+    i.operation()->erase();
+    ++combined;
+  }
 
   template <typename F> void each(std::string_view name, F visit) {
     std::vector<Instr> all;
@@ -166,7 +176,7 @@ private:
                                 slotOf(act, "reduce_res")},
                                Engine::Scalar);
     if (made) {
-      from.operation()->erase();
+      combine(from);
     } else if (negation) {
       mlir::Operation *tensor = bias.tensor.tensor.getDefiningOp();
       negation->erase();
@@ -217,7 +227,7 @@ private:
                                 SlotValue::of(static_cast<int32_t>(ReduceCmd::ResetReduce)), sum.value(0)},
                                Engine::Scalar);
     if (made)
-      sum.operation()->erase();
+      combine(sum);
   }
 
   void withScalar(Instr i) {
@@ -235,7 +245,7 @@ private:
                   {i.value(0), from.value(1), slotOf(from, "op0"), slotOf(from, "operand0"), slotOf(i, "op"),
                    i.value(3 - slot), slotOf(from, "reverse0"), SlotValue::of(second)},
                   Engine::Vector)) {
-        from.operation()->erase();
+        combine(from);
         return;
       }
     }
