@@ -8,6 +8,7 @@
 #include "ResourceBound.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/ISA/Cost.h"
+#include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 #include "Transforms/InstrFacts.h"
@@ -351,6 +352,7 @@ std::string ScheduleBound::reason() const {
 
 ScheduleBound scheduleBound(nisa::Kernel &k) {
   nisa::Kernel work = k.clone();
+  beginOutputs(work.op());
   chooseEngines(work.op());
   resolveAccumulation(work.op());
   const std::shared_ptr<const Target> target = loadTarget(work.op().getTarget().str());
