@@ -34,6 +34,7 @@ import graph_speed
 import graphs
 import jax_platform
 import least
+import loops
 import nki_speed
 import numpy as np
 import schedules
@@ -300,6 +301,7 @@ def main():
                 *graphs.PARTS,
                 *jax_platform.PARTS,
                 least.measure,
+                loops.measure,
             )
         ),
     ):

@@ -84,6 +84,8 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried trie
     addRemark(op, "kept the order, the engines and the loads as written");
   const bool kept = tried.keep && keepTiles(op, *target);
   stages.done("tiles");
+  unrollLoops(op, *target);
+  stages.done("loops");
   if (tried.order) {
     if (!orderBeforeMemory(op, *target))
       throw TooLarge();
@@ -108,7 +110,7 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried trie
 Program compileFirst(nisa::Kernel &k, const CompileOptions &options) {
   try {
     nisa::Kernel work = k.clone();
-    return compileStages(work, options, {.keep = true});
+    return compileStages(work, options, {.keep = options.keepTiles});
   } catch (const TooLarge &) {
     nisa::Kernel work = k.clone();
     return compileStages(work, options, {.keep = false});

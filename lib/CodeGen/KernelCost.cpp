@@ -77,9 +77,9 @@ private:
 
 } // namespace
 
-double workOf(nisa::CoreOp core, const Target &target) {
+double workOf(mlir::Block &block, const Target &target) {
   Work work(target);
-  work.block(core.getBody().front(), 1);
+  work.block(block, 1);
   return work.most();
 }
 

@@ -20,6 +20,6 @@ double runBytes(nisa::AccessAttr a);
 Duration durationOf(nisa::Instr i, const Target &target, Engine e);
 
 // What the busiest engine, or all DMA engines, have to do, once every instruction has its engine: ns. Loops whose count is data count once.
-double workOf(nisa::CoreOp core, const Target &target);
+double workOf(mlir::Block &block, const Target &target);
 
 } // namespace glia::codegen

@@ -74,6 +74,7 @@ private:
   LiveLimit *room;      // memory has not been given out, and there is no more than this
   const double sync;
   std::vector<Node> nodes;
+  Touches operands;
   std::vector<mlir::Value> begunOn[kNumEngines]; // registers, in the order in which they are first written
   static constexpr int kLongLived = 16;          // registers that hold numbers from far before
 
@@ -140,7 +141,7 @@ private:
       nodes[n].op->walk([&](mlir::Operation *o) {
         if (nisa::Instr i{o}) {
           const size_t before = touches.size();
-          addTouches(i, touches);
+          operands.add(i, touches);
           if (o != nodes[n].op) // in a loop, which may not run
             for (size_t k = before; k < touches.size(); ++k)
               touches[k].dense = touches[k].dense && !touches[k].write;
@@ -152,7 +153,7 @@ private:
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
-          if (i.def().accumulator) {
+          if (i.def().accumulator && touchesAccumulator(i, e)) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
               edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
@@ -204,6 +205,11 @@ private:
             edge(static_cast<uint32_t>(last[e]), n, Wait::Issue);
           last[e] = static_cast<int>(n);
         }
+  }
+
+  // One that is idle leaves the registers of the Scalar engine alone, and those of the Vector engine undefined.
+  static bool touchesAccumulator(nisa::Instr i, int e) {
+    return e != static_cast<int>(Engine::Scalar) || i.integer("reduce_cmd") != 0 || i.access(i.def().slot("reduce_res"));
   }
 
   uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {

@@ -8,6 +8,7 @@
 #include "glia/Link/Link.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
+#include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/CombineInstructions.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -45,6 +46,7 @@ using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the output
 static nisa::Kernel finished(KernelBuilder &k) {
   nisa::Kernel kernel = k.finish();
   combineInstructions(kernel.op());
+  chooseEngines(kernel.op(), Forms::Free);
   return kernel;
 }
 
@@ -151,7 +153,7 @@ Program compileGroup(const Group &g, const std::string &name, const std::string 
     nisa::Kernel kernel = writeGroup(g, name, target, cores);
     if (written)
       written(kernel);
-    return compileKernel(kernel);
+    return compileKernel(kernel, {.keepTiles = false});
   } catch (const Error &e) {
     if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
       throw;

@@ -40,7 +40,7 @@ private:
     if (splatOf(v))
       it->second.kind = EpiloguePlan::Splat;
     else if (!v.getDefiningOp() || !inside.contains(v.getDefiningOp()))
-      it->second = {EpiloguePlan::View, v, contiguous(shapeOf(v)), {}};
+      it->second = {EpiloguePlan::View, v, contiguous(shapeOf(v)), 0, {}};
     return it->second;
   }
 
@@ -59,6 +59,8 @@ private:
       return broadcast(op);
     if (name == "transpose")
       return transpose(op);
+    if (name == "slice")
+      return slice(llvm::cast<graph::SliceOp>(op));
     return isPointwise(name) && refusalOf(op).empty() && pointwise(op);
   }
 
@@ -70,7 +72,7 @@ private:
       Tile t;
       t.dims = from.view;
       try {
-        p.values[out] = {EpiloguePlan::View, from.source, t.reshaped(shapeOf(out)).dims, {}};
+        p.values[out] = {EpiloguePlan::View, from.source, t.reshaped(shapeOf(out)).dims, from.offset, {}};
       } catch (const std::logic_error &) {
         return false;
       }
@@ -106,7 +108,7 @@ private:
     for (size_t i = 0; i < from.view.size(); ++i)
       if (from.view[i].count != 1)
         view[static_cast<size_t>(dims[i])] = from.view[i];
-    p.values[out] = {EpiloguePlan::View, from.source, view, {}};
+    p.values[out] = {EpiloguePlan::View, from.source, view, from.offset, {}};
     return true;
   }
 
@@ -115,12 +117,23 @@ private:
     Value to;
     to.kind = from.kind;
     to.source = from.source;
+    to.offset = from.offset;
     for (int64_t d : llvm::cast<graph::TransposeOp>(op).getPermutation())
       if (from.kind == EpiloguePlan::View)
         to.view.push_back(from.view[static_cast<size_t>(d)]);
       else
         to.place.push_back(from.place[static_cast<size_t>(d)]);
     p.values[op->getResult(0)] = std::move(to);
+    return true;
+  }
+
+  // A part of another tensor.
+  bool slice(graph::SliceOp op) {
+    Value part = valueOf(op->getOperand(0));
+    if (part.kind != EpiloguePlan::View)
+      return false;
+    part.offset += partOf(part.view, op.getStartIndices(), op.getStrides(), shapeOf(op->getResult(0)));
+    p.values[op->getResult(0)] = std::move(part);
     return true;
   }
 
@@ -210,6 +223,7 @@ Epilogue::Epilogue(KernelBuilder &k, const Group &g, mlir::Value root, std::span
         continue;
       const auto at = std::find(g.inputs.begin(), g.inputs.end(), v.source);
       ins[{op, i}] = {inputs[static_cast<size_t>(at - g.inputs.begin())], stridesOf(v.view, place)};
+      ins[{op, i}].tile.offset += v.offset;
       all.push_back(ins[{op, i}].strides);
     }
   }

@@ -31,6 +31,7 @@ struct EpiloguePlan {
     Kind kind = Made;
     mlir::Value source;     // View: the tensor in HBM
     Dims view;              // View: per dimension of the value
+    int64_t offset = 0;     // View: where it begins
     std::vector<int> place; // Made: the result's dimension that each of its dimensions is; -1 for sizes of 1
   };
   mlir::Value root;

@@ -3,6 +3,7 @@
 #include "Families.h"
 #include "GraphFacts.h"
 #include "MovementWriter.h"
+#include "RowsPlan.h"
 #include "glia/Graph/Graph.h"
 
 #include <algorithm>
@@ -130,6 +131,24 @@ public:
             v.getType() != op->getOperand(0).getType())
           return "a bitcast between i1 and another type";
     return "";
+  }
+
+  // Pointwise operations read long runs of another tensor as well as they read their own.
+  bool repeats(mlir::Operation *op) const override {
+    constexpr int64_t kLongRun = 512; // bytes
+    auto slice = llvm::dyn_cast<graph::SliceOp>(op);
+    const std::optional<DType> type = slice ? typeOf(op->getResult(0)) : std::nullopt;
+    if (!type || elementsOf(op->getResult(0)) <= 1 || op->use_empty() ||
+        llvm::any_of(slice.getStrides(), [](int64_t s) { return s != 1; }))
+      return false;
+    Dims view = contiguous(shapeOf(op->getOperand(0)));
+    partOf(view, slice.getStartIndices(), slice.getStrides(), shapeOf(op->getResult(0)));
+    const Dims runs = merged(view);
+    return runs.back().stride == 1 && runs.back().count * sizeOf(*type) >= kLongRun &&
+           llvm::all_of(op->getUsers(), [&](mlir::Operation *u) {
+             return u->getBlock() == op->getBlock() && isPointwise(opName(u)) &&
+                    shapeOf(u->getResult(0)) == shapeOf(op->getResult(0));
+           });
   }
 
   bool joins(const Group &g, mlir::Operation *op) const override {

@@ -136,6 +136,8 @@ private:
     }
     if (v.kind == RowsKind::Sum)
       return addRows(result, valueOf(op->getOperand(0)));
+    if (v.kind == RowsKind::Joined)
+      return storeParts(op);
     if (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source)) {
       if (opName(op) == "reduce") {
         std::string why;
@@ -184,6 +186,7 @@ private:
     const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
     Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counted(v, view.view);
     const Dims m = merged(view.view);
+    from.offset += view.offset;
     if (p.rows == 0) {
       const int64_t stride = m.empty() ? 0 : m[0].stride;
       from.offset += base * stride;
@@ -244,6 +247,20 @@ private:
     }
     to.offset += base;
     store(k, to, lanes.whole(lane), {{columns, rows}}, {{1, columns}}, row, column);
+  }
+
+  // Each operand where it lies in the whole.
+  void storeParts(mlir::Operation *op) {
+    const auto at = std::find(g.outputs.begin(), g.outputs.end(), op->getResult(0));
+    const Tile &whole = outputs[static_cast<size_t>(at - g.outputs.begin())];
+    for (const auto &[v, part] : llvm::zip(op->getOperands(), p.joined[op->getResult(0)])) {
+      Tile to = whole;
+      to.offset += part.offset + base;
+      Dims r{{columns, rows}}, c{{1, columns}};
+      if (p.rows)
+        splitAt(part.view, columns, r, c);
+      store(k, to, lanes.whole(valueOf(v)), r, c, row, column);
+    }
   }
 
   // The same everywhere, and of a size of its own: once.

@@ -1,140 +1,16 @@
 #include "RowsPlan.h"
-#include "Combine.h"
 #include "glia/Graph/Graph.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace glia::emit {
-
-bool isPointwise(llvm::StringRef name) {
-  static constexpr llvm::StringLiteral kNames[] = {"add",
-                                                   "subtract",
-                                                   "multiply",
-                                                   "divide",
-                                                   "maximum",
-                                                   "minimum",
-                                                   "negate",
-                                                   "abs",
-                                                   "sign",
-                                                   "sqrt",
-                                                   "rsqrt",
-                                                   "power",
-                                                   "tanh",
-                                                   "exponential",
-                                                   "log",
-                                                   "convert",
-                                                   "compare",
-                                                   "select",
-                                                   "clamp",
-                                                   "and",
-                                                   "or",
-                                                   "xor",
-                                                   "not",
-                                                   "log_plus_one",
-                                                   "floor",
-                                                   "ceil",
-                                                   "erf",
-                                                   "square",
-                                                   "logistic",
-                                                   "is_finite",
-                                                   "exponential_minus_one",
-                                                   "round_nearest_even",
-                                                   "round_nearest_afz",
-                                                   "sine",
-                                                   "cosine",
-                                                   "remainder",
-                                                   "shift_left",
-                                                   "shift_right_logical",
-                                                   "shift_right_arithmetic",
-                                                   "count_leading_zeros",
-                                                   "popcnt",
-                                                   "bitcast_convert",
-                                                   "atan"};
-  return llvm::is_contained(kNames, name);
-}
-
-bool keepsOrder(mlir::Operation *op) {
-  const std::vector<int64_t> shape = shapeOf(op->getOperand(0));
-  const auto dims = llvm::cast<graph::BroadcastInDimOp>(op).getBroadcastDimensions();
-  int64_t last = -1;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] != 1) {
-      if (dims[i] <= last)
-        return false;
-      last = dims[i];
-    }
-  return true;
-}
-
-std::string_view comparisonOf(mlir::Operation *op) {
-  static constexpr std::string_view kNames[] = {"equal", "not_equal", "greater_equal", "greater", "less_equal", "less"};
-  auto compare = llvm::cast<graph::CompareOp>(op);
-  if (compare.getCompareType() == graph::ComparisonType::TOTALORDER)
-    return {};
-  return kNames[static_cast<size_t>(compare.getComparisonDirection())];
-}
 
 namespace {
 
 DType typeOf(mlir::Value v) {
   return machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value_or(DType::F32);
 }
-bool isBool(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType().isInteger(1); }
-
-} // namespace
-
-std::optional<Reduction> reductionOf(mlir::Operation *op, std::string &why) {
-  if (op->getNumOperands() != 2 || op->getNumResults() != 1) {
-    why = "a reduction of several tensors together";
-    return std::nullopt;
-  }
-  mlir::Block &body = op->getRegion(0).front();
-  if (body.getOperations().size() != 2 || body.front().getNumOperands() != 2) {
-    why = "a reduction whose body is more than one operation of two values";
-    return std::nullopt;
-  }
-  mlir::Operation &inner = body.front();
-  const bool both = (inner.getOperand(0) == body.getArgument(0) && inner.getOperand(1) == body.getArgument(1)) ||
-                    (inner.getOperand(0) == body.getArgument(1) && inner.getOperand(1) == body.getArgument(0));
-  const mlir::Value data = op->getOperand(0);
-  const bool logical = isBool(data);
-  Reduction r;
-  r.op = combinerOf(opName(&inner), logical);
-  r.type = typeOf(data);
-  if (r.op.empty() || !both || body.getTerminator()->getOperand(0) != inner.getResult(0)) {
-    why = "a reduction with `" + opName(&inner).str() + "`";
-    return std::nullopt;
-  }
-  if (op->getResult(0).getType() !=
-      mlir::RankedTensorType::get(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()).getShape(),
-                                  llvm::cast<mlir::RankedTensorType>(data.getType()).getElementType())) {
-    why = "a reduction to another element type";
-    return std::nullopt;
-  }
-  const std::optional<double> start = splatOf(op->getOperand(1));
-  if (!start) {
-    why = "a reduction that starts from a computed value";
-    return std::nullopt;
-  }
-  r.start = *start;
-  r.identity = isNeutral(r.op, r.start, r.type, logical);
-  const bool narrow = !isFloat(r.type) && sizeOf(r.type) < 4 && !logical;
-  if (narrow && (r.op == "add" || r.op == "multiply")) {
-    why = "sums and products of 8- and 16-bit integers";
-    return std::nullopt;
-  }
-  if (!r.identity && !isFloat(r.type)) {
-    why = "a reduction of integers that starts from another value than the neutral one";
-    return std::nullopt;
-  }
-  const auto dims = llvm::cast<graph::ReduceOp>(op).getDimensions();
-  r.dims.assign(dims.begin(), dims.end());
-  return r;
-}
-
-namespace {
 
 enum class Axes { Trailing, Leading, Mixed };
 
@@ -185,13 +61,15 @@ private:
     return std::move(p);
   }
 
+  bool isInside(mlir::Value v) const { return v.getDefiningOp() && inside.contains(v.getDefiningOp()); }
+
   RowsValue &valueOf(mlir::Value v) {
     auto [it, fresh] = p.values.try_emplace(v);
     if (!fresh)
       return it->second;
     if (splatOf(v))
       it->second.kind = RowsKind::Splat;
-    else if (!v.getDefiningOp() || !inside.contains(v.getDefiningOp()))
+    else if (!isInside(v))
       it->second = {RowsKind::View, v, contiguous(shapeOf(v))};
     return it->second;
   }
@@ -223,6 +101,10 @@ private:
     }
     if (isAlias(op))
       return reshape(op);
+    if (name == "slice")
+      return slice(llvm::cast<graph::SliceOp>(op));
+    if (name == "concatenate")
+      return join(op);
     if (name == "reduce")
       return reduce(op);
     if (name == "broadcast_in_dim")
@@ -232,7 +114,7 @@ private:
     bool uniform = true;
     for (mlir::Value v : op->getOperands()) {
       const RowsKind kind = valueOf(v).kind;
-      if (kind == RowsKind::Sum)
+      if (kind == RowsKind::Sum || kind == RowsKind::Joined)
         return false;
       if (kind == RowsKind::Splat || kind == RowsKind::Uniform)
         continue;
@@ -253,7 +135,7 @@ private:
     const std::optional<Reduction> r = reductionOf(op, why);
     const mlir::Value data = op->getOperand(0), result = op->getResult(0);
     const RowsValue from = valueOf(data);
-    if (!r || from.kind == RowsKind::Sum || elementsOf(data) == 0)
+    if (!r || from.kind == RowsKind::Sum || from.kind == RowsKind::Joined || elementsOf(data) == 0)
       return false;
     if (from.kind == RowsKind::View)
       loaded.insert(data);
@@ -277,7 +159,7 @@ private:
   bool broadcast(mlir::Operation *op) {
     const mlir::Value in = op->getOperand(0), out = op->getResult(0);
     const RowsValue from = valueOf(in);
-    if (from.kind == RowsKind::Sum || from.kind == RowsKind::Splat)
+    if (from.kind == RowsKind::Sum || from.kind == RowsKind::Joined || from.kind == RowsKind::Splat)
       return false;
     if (from.kind == RowsKind::Uniform) {
       p.values[out] = {RowsKind::Uniform, in, {}};
@@ -294,7 +176,7 @@ private:
       if (operand[i].count != 1)
         view[static_cast<size_t>(dims[i])] = operand[i];
     if (from.kind == RowsKind::View) {
-      p.values[out] = {RowsKind::View, from.source, view};
+      p.values[out] = {RowsKind::View, from.source, view, from.offset};
       return true;
     }
     p.values[out] = {RowsKind::RowSpread, in, {}};
@@ -308,7 +190,7 @@ private:
   bool reshape(mlir::Operation *op) {
     const mlir::Value in = op->getOperand(0), out = op->getResult(0);
     const RowsValue from = valueOf(in);
-    if (from.kind == RowsKind::Sum)
+    if (from.kind == RowsKind::Sum || from.kind == RowsKind::Joined)
       return false;
     if (from.kind != RowsKind::View) {
       p.values[out] = {from.kind == RowsKind::Uniform ? RowsKind::Uniform : RowsKind::RowSpread, in, {}};
@@ -317,10 +199,44 @@ private:
     Tile t;
     t.dims = from.view;
     try {
-      p.values[out] = {RowsKind::View, from.source, t.reshaped(shapeOf(out)).dims};
+      p.values[out] = {RowsKind::View, from.source, t.reshaped(shapeOf(out)).dims, from.offset};
     } catch (const std::logic_error &) {
       return false;
     }
+    return true;
+  }
+
+  bool slice(graph::SliceOp op) {
+    const RowsValue from = valueOf(op->getOperand(0));
+    if (from.kind != RowsKind::View || isInside(from.source))
+      return false;
+    RowsValue part = from;
+    part.offset += partOf(part.view, op.getStartIndices(), op.getStrides(), shapeOf(op->getResult(0)));
+    p.values[op->getResult(0)] = std::move(part);
+    return true;
+  }
+
+  // Values of this group, and what another one like it makes: the two may become one. Nobody here reads the whole.
+  bool join(mlir::Operation *op) {
+    const std::vector<int64_t> shape = shapeOf(op->getResult(0));
+    const auto dim = static_cast<size_t>(llvm::cast<graph::ConcatenateOp>(op).getDimension());
+    std::vector<RowsPart> &parts = p.joined[op->getResult(0)];
+    std::vector<int64_t> start(shape.size(), 0);
+    const std::vector<int64_t> step(shape.size(), 1);
+    for (mlir::Value v : op->getOperands()) {
+      const RowsKind kind = valueOf(v).kind;
+      const bool made = isInside(v) ? kind == RowsKind::Computed
+                                    : kind == RowsKind::View && v.getDefiningOp() && isPointwise(opName(v.getDefiningOp()));
+      if (!made)
+        return false;
+      if (kind == RowsKind::View)
+        loaded.insert(v);
+      RowsPart &part = parts.emplace_back();
+      part.view = contiguous(shape);
+      part.offset = partOf(part.view, start, step, shapeOf(v));
+      start[dim] += shapeOf(v)[dim];
+    }
+    p.values[op->getResult(0)].kind = RowsKind::Joined;
     return true;
   }
 
@@ -347,6 +263,9 @@ private:
       for (mlir::Value v : op->getResults())
         if (const RowsKind kind = p.values[v].kind; kind == RowsKind::RowSpread && !fits(v))
           return false;
+      if (p.values[op->getResult(0)].kind == RowsKind::Joined &&
+          llvm::any_of(op->getOperands(), [&](mlir::Value v) { return elementsOf(v) != p.elements; }))
+        return false;
     }
     return llvm::all_of(computed, fits) && llvm::all_of(loaded, fits);
   }
@@ -466,6 +385,10 @@ private:
     for (mlir::Value v : loaded)
       if (elementsOf(v) == p.elements && !splitAt(p.values.lookup(v).view, columns, r, c))
         return false;
+    for (const auto &[whole, parts] : p.joined)
+      for (const RowsPart &part : parts)
+        if (!splitAt(part.view, columns, r, c))
+          return false;
     return true;
   }
 
@@ -489,8 +412,23 @@ private:
     return true;
   }
 
+  // The size of as few pieces as there can be, all of one size.
+  static int64_t evenPieces(int64_t columns, int64_t most) {
+    const int64_t pieces = (columns + most - 1) / most;
+    return (columns + pieces - 1) / std::max<int64_t>(pieces, 1);
+  }
+
+  // Many tiles, so that engines and transfers find some to work on, unless their rows become too short.
+  int64_t columnsThatFit(int64_t alive) {
+    int64_t narrowest = 4;
+    for (mlir::Value v : loaded)
+      if (elementsOf(v) == p.elements)
+        narrowest = std::min<int64_t>(narrowest, sizeOf(typeOf(v)));
+    return std::clamp(kGoodRow / narrowest, kRowsBudget / (kMostInFlight * alive), kRowsBudget / (kLeastInFlight * alive));
+  }
+
   bool layout() {
-    const int64_t alive = bytesAlive(), fit = std::max<int64_t>(kRowsBudget / (2 * alive), 1);
+    const int64_t alive = bytesAlive(), fit = std::max<int64_t>(columnsThatFit(alive), 1);
     p.chunk = fit;
     if (p.elements == 0)
       return true;
@@ -500,18 +438,20 @@ private:
       // Reductions have the whole row on chip: twice, so that the next rows come in meanwhile, or once; or pieces of it.
       if ((reduces || sums) && p.columns > fit && p.columns * alive > kRowsBudget && !inPieces())
         return false;
-      p.chunk = reduces || sums ? p.columns : std::min(p.columns, fit);
-      if (!p.after.empty()) { // pieces of one size
-        const int64_t pieces = (p.columns + std::min(fit, kLongestPiece) - 1) / std::min(fit, kLongestPiece);
-        p.chunk = (p.columns + pieces - 1) / pieces;
-      }
+      p.chunk = reduces || sums ? p.columns : evenPieces(p.columns, fit);
+      if (!p.after.empty())
+        p.chunk = evenPieces(p.columns, std::min(fit, kLongestPiece));
       return splits(p.columns);
     }
-    const auto plain = [&](mlir::Value v) {
-      const Dims m = merged(p.values.lookup(v).view);
+    const auto plain = [&](const Dims &view) {
+      const Dims m = merged(view);
       return m.empty() || (m.size() == 1 && m[0].stride <= 1);
     };
-    if (llvm::all_of(loaded, plain))
+    const auto plainParts = [&](const auto &whole) {
+      return llvm::all_of(whole.second, [&](const RowsPart &part) { return plain(part.view); });
+    };
+    if (llvm::all_of(loaded, [&](mlir::Value v) { return plain(p.values.lookup(v).view); }) &&
+        llvm::all_of(p.joined, plainParts))
       return true;
     // Some view goes by rows: the split of its shape that takes the engines the least time.
     double best = std::numeric_limits<double>::infinity();
@@ -531,7 +471,7 @@ private:
       break;
     }
     p.rows = p.elements / p.columns;
-    p.chunk = std::min(p.columns, fit);
+    p.chunk = evenPieces(p.columns, fit);
     return best < std::numeric_limits<double>::infinity();
   }
 };

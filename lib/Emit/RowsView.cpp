@@ -41,6 +41,15 @@ bool isStill(const Dims &dims) {
   return true;
 }
 
+int64_t partOf(Dims &view, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> step, llvm::ArrayRef<int64_t> shape) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < view.size(); ++d) {
+    offset += start[d] * view[d].stride;
+    view[d] = {view[d].stride * step[d], shape[d]};
+  }
+  return offset;
+}
+
 bool splitAt(const Dims &view, int64_t columns, Dims &rows, Dims &cols) {
   rows = merged(view);
   cols.clear();

@@ -3,6 +3,8 @@
 #pragma once
 #include "glia/Emit/KernelBuilder.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 namespace glia::emit {
 
 using Dims = std::vector<Tile::Dim>;
@@ -13,6 +15,9 @@ int64_t countOf(const Dims &dims);
 bool isStill(const Dims &dims); // the same element everywhere
 // Cuts the view into rows of `columns` elements. False if a row would not begin at a multiple of some dimension.
 bool splitAt(const Dims &view, int64_t columns, Dims &rows, Dims &cols);
+
+// Makes a view of a part of it: from `start` on, every `step`-th element, `shape` of them. Gives where that begins.
+int64_t partOf(Dims &view, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> step, llvm::ArrayRef<int64_t> shape);
 
 struct Box { // a part of a run of indices: where it starts in the run and in memory, and how it goes on
   int64_t from, count, offset;

@@ -10,9 +10,11 @@
 #include "DecomposeSort.h"
 #include "DecomposeWide.h"
 #include "DecomposeWindows.h"
+#include "FactorCubes.h"
 #include "FoldConstants.h"
 #include "FoldDevices.h"
 #include "FoldDynamic.h"
+#include "FoldLogistic.h"
 #include "FoldReverse.h"
 #include "FoldTranspose.h"
 #include "GraphBuilder.h"
@@ -138,6 +140,8 @@ constexpr Rewrite kRewrites[] = {
     {"decompose integer dots", decomposeIntegerDots},
     {"fold narrowed constants", foldConstants},
     {"simplify narrowed identities", simplifyIdentities},
+    {"fold logistics", foldLogistics},
+    {"factor cubes", factorCubes},
     {kRewritten, foldTransposes},
     {"merge equal", mergeEqual},
     {"erase unused at the end", eraseUnused},

@@ -67,6 +67,12 @@ Cuts cutOperation(mlir::Operation *op, int d) {
         out[0] = static_cast<int>(i);
     return out;
   }
+  if (auto slice = llvm::dyn_cast<graph::SliceOp>(op))
+    return shapeOf(op->getOperand(0))[static_cast<size_t>(d)] == shape[static_cast<size_t>(d)] ? Cuts(std::vector<int>{d})
+                                                                                               : std::nullopt;
+  if (auto concatenate = llvm::dyn_cast<graph::ConcatenateOp>(op))
+    return static_cast<int64_t>(concatenate.getDimension()) != d ? Cuts(std::vector<int>(op->getNumOperands(), d))
+                                                                 : std::nullopt;
   if (name == "reshape") { // the first half of the bytes stays the first half
     const int first = firstDim(op->getOperand(0));
     if (first == kWhole || d != firstDim(op->getResult(0)))
@@ -168,6 +174,11 @@ private:
         }
       mlir::Operation *copy = b.clone(*op, map);
       copy->getResult(0).setType(halved(op->getResult(0), d));
+      if (auto slice = llvm::dyn_cast<graph::SliceOp>(copy); slice && d != kWhole) {
+        std::vector<int64_t> limits(slice.getLimitIndices());
+        limits[static_cast<size_t>(d)] = shapeOf(slice->getResult(0))[static_cast<size_t>(d)];
+        slice.setLimitIndices(limits);
+      }
       out.group.ops.push_back(copy);
     }
     out.group.family = g.family;

@@ -4,15 +4,22 @@
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
 //      in program order. Not in a kernel that is as written.
+//   5. If the form of instructions is free as well, all instructions are looked at together instead (EngineShares.h), and what Vector does
+//      may be an activation of the same bits on Scalar (ScalarForm.h). Short ones stay where they are, so that a chain of them waits
+//      for one engine only.
 #include "glia/Transforms/ChooseEngines.h"
+#include "EngineShares.h"
 #include "InstrFacts.h"
 #include "Remarks.h"
+#include "ScalarForm.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/WhoHas.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -42,7 +49,9 @@ const Preference kPreferences[] = {
 // Transfers and register instructions may be issued by any engine; Sync has nothing else to do.
 constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Tensor};
 
-constexpr double kUnknownTrips = 8; // what a loop of unknown count weighs
+constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
+constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
+constexpr double kBehind = 3000; // ns that a chain of short instructions loses behind a long one of GpSimd
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -60,24 +69,29 @@ bool inPsum(Instr i) {
 
 class Chooser {
 public:
-  Chooser(nisa::KernelOp kernel)
-      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())) {}
+  Chooser(nisa::KernelOp kernel, Forms forms)
+      : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
+        forms(forms), scalarForm(*target, cores) {}
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
       load.fill(0);
+      made = moved = 0;
       pipes.clear();
       core.walk([&](Operation *op) { // a pipe belongs to one engine
         if (Instr i(op); i && i.def().unit == Unit::Exchange)
           if (const std::optional<Engine> e = exchangeEngine(i))
             pipes.try_emplace(i.integer("pipe"), *e);
       });
+      scalarForm.begin(core);
       visit(core.getBody().front(), 1);
+      if (forms == Forms::Free)
+        closeShares();
     }
     std::string text;
     for (int e = 0; e < kNumEngines; ++e)
-      if (moved[e])
-        text += (text.empty() ? "moved " + counted(moved[e], "instruction") : ", " + std::to_string(moved[e])) + " to " +
+      if (others[e])
+        text += (text.empty() ? "moved " + counted(others[e], "instruction") : ", " + std::to_string(others[e])) + " to " +
                 std::string(name(static_cast<Engine>(e)));
     if (!text.empty())
       addRemark(kernel, text);
@@ -88,13 +102,16 @@ private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
-  std::array<double, kNumEngines> load{};  // ns of work so far, of the core
-  std::array<size_t, kNumEngines> moved{}; // instructions that another engine than the usual one gets
+  const Forms forms;
+  ScalarForm scalarForm;
+  std::array<double, kNumEngines> load{}; // ns of work so far, of the core
+  double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
+  std::array<size_t, kNumEngines> others{}; // instructions that another engine than the usual one gets
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
   void visit(Block &block, double weight) {
-    for (Operation &op : block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto loop = dyn_cast<nisa::LoopOp>(op))
         visit(loop.getBody().front(),
               weight * (loop.getCount() ? std::max<double>(static_cast<int32_t>(*loop.getCount()), 1) : kUnknownTrips));
@@ -118,9 +135,9 @@ private:
 
   void choose(Instr i, double weight) {
     if (i.def().unit == Unit::Dma)
-      chooseTransfer(i);
+      chooseTransfer(i, weight);
     else if (!i.engine())
-      i.setEngine(engineFor(i, weight));
+      chooseEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
       load[static_cast<int>(*i.engine())] += weight * busy(i, *i.engine());
     tellMissing(i);
@@ -156,32 +173,105 @@ private:
     return SmallVector<Engine, 4>(std::begin(kOrder), std::end(kOrder));
   }
 
-  Engine engineFor(Instr i, double weight) {
+  // Rule 5, at the end of a core.
+  struct Open {
+    Instr instr, onScalar;
+    double weight;
+  };
+  std::vector<Open> open;
+  EngineShares shares;
+
+  bool isShort(Instr i) const {
+    constexpr int64_t kShort = 64; // elements: about as long as an instruction takes to be issued
+    for (int k : {0, 1})
+      if (const nisa::AccessAttr a = i.access(k); a && a.elementsPerPartition() > kShort)
+        return false;
+    return true;
+  }
+
+  // Whether the instruction is left for the end.
+  bool leaveOpen(Instr i, ArrayRef<Engine> can, double weight) {
+    if (forms != Forms::Free || isShort(i))
+      return false;
+    EngineShares::Costs costs;
+    costs.fill(std::numeric_limits<double>::infinity());
+    for (Engine e : can)
+      if (e == can.front() || (can.size() > 1 && !inTurns(i, e)))
+        costs[static_cast<size_t>(e)] = weight * busy(i, e);
+    Instr other;
+    if (can.front() == Engine::Vector && !std::isfinite(costs[static_cast<size_t>(Engine::Scalar)]) &&
+        !inTurns(i, Engine::Scalar))
+      other = scalarForm.of(i);
+    if (other)
+      costs[static_cast<size_t>(Engine::Scalar)] = weight * busy(other, Engine::Scalar);
+    if (llvm::count_if(costs, [](double c) { return std::isfinite(c); }) < 2)
+      return false;
+    open.push_back({i, other, weight});
+    shares.add(can.front(), costs);
+    return true;
+  }
+
+  void closeShares() {
+    for (size_t e = 0; e < load.size(); ++e)
+      shares.fixed(static_cast<Engine>(e), load[e]);
+    for (const auto &[o, e] : llvm::zip(open, shares.solve())) {
+      Instr used = o.instr;
+      if (o.onScalar) {
+        Instr unused = o.onScalar;
+        if (e == Engine::Scalar)
+          std::swap(used, unused);
+        unused.operation()->erase();
+      }
+      used.setEngine(e);
+    }
+    open.clear();
+    shares = {};
+    for (Instr fill : scalarForm.finish())
+      choose(fill, 1);
+  }
+
+  void chooseEngine(Instr i, double weight) {
     if (i.def().unit == Unit::Exchange)
-      return pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second;
+      return i.setEngine(pipes.try_emplace(i.integer("pipe"), Engine::Sync).first->second);
     bool sameBits;
     const SmallVector<Engine, 4> preferred = order(i, sameBits);
     SmallVector<Engine, 4> can;
     for (Engine e : preferred)
       if (legal(i, e))
         can.push_back(e);
-    if (can.empty()) { // it breaks a rule, or no engine has it
-      for (Engine e : preferred)
-        if (canIssue(i, e))
-          return e;
-      for (Engine e : kOrder)
-        if (i.def().runsOn(e))
-          return e;
-      return preferred.front();
-    }
+    if (can.empty())
+      return i.setEngine(anyEngine(i, preferred));
     if (i.def().unit != Unit::Compute)
-      return can.front();
-    Engine best = can.front();
-    if (sameBits && can.size() > 1 && !kernel.asWritten())
-      best = leastBusy(i, can, weight);
-    moved[static_cast<int>(best)] += best != can.front();
+      return i.setEngine(can.front());
+    if (!sameBits || kernel.asWritten())
+      can.resize(1);
+    if (leaveOpen(i, can, weight))
+      return;
+    const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
+    i.setEngine(best);
+    others[static_cast<int>(best)] += best != can.front();
+    if (forms != Forms::Free && can.size() > 1)
+      i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
     load[static_cast<int>(best)] += weight * busy(i, best);
-    return best;
+    if (forms == Forms::Free && best == Engine::GpSimd && isShort(i))
+      load[static_cast<int>(best)] += weight * kBehind;
+  }
+
+  // It breaks a rule, or no engine has it.
+  Engine anyEngine(Instr i, ArrayRef<Engine> preferred) const {
+    for (Engine e : preferred)
+      if (canIssue(i, e))
+        return e;
+    for (Engine e : kOrder)
+      if (i.def().runsOn(e))
+        return e;
+    return preferred.front();
+  }
+
+  // The engine and Vector cannot work at the same time.
+  bool inTurns(Instr i, Engine e) const {
+    return (e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
+           (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent"));
   }
 
   // Rule 4. Another engine than the usual one helps if it would be done before the usual one gets to it; not if the two cannot
@@ -190,8 +280,7 @@ private:
     Engine best = can.front();
     double least = load[static_cast<int>(best)];
     for (Engine e : can.drop_front()) {
-      if ((e == Engine::GpSimd && !target->has("vector_gpsimd_concurrent")) ||
-          (e == Engine::Scalar && inPsum(i) && !target->has("vector_scalar_psum_concurrent")))
+      if (inTurns(i, e))
         continue;
       const double done = load[static_cast<int>(e)] + weight * busy(i, e);
       if (done < least)
@@ -211,7 +300,8 @@ private:
   }
 
   // A transfer: the author's engine and descriptor mode if they are legal; a mode left at `none` may be raised to the first that is.
-  void chooseTransfer(Instr i) {
+  // Where the hardware would make descriptors more slowly than data move, GpSimd makes some.
+  void chooseTransfer(Instr i, double weight) {
     struct Way {
       Engine engine;
       Dge dge;
@@ -223,14 +313,36 @@ private:
       if (dge == given || given == Dge::None)
         for (Engine e : {Engine::Sync, Engine::GpSimd})
           ways.push_back({i.engine().value_or(e), dge});
+    const double moving = weight * static_cast<double>(i.access(0).elements() * sizeOf(i.access(0).getDtype())) /
+                          (target->dmaEngines * target->number("dma.bytes_per_ns"));
+    const Way *best = nullptr;
+    double least = 0;
     for (const Way &w : ways) {
       nisa::TrialCheck check(i, *target, w.engine, cores);
       check.assume(slot, static_cast<int32_t>(w.dge));
       if (!check.passes())
         continue;
-      i.setEngine(w.engine);
-      if (w.dge != given)
-        i.setInteger("dge", static_cast<int32_t>(w.dge));
+      const bool software = w.dge == Dge::Swdge;
+      const double cost =
+                       w.dge == Dge::None ? 0 : weight * target->number(software ? "dma.swdge_busy" : "dma.hwdge_interval"),
+                   done = (software ? load[static_cast<int>(w.engine)] : made) + cost;
+      if (!best || (least > moved + moving && done < least))
+        best = &w, least = done;
+      if (w.dge == given)
+        break;
+    }
+    if (best) {
+      i.setEngine(best->engine);
+      if (best->dge != given) {
+        i.setInteger("dge", static_cast<int32_t>(best->dge));
+        i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
+      }
+      if (best->dge != Dge::None)
+        moved += moving;
+      if (best->dge == Dge::Swdge)
+        load[static_cast<int>(best->engine)] = least;
+      else if (best->dge == Dge::Hwdge)
+        made = least;
       return;
     }
     // No way is legal. Indexed transfers are started by GpSimd, so that only the real problem is reported.
@@ -269,8 +381,18 @@ private:
 
 } // namespace
 
-void chooseEngines(nisa::KernelOp kernel) {
-  std::vector<Diagnostic> found = Chooser(kernel).run();
+void balanceAgain(Block &block) {
+  block.walk([](Operation *op) {
+    if (!op->hasAttr(kBalanced))
+      return;
+    op->removeAttr("engine");
+    if (Instr i(op); i.def().unit == Unit::Dma)
+      i.setInteger("dge", static_cast<int32_t>(Dge::None));
+  });
+}
+
+void chooseEngines(nisa::KernelOp kernel, Forms forms) {
+  std::vector<Diagnostic> found = Chooser(kernel, forms).run();
   if (!found.empty())
     throw Error(std::move(found));
 }

@@ -1,8 +1,10 @@
 // The forms, each of which needs a result in fp32 that one instruction writes (and, where it disappears, one reads):
+//   a narrower float made fp32              whoever reads it reads the narrower one: engines widen what they read
 //   x * x                                   activation(square), on an engine that has less to do
 //   tensor_scalar, then activation          the activation's own scale or bias: one rounding, as before
 //   activation, then a sum along the row    the activation's accumulator, which sums in the same order
 //   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
+//   tensor_scalar, then tensor_scalar       one with two operations; also of narrower floats if the second rounds nothing
 #include "glia/Transforms/CombineInstructions.h"
 #include "InstrFacts.h"
 #include "Remarks.h"
@@ -11,6 +13,8 @@
 #include "glia/Numerics/Activation.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
 
 namespace glia {
 
@@ -25,11 +29,13 @@ public:
       : kernel(kernel), target(loadTarget(kernel.getTarget().str())), cores(static_cast<int>(kernel.cores())) {}
 
   void run() {
+    each("tensor_copy", [&](Instr i) { readNarrow(i); });
     each("tensor_tensor", [&](Instr i) { square(i); });
     each("activation", [&](Instr i) { takeScalar(i); });
     each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
     if (!target->has("vector_gpsimd_concurrent"))
       each("tensor_tensor", [&](Instr i) { withScalar(i); });
+    each("tensor_scalar", [&](Instr i) { twoScalars(i); });
     if (combined)
       addRemark(kernel, "combined " + counted(combined, "pair") + " of instructions");
   }
@@ -64,12 +70,12 @@ private:
   }
   static bool isFloatAccess(nisa::AccessAttr a) { return isPlain(a) && isFloat(a.getDtype()); }
 
-  // The one instruction that writes what `reader` reads in `slot`: the same elements in fp32, in the same block, before it. Nothing
-  // else writes to that tensor.
-  static Instr writerOf(Instr reader, int slot) {
+  // The one instruction that writes what `reader` reads in `slot`: the same elements, in the same block, before it. Nothing else writes
+  // to that tensor.
+  static Instr writerOf(Instr reader, int slot, bool narrowToo = false) {
     const nisa::AccessAttr read = reader.access(slot);
     const mlir::Value tensor = reader.tensor(slot);
-    if (!isPlain(read) || read.getDtype() != DType::F32 || !tensor ||
+    if (!isPlain(read) || (narrowToo ? !isFloat(read.getDtype()) : read.getDtype() != DType::F32) || !tensor ||
         !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
       return {};
     Instr writer;
@@ -134,6 +140,69 @@ private:
     return i.is("tensor_scalar") && isFloatAccess(i.access(1)) && aluOf(i, "op1") == AluOp::Bypass &&
            slotOf(i, "operand1").kind == SlotValue::Absent && slotOf(i, "operand0").kind != SlotValue::Absent &&
            !isBitOp(aluOf(i, "op0")) && (!i.access(first) || isFloatAccess(i.access(first)));
+  }
+
+  // A tensor operand of a computation with floats.
+  static bool widens(Instr i, int slot) {
+    if (i.is("tensor_tensor"))
+      return (slot == 1 || slot == 2) && !isBitOp(aluOf(i, "op"));
+    if (slot != 1)
+      return false;
+    if (i.is("tensor_scalar"))
+      return !isBitOp(aluOf(i, "op0")) && !isBitOp(aluOf(i, "op1"));
+    return i.is("activation") || (i.is("tensor_reduce") && !isBitOp(aluOf(i, "op")));
+  }
+
+  void readNarrow(Instr copy) {
+    const mlir::Value tensor = copy.tensor(0);
+    if (!isFloatAccess(copy.access(1)) || sizeOf(copy.access(1).getDtype()) >= sizeOf(DType::F32))
+      return;
+    const llvm::SmallVector<mlir::Operation *> users(tensor.getUsers());
+    for (mlir::Operation *user : users) {
+      if (user == copy.operation())
+        continue;
+      Instr reader(user);
+      for (int slot : {1, 2}) {
+        if (!reader || reader.engine() || !widens(reader, slot) || reader.tensor(slot) != tensor ||
+            writerOf(reader, slot).operation() != copy.operation() || !staysUntil(copy, 1, reader))
+          continue;
+        llvm::SmallVector<SlotValue> values;
+        for (int k = 0; k < static_cast<int>(reader.def().slots.size()); ++k)
+          values.push_back(k == slot ? copy.value(1) : reader.value(k));
+        if (const Instr made =
+                replace(reader, reader.def().name, values, reader.is("activation") ? Engine::Scalar : Engine::Vector))
+          reader = made;
+      }
+    }
+    if (llvm::all_of(tensor.getUsers(), [&](mlir::Operation *u) { return u == copy.operation(); }))
+      copy.operation()->erase();
+  }
+
+  // (x op0 a) op1 b
+  void twoScalars(Instr second) {
+    const Instr first = writerOf(second, 1, true);
+    if (!first || !isOneScalar(first) || !isOneScalar(second) || !onlyReader(second.tensor(1), first, second) ||
+        second.tensor(0) == first.tensor(1) || !staysUntil(first, 1, second) ||
+        !staysUntil(first, first.def().slot("operand0"), second) || !isFloatAccess(second.access(0)) ||
+        !(second.access(1).getDtype() == DType::F32 || roundsOnce(first, second)))
+      return;
+    if (replace(second, "tensor_scalar",
+                {second.value(0), first.value(1), slotOf(first, "op0"), slotOf(first, "operand0"), slotOf(first, "reverse0"),
+                 slotOf(second, "op0"), slotOf(second, "operand0"), slotOf(second, "reverse0")},
+                Engine::Vector))
+      combine(first);
+  }
+
+  // A sum that is rounded and then multiplied by a power of two is the product of both, rounded: neither is near the ends of a range.
+  static bool roundsOnce(Instr first, Instr second) {
+    const SlotValue sum = slotOf(first, "operand0"), factor = slotOf(second, "operand0");
+    int exponent = 0;
+    return aluOf(first, "op0") == AluOp::Add && aluOf(second, "op0") == AluOp::Multiply && sum.kind == SlotValue::Float &&
+           factor.kind == SlotValue::Float && std::fabs(std::frexp(factor.number, &exponent)) == 0.5f && exponent <= 1 &&
+           exponent >= -2 && std::fabs(sum.number) >= 0.125f && std::fabs(sum.number) <= 8 &&
+           first.access(1).getDtype() == second.access(1).getDtype() &&
+           second.access(0).getDtype() == second.access(1).getDtype() &&
+           (second.access(0).getDtype() == DType::BF16 || second.access(0).getDtype() == DType::F16);
   }
 
   void square(Instr i) {

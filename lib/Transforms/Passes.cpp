@@ -55,7 +55,9 @@ void registerKernelPass(StringRef argument, StringRef description, const std::fu
 
 void registerTransforms() {
   registerKernelPass("begin-outputs", "Outputs that begin as an input are copied from it first", beginOutputs);
-  registerKernelPass("choose-engines", "Give every instruction an engine", chooseEngines);
+  registerKernelPass("choose-engines", "Give every instruction an engine", [](nisa::KernelOp k) { chooseEngines(k); });
+  registerKernelPass("choose-engines-and-forms", "The same; an instruction may become another one with the same bits",
+                     [](nisa::KernelOp k) { chooseEngines(k, Forms::Free); });
   registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits", combineInstructions);
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);

@@ -284,6 +284,31 @@ func.func @main(%x: tensor<5x4xi32>) -> tensor<3x4xi32> {
   return %0 : tensor<3x4xi32>
 })"},
     {"simplify narrowed identities", kNarrowed},
+    {"fold logistics", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %one = stablehlo.constant dense<1.0> : tensor<6xf32>
+  %0 = stablehlo.negate %x : tensor<6xf32>
+  %1 = stablehlo.exponential %0 : tensor<6xf32>
+  %2 = stablehlo.add %one, %1 : tensor<6xf32>
+  %3 = stablehlo.divide %y, %2 : tensor<6xf32>
+  %4 = stablehlo.exponential %y : tensor<6xf32>
+  %5 = stablehlo.add %4, %one : tensor<6xf32>
+  %6 = stablehlo.divide %one, %5 : tensor<6xf32>
+  return %3, %6 : tensor<6xf32>, tensor<6xf32>
+})"},
+    {"factor cubes", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %c = stablehlo.constant dense<0.5> : tensor<6xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<6xf32>
+  %1 = stablehlo.multiply %0, %x : tensor<6xf32>
+  %2 = stablehlo.multiply %c, %1 : tensor<6xf32>
+  %3 = stablehlo.add %x, %2 : tensor<6xf32>
+  %4 = stablehlo.multiply %y, %y : tensor<6xf32>
+  %5 = stablehlo.multiply %y, %4 : tensor<6xf32>
+  %6 = stablehlo.multiply %5, %c : tensor<6xf32>
+  %7 = stablehlo.add %6, %y : tensor<6xf32>
+  return %3, %7 : tensor<6xf32>, tensor<6xf32>
+})"},
     {"fold transposes", R"(
 func.func @main(%x: tensor<5x4xf32>, %y: tensor<5x4xf32>) -> tensor<4x4xf32> {
   %c = stablehlo.constant dense<3.0> : tensor<4x4xf32>
