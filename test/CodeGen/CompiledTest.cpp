@@ -13,7 +13,7 @@ using namespace glia;
 // Runs the kernel both ways on inputs made from their names and shapes. i32 inputs all hold `number`.
 static void compare(const std::string &text, int32_t number = 3) {
   nisa::Kernel k = nisa::parseKernel(text, "test.nisa");
-  const Program p = compileKernel(k);
+  const Program p = compileKernel(k, {.tryOrders = true});
   TensorData in;
   for (const Tensor &t : p.tensors)
     if (t.kind == TensorKind::Input)
