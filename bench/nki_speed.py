@@ -1,4 +1,4 @@
-"""The rows of `make bench` about kernels: tracing, compiling, linking, simulating against NumPy, and how good schedules are."""
+"""The rows of `make bench` about kernels: tracing, compiling, linking, and simulating against NumPy."""
 
 import json
 import statistics
@@ -22,10 +22,10 @@ import matmul
 import nki
 import nki.isa as nisa
 import nki.language as nl
-import nki_kernels
 import numpy as np
 import softmax
 from glia.nki import runtime
+from schedules import chunk_inputs
 
 PAIRS = 9
 
@@ -45,12 +45,6 @@ def compiled(traced):
     if problems:
         raise glia._glia.error_of(problems)
     return traced.kernel.compile()
-
-
-def chunk_inputs():
-    """One chunk for the kernel of the museum."""
-    (queries, keys, values, ((tokens, beta, g, g_last),), _, state, *masks), _ = deltanet.inputs(1)
-    return *(table[tokens[:, 0]] for table in (queries, keys, values)), beta, g, g_last, state, *masks
 
 
 def chunk(report):
@@ -161,44 +155,4 @@ def simulate(report):
         report(f"simulate {name} f32 against NumPy", ratio, ">= 0.7", ratio >= 0.7)
 
 
-def schedules(report):
-    """Predicted time against the least that any order can take."""
-    rng = np.random.default_rng(0)
-    cases = [(m.__name__, f, m.inputs(rng)) for m, f in EXAMPLES] + [
-        ("DeltaNet chunk of the museum", deltanet.chunk, chunk_inputs()),
-        ("delta rule", nki_kernels.delta_rule, nki_kernels.delta_inputs()),
-        ("delta rule, 8 chunks", nki_kernels.delta_rule, nki_kernels.delta_inputs(8)),
-        ("matmul 1024", matmul.matmul, matmul.inputs(rng, 1024, 1024, 1024)),
-        ("softmax (1024, 4096)", softmax.softmax, softmax.inputs(rng, 1024, 4096)),
-        ("layer norm (1024, 4096)", layer_norm.layer_norm, layer_norm.inputs(rng, 1024, 4096)),
-        ("attention 1024", attention.attention, attention.inputs(rng, 128, 1024)),
-    ]
-    found = {}
-    for name, kernel, arrays in cases:
-        for target in ("trn1", "trn2"):
-            traced = kernel.on(target).trace(*arrays)
-            profile = runtime.program_of(traced).profile(runtime.inputs_of(traced), timeline=False)
-            bound = traced.kernel.bound()
-            waits = [s for s in profile.stalls if ".sync" not in s["where"]] or [{"where": "none", "reason": ""}]
-            found[f"{name}, {target}"] = bound | {
-                "ratio": profile.total / bound["total"],
-                "predicted": profile.total,
-                "wait": f"{waits[0]['where']} for {waits[0]['reason']}",
-            }
-    middle = statistics.median(f["ratio"] for f in found.values())
-    worst = max(found, key=lambda name: found[name]["ratio"])
-    w = found[worst]
-    report("schedules against their bound, median", middle, "<= 1.25", middle <= 1.25, "x", found)
-    print(
-        f"    worst: {worst}, {w['ratio']:.2f}x: {w['predicted'] / 1000:.1f} us, bound {w['total'] / 1000:.1f} us by "
-        f"{w['reason']}; longest wait of an engine: {w['wait']}"
-    )
-
-
-EXAMPLES = [
-    (matmul, matmul.matmul),
-    (softmax, softmax.softmax),
-    (layer_norm, layer_norm.layer_norm),
-    (attention, attention.attention),
-]
-PARTS = (chunk, large, tracing, simulate, schedules)
+PARTS = (chunk, large, tracing, simulate)

@@ -34,8 +34,10 @@ import graph_speed
 import graphs
 import jax_platform
 import least
+import loops
 import nki_speed
 import numpy as np
+import schedules
 from openblas import BASELINE, Sgemm
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -292,7 +294,15 @@ def main():
         *machine,
         *(
             partial(p, report)
-            for p in (*nki_speed.PARTS, *graph_speed.PARTS, *graphs.PARTS, *jax_platform.PARTS, least.measure)
+            for p in (
+                *nki_speed.PARTS,
+                schedules.measure,
+                *graph_speed.PARTS,
+                *graphs.PARTS,
+                *jax_platform.PARTS,
+                least.measure,
+                loops.measure,
+            )
         ),
     ):
         try:

@@ -62,6 +62,7 @@ static nb::dict bound(nisa::Kernel &k) {
   out["total"] = b.total();
   out["reason"] = b.reason();
   out["path"] = b.path;
+  out["around"] = b.around;
   out["dma"] = b.transfers;
   for (int e = 0; e < kNumEngines; ++e)
     out[nb::cast(name(static_cast<Engine>(e)))] = b.busy[e];

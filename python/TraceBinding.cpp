@@ -158,6 +158,7 @@ void bindTrace(nb::module_ &m) {
   m.def("dtype_code", [](std::string_view name) { return static_cast<int>(typeOf(name)); });
   nb::class_<nisa::Trace>(m, "Trace", "Records a kernel.")
       .def(nb::init<std::string_view, std::string_view, int>(), "kernel"_a, "target"_a, "cores"_a = 1)
+      .def("schedule", &nisa::Trace::schedule)
       .def("core", &nisa::Trace::core)
       .def("tensor", &tensor, "kind"_a, "name"_a, "dtype"_a, "shape"_a, "shared"_a = true, "data"_a = nb::none(),
            "loc"_a = 0)

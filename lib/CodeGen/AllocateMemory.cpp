@@ -1,9 +1,10 @@
 // Gives every allocation an address, from lifetimes. Memory that was freed longest ago is used first, so that a new tensor rarely
 // has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible; if
-// that does not fit either, tensors of SBUF that are not used for a while are moved to HBM.
+// that does not fit either, tensors of SBUF that are not used for a while are moved to HBM (SpillPlan).
 #include "KernelCost.h"
 #include "Lifetimes.h"
-#include "SpillTensor.h"
+#include "SpillLoops.h"
+#include "SpillTensors.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -29,18 +30,27 @@ public:
 
   // `half`: a kernel that keeps to one half can overlap with its neighbours in a program.
   bool fits(bool half) {
-    if (!(half && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst())
+    int64_t most = 0;
+    peak(most, /*pins=*/false); // which may lie side by side
+    if (most > capacity || (!(half && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst()))
       return false;
     for (size_t i = 0; i < all.size(); ++i)
       write(all[i], at[i]);
     return true;
   }
 
+  void place(const llvm::DenseMap<mlir::Operation *, int64_t> &addresses) {
+    for (Lifetime &l : all)
+      write(l, addresses.lookup(l.op));
+  }
+
   // Where the need is greatest.
-  uint32_t peak(int64_t &bytes) const {
+  uint32_t peak(int64_t &bytes, bool pins = true) const {
     // What is live changes only where a lifetime begins or ends.
     std::vector<std::pair<uint32_t, int64_t>> changes;
     for (const Lifetime &l : all) {
+      if (l.pinned && !pins)
+        continue;
       changes.push_back({l.from, l.bytes});
       changes.push_back({l.to, -l.bytes});
     }
@@ -78,10 +88,7 @@ public:
       const nisa::Origin o = nisa::originOf(live[i]->op.getLoc());
       if (i == 0)
         d.place = {o.file, o.line, 0};
-      llvm::StringRef label = live[i]->op.getLabel();
-      while (label.consume_back(".back")) // what spilling has tried is not the author's
-        ;
-      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", label.str().c_str(),
+      d.notes.push_back(format("live at the peak: `%s`, %lld bytes per partition%s", live[i]->op.getLabel().str().c_str(),
                                (long long)live[i]->bytes, o.line ? format(" (%s:%u)", o.file.c_str(), o.line).c_str() : ""));
       d.context = "kernel " + live[i]->op->getParentOfType<nisa::KernelOp>().getSymName().str();
     }
@@ -215,21 +222,31 @@ private:
 void allocateMemory(nisa::KernelOp k, const Target &target) {
   constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
-    const bool half = workOf(core, target) < kLong;
-    constexpr int kMostSpills = 4096;
-    for (int spills = 0;; ++spills) {
-      SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
+    const bool half = workOf(core.getBody().front(), target) < kLong;
+    SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
+    auto collect = [&] {
+      sbuf.all.clear(), psum.all.clear();
       for (Lifetime &l : lifetimesOf(core))
         (l.space == Space::Sbuf ? sbuf : psum).all.push_back(l);
-      if (!psum.fits(false))
-        psum.refuse();
-      if (sbuf.fits(half))
-        break;
-      int64_t most = 0;
-      const uint32_t worst = sbuf.peak(most);
-      if (spills == kMostSpills || !spillTensor(core, sbuf.all, worst, target))
-        sbuf.refuse();
+    };
+    collect();
+    if (!sbuf.fits(half)) {
+      const SpaceAllocator before = sbuf;
+      SpillPlan plan = planSpills(core, sbuf.all, target);
+      for (int round = 0; !plan.crowded.empty(); ++round) {
+        if (!plan.possible || !spillInLoops(core, plan, round, target))
+          before.refuse();
+        collect();
+        plan = planSpills(core, sbuf.all, target);
+      }
+      if (!plan.possible)
+        before.refuse();
+      const auto addresses = spillTensors(core, plan.tensors, target);
+      collect();
+      sbuf.place(addresses);
     }
+    if (!psum.fits(false))
+      psum.refuse();
   }
 }
 

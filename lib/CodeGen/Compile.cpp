@@ -47,7 +47,22 @@ private:
   int number = 0;
 };
 
-Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
+// Tiles that stay longer made the kernel too large for SBUF.
+struct TooLarge {};
+
+void place(nisa::KernelOp op, const Target &target, bool kept) {
+  try {
+    allocateMemory(op, target);
+  } catch (const Error &) {
+    if (kept)
+      throw TooLarge();
+    throw;
+  }
+  if (kept && op->hasAttr("spills"))
+    throw TooLarge();
+}
+
+Program compileStages(nisa::Kernel &k, const CompileOptions &options, bool mayKeep) {
   const nisa::KernelOp op = k.op();
   const std::shared_ptr<const Target> target = loadTarget(const_cast<nisa::KernelOp &>(op).getTarget().str());
   Stages stages(k, options.dump);
@@ -57,8 +72,12 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
   stages.done("engines");
   resolveAccumulation(op);
   stages.done("accumulation");
+  const bool kept = mayKeep && keepTiles(op, *target);
+  stages.done("tiles");
+  unrollLoops(op, *target);
+  stages.done("loops");
   mergeAliases(op);
-  allocateMemory(op, *target);
+  place(op, *target, kept);
   stages.done("memory");
   replicateRegisters(op);
   scheduleKernel(op, *target);
@@ -75,9 +94,14 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options) {
 } // namespace
 
 Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
-  nisa::Kernel work = k.clone();
   try {
-    return compileStages(work, options);
+    try {
+      nisa::Kernel work = k.clone();
+      return compileStages(work, options, true);
+    } catch (const TooLarge &) {
+      nisa::Kernel work = k.clone();
+      return compileStages(work, options, false);
+    }
   } catch (const Error &) {
     throw; // the user's
   } catch (const std::exception &e) {

@@ -66,6 +66,7 @@ private:
   const Target &target;
   const InstrDef &nop;
   std::vector<Event> events;
+  Touches operands;
   std::vector<Wait> waits;
   Clock know[kNumEngines] = {};
   uint32_t seq[kMaxLanes] = {};
@@ -184,7 +185,7 @@ private:
       if (nisa::Instr i{&op}) {
         touches.clear();
         needed.clear();
-        addTouches(i, touches);
+        operands.add(i, touches);
         dependencies(i, touches, memory, needed);
         const int e = engineOf(i);
         const uint32_t n = begin();
@@ -216,7 +217,7 @@ private:
         return;
       const int e = engineOf(i);
       std::vector<Touch> touches;
-      addTouches(i, touches);
+      operands.add(i, touches);
       dependencies(i, touches, memory, needed[e]);
       lanes.insert(laneOf(i, e));
       for (Touch &t : touches) {
@@ -350,13 +351,29 @@ private:
       pools[{events[u].scope, events[v].engine}];
     const int share = std::clamp(limit / (2 * std::max(1, static_cast<int>(pools.size()))), 1, 8);
     int kept = share * static_cast<int>(pools.size()); // of pools that have less than their share
-    auto mayMake = [&](const std::vector<Use> &pool, int engine) {
+    // A loop before which its engines meet takes over those of loops that are over.
+    struct Made {
+      int semaphore;
+      uint32_t end; // of the scope that has it
+    };
+    std::array<std::vector<Made>, kNumEngines> known;
+    auto spare = [&](int in, int engine) {
+      return llvm::find_if(known[engine], [&](const Made &m) { return scopes[in].meets && m.end <= scopes[in].first; });
+    };
+    auto mayMake = [&](const std::vector<Use> &pool, int in, int engine) {
+      if (spare(in, engine) != known[engine].end())
+        return true;
       const int own = std::max(0, share - static_cast<int>(pool.size()));
       return perEngine[engine] < most && made < limit && (own > 0 || made + kept < limit);
     };
-    auto makeUse = [&](std::vector<Use> &pool, int engine) {
-      pool.push_back({makeSemaphore(format("t%d", made++)), 0, {}, {}});
-      ++perEngine[engine];
+    auto makeUse = [&](std::vector<Use> &pool, int in, int engine) {
+      auto use = spare(in, engine);
+      if (use == known[engine].end()) {
+        use = known[engine].insert(use, {makeSemaphore(format("t%d", made++)), 0});
+        ++perEngine[engine];
+      }
+      use->end = in == 0 ? UINT32_MAX : scopes[in].end;
+      pool.push_back({use->semaphore, 0, {}, {}});
       return &pool.back();
     };
     std::vector<Wait> extra;
@@ -369,16 +386,17 @@ private:
     syncs.resize(events.size());
     for (const auto &[v, u] : transfers) {
       const int engine = events[v].engine;
-      std::vector<Use> &pool = pools[{events[u].scope, engine}];
+      const int in = events[u].scope;
+      std::vector<Use> &pool = pools[{in, engine}];
       Use *use = nullptr;
       for (Use &x : pool)
         if (x.wait < u && events[u].knows[engine] >= events[x.wait].at) {
           use = &x;
           break;
         }
-      if (!use && mayMake(pool, engine)) {
+      if (!use && mayMake(pool, in, engine)) {
         kept -= static_cast<int>(pool.size()) < share;
-        use = makeUse(pool, engine);
+        use = makeUse(pool, in, engine);
       }
       if (!use) // join a transfer whose wait is still to come
         for (Use &x : pool)
@@ -403,7 +421,7 @@ private:
         if (use) {
           extra.push_back({u, use->wait});
         } else { // then more than half of them
-          use = makeUse(pool, engine);
+          use = makeUse(pool, in, engine);
         }
       }
       if (!use->producers.empty())

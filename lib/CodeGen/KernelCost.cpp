@@ -7,8 +7,7 @@
 
 namespace glia::codegen {
 
-// Bytes of the longest run of adjacent elements.
-static double runBytes(nisa::AccessAttr a) {
+double runBytes(nisa::AccessAttr a) {
   int64_t run = 1;
   for (size_t k = a.getDims().size(); k >= 2; k -= 2) {
     if (a.getDims()[k - 1] == 1)
@@ -78,9 +77,9 @@ private:
 
 } // namespace
 
-double workOf(nisa::CoreOp core, const Target &target) {
+double workOf(mlir::Block &block, const Target &target) {
   Work work(target);
-  work.block(core.getBody().front(), 1);
+  work.block(block, 1);
   return work.most();
 }
 

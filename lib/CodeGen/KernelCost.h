@@ -14,9 +14,12 @@ struct Duration {
   double share = 0;    // DMA: the part of all DMA engines that is taken meanwhile
 };
 
+// Bytes of the longest run of adjacent elements.
+double runBytes(nisa::AccessAttr a);
+
 Duration durationOf(nisa::Instr i, const Target &target, Engine e);
 
 // What the busiest engine, or all DMA engines, have to do, once every instruction has its engine: ns. Loops whose count is data count once.
-double workOf(nisa::CoreOp core, const Target &target);
+double workOf(mlir::Block &block, const Target &target);
 
 } // namespace glia::codegen

@@ -95,7 +95,7 @@ private:
     for (uint32_t n : loop.used)
       out[n].to = end;
     for (uint32_t n : loop.kept)
-      out[n].from = loop.begin, out[n].to = end;
+      out[n].from = loop.begin, out[n].to = end, out[n].kept = true;
   }
 };
 

@@ -13,6 +13,7 @@ struct Lifetime {
   int32_t partitions = 0;
   Space space = Space::Sbuf;
   bool pinned = false; // its author has placed it
+  bool kept = false;   // made in a loop, and holds what an iteration before has left
   uint32_t number = 0; // among the allocations of the core
 };
 

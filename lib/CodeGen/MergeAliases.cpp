@@ -1,6 +1,7 @@
 // The author may give two tensors addresses that share memory and use both. In a program bytes belong to one allocation, so such
 // tensors become one, and the accesses move into it.
 #include "Lifetimes.h"
+#include "Transforms/InstrFacts.h"
 #include "glia/CodeGen/Passes.h"
 
 #include <algorithm>
@@ -51,22 +52,7 @@ bool startsAnew(const Lifetime &l) {
   const nisa::Instr i{first};
   if (!i) // a loop, which may not run
     return false;
-  if (const int oob = i.def().slot("oob"); oob >= 0 && i.integer(oob) != 0)
-    return false; // rows may be left alone
-  bool writes = false;
-  for (size_t k = 0; k < i.def().slots.size(); ++k) {
-    const int slot = static_cast<int>(k);
-    if (i.tensor(slot) != op.getTensor())
-      continue;
-    if (i.reads(slot))
-      return false;
-    const nisa::AccessAttr a = i.access(slot);
-    const bool all = a.getPartition() == 0 && a.getPartitions() == l.partitions && a.getByteOffset() == 0 &&
-                     a.getTerms().empty() && a.pattern().contiguous() &&
-                     a.elementsPerPartition() * sizeOf(a.getDtype()) == l.bytes;
-    writes |= i.writes(slot) && all;
-  }
-  return writes;
+  return nisa::writesAll(i, op.getTensor());
 }
 
 bool inLoop(const Lifetime &l) {

@@ -10,6 +10,13 @@ void registerPasses() {
     void (*function)(nisa::KernelOp, const Target &);
   };
   static const Entry kPasses[] = {
+      {"rename-tiles", "A tile that is written as a whole again becomes a new one",
+       [](nisa::KernelOp k, const Target &) { renameTiles(k); }},
+      {"hoist-loads", "Loads of the same bytes in every iteration go in front of their loop",
+       [](nisa::KernelOp k, const Target &t) { hoistLoads(k, t); }},
+      {"reuse-loads", "Loads of bytes that are still in SBUF go away",
+       [](nisa::KernelOp k, const Target &t) { reuseLoads(k, t); }},
+      {"unroll-loops", "Several iterations of a run-time loop become one", unrollLoops},
       {"merge-aliases", "Pinned tensors that share live memory become one",
        [](nisa::KernelOp k, const Target &) { mergeAliases(k); }},
       {"allocate-memory", "Give every tensor on chip an address", allocateMemory},

@@ -80,8 +80,8 @@ struct Queues {
 
 class BlockScheduler {
 public:
-  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues)
-      : block(block), target(target), queues(queues), sync(target.number("cost.semaphore_latency")) {}
+  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues, bool asWritten)
+      : block(block), target(target), queues(queues), asWritten(asWritten), sync(target.number("cost.semaphore_latency")) {}
 
   Duration run() {
     collect();
@@ -93,8 +93,10 @@ private:
   mlir::Block &block;
   const Target &target;
   Queues &queues;
+  const bool asWritten; // each engine keeps its author's order
   const double sync;
   std::vector<Node> nodes;
+  Touches operands;
   std::vector<mlir::Value> begunOn[kNumEngines]; // registers, in the order in which they are first written
   static constexpr int kLongLived = 16;          // registers that hold numbers from far before
 
@@ -126,7 +128,7 @@ private:
       } else if (op.getNumRegions()) {
         const auto count = llvm::isa<nisa::LoopOp>(op) ? llvm::cast<nisa::LoopOp>(op).getCount() : std::nullopt;
         const double inner = count ? std::max<double>(*count, 1) : 8; // a guess where the count is not known
-        n.time = BlockScheduler(op.getRegion(0).front(), target, queues).run();
+        n.time = BlockScheduler(op.getRegion(0).front(), target, queues, asWritten).run();
         n.time.busy = n.time.latency = n.time.latency * inner;
         op.walk([&](mlir::Operation *o) {
           if (nisa::Instr i{o})
@@ -153,12 +155,14 @@ private:
     std::vector<uint32_t> idle[kNumEngines];
     std::fill(std::begin(accumulating), std::end(accumulating), -1);
     std::vector<Touch> touches;
+    if (asWritten)
+      connectEngines();
     for (uint32_t n = 0; n < nodes.size(); ++n) {
       touches.clear();
       nodes[n].op->walk([&](mlir::Operation *o) {
         if (nisa::Instr i{o}) {
           const size_t before = touches.size();
-          addTouches(i, touches);
+          operands.add(i, touches);
           if (o != nodes[n].op) // in a loop, which may not run
             for (size_t k = before; k < touches.size(); ++k)
               touches[k].dense = touches[k].dense && !touches[k].write;
@@ -210,6 +214,18 @@ private:
       for (const Touch &t : touches)
         memory.record(t, n);
     }
+  }
+
+  void connectEngines() {
+    int last[kNumEngines];
+    std::fill(std::begin(last), std::end(last), -1);
+    for (uint32_t n = 0; n < nodes.size(); ++n)
+      for (int e = 0; e < kNumEngines; ++e)
+        if (nodes[n].engines >> e & 1) {
+          if (last[e] >= 0)
+            edge(static_cast<uint32_t>(last[e]), n, Wait::Issue);
+          last[e] = static_cast<int>(n);
+        }
   }
 
   // One that is idle leaves the registers of the Scalar engine alone, and those of the Vector engine undefined.
@@ -522,7 +538,7 @@ private:
 void scheduleKernel(nisa::KernelOp k, const Target &target) {
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
     Queues queues;
-    BlockScheduler(core.getBody().front(), target, queues).run();
+    BlockScheduler(core.getBody().front(), target, queues, k.asWritten()).run();
     core->setAttr("queues", mlir::Builder(k.getContext()).getI32IntegerAttr(static_cast<int32_t>(queues.free.size())));
   }
 }

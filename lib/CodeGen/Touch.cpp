@@ -4,14 +4,14 @@
 
 namespace glia::codegen {
 
-bool mayMeet(const Touch &a, const Touch &b) {
-  if (a.space != b.space || a.object != b.object || a.last <= b.first || b.last <= a.first || a.hi <= b.lo || b.hi <= a.lo)
+static bool areasMeet(const Area &a, const Area &b) {
+  if (a.last <= b.first || b.last <= a.first || a.hi <= b.lo || b.hi <= a.lo)
     return false;
   if (a.dense && b.dense)
     return true;
   // Rows at the same distance: compare the columns they occupy.
   const int64_t stride = a.rowStride ? a.rowStride : b.rowStride;
-  auto columns = [stride](const Touch &t, int64_t &from, int64_t &to) {
+  auto columns = [stride](const Area &t, int64_t &from, int64_t &to) {
     from = ((t.lo % stride) + stride) % stride;
     to = from + (t.rowStride ? t.rowBytes : t.hi - t.lo);
     return (t.rowStride == stride || t.dense) && to <= stride;
@@ -20,6 +20,12 @@ bool mayMeet(const Touch &a, const Touch &b) {
   if (stride <= 0 || !columns(a, af, at) || !columns(b, bf, bt))
     return true;
   return af < bt && bf < at;
+}
+
+bool mayMeet(const Touch &a, const Touch &b) {
+  if (a.space != b.space || a.object != b.object || !areasMeet(a, b))
+    return false;
+  return a.moves.empty() || a.moves != b.moves || areasMeet(a.beside, b.beside);
 }
 
 bool covers(const Touch &a, const Touch &b) {
@@ -52,10 +58,9 @@ static Touch wholeTouch(mlir::Value tensor) {
   return t;
 }
 
-static Touch touchOf(mlir::Value tensor, nisa::AccessAttr a, bool indexed) {
-  Touch t = wholeTouch(tensor);
-  if (indexed || !a.getTerms().empty())
-    return t;
+// The bytes that an access touches, if registers add nothing to its address; `t` is its whole tensor.
+static Area areaOf(const Touch &whole, nisa::AccessAttr a) {
+  Area t = whole;
   const int64_t size = sizeOf(a.getDtype());
   int64_t lo = t.lo + a.getByteOffset(), hi = lo + size;
   // Contiguous from the innermost dimension outwards, then at most one stride above it is described exactly.
@@ -85,10 +90,56 @@ static Touch touchOf(mlir::Value tensor, nisa::AccessAttr a, bool indexed) {
     t.rowStride = rowStride;
     t.rowBytes = rowBytes;
   }
-  if (t.space != Space::Hbm) {
+  if (whole.space != Space::Hbm) {
     t.first += a.getPartition();
     t.last = t.first + a.getPartitions();
   }
+  return t;
+}
+
+static bool writesRegister(nisa::Instr i, mlir::Value reg) {
+  for (size_t k = 0; k < i.def().slots.size(); ++k)
+    if (i.def().slots[k].kind == SlotKind::RegOut && i.reg(static_cast<int>(k)) == reg)
+      return true;
+  return false;
+}
+
+bool Touches::steady(mlir::Value reg) {
+  const auto [it, fresh] = known.try_emplace(reg, false);
+  if (!fresh)
+    return it->second;
+  const bool counter = llvm::isa<mlir::BlockArgument>(reg);
+  int written = 0; // by engines, each of which has a register of its own
+  for (mlir::Operation *user : reg.getUsers()) {
+    const nisa::Instr i{user};
+    if (!i || !writesRegister(i, reg))
+      continue;
+    const int engine = 1 << static_cast<int>(i.engine().value_or(Engine::Sync));
+    if (counter || (written & engine) || !llvm::isa<nisa::CoreOp>(user->getParentOp()))
+      return false;
+    written |= engine;
+  }
+  return it->second = true;
+}
+
+Touch Touches::touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed) {
+  Touch t = wholeTouch(i->getOperand(a.getBase()));
+  if (indexed)
+    return t;
+  const Area area = areaOf(t, a);
+  if (a.getTerms().empty()) {
+    static_cast<Area &>(t) = area;
+    return t;
+  }
+  for (size_t k = 0; k + 2 < a.getTerms().size(); k += 3) {
+    const mlir::Value reg = i->getOperand(static_cast<unsigned>(a.getTerms()[k]));
+    if (!steady(reg)) {
+      t.moves.clear();
+      return t;
+    }
+    t.moves.push_back({reg.getAsOpaquePointer(), a.getTerms()[k + 1], a.getTerms()[k + 2] != 0});
+  }
+  t.beside = area;
   return t;
 }
 
@@ -105,7 +156,7 @@ static void addSharedTensors(nisa::Instr i, std::vector<Touch> &out) {
   }
 }
 
-void addTouches(nisa::Instr i, std::vector<Touch> &out) {
+void Touches::add(nisa::Instr i, std::vector<Touch> &out) {
   const InstrDef &d = i.def();
   if (d.unit == Unit::Barrier)
     addSharedTensors(i, out);
@@ -115,7 +166,7 @@ void addTouches(nisa::Instr i, std::vector<Touch> &out) {
     if (!a)
       continue;
     const int index = d.slot(std::string(d.slots[k].name) + "_index");
-    Touch t = touchOf(i->getOperand(a.getBase()), a, index >= 0 && i.access(index));
+    Touch t = touchOf(i, a, index >= 0 && i.access(index));
     if (i.reads(slot)) {
       t.write = false;
       out.push_back(t);

@@ -1,5 +1,6 @@
 #include "glia/Dialect/Kernel.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Support/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -35,6 +36,16 @@ Kernel Kernel::clone() {
   k.module = OwningOpRef<ModuleOp>(module->clone());
   k.fingerprint = fingerprint;
   return k;
+}
+
+void setSchedule(KernelOp kernel, std::string_view schedule) {
+  if (schedule == "best")
+    kernel.removeScheduleAttr();
+  else if (schedule == "as_written")
+    kernel.setSchedule("as_written");
+  else
+    throw Error("KERNEL-SCHEDULE", format("there is no schedule `%s`", printable(schedule).c_str()),
+                "Say best, which is what a kernel gets that says nothing, or as_written.");
 }
 
 static std::string hashOf(std::string_view s) {

@@ -74,6 +74,8 @@ LogicalResult KernelOp::verifyRegions() {
   }
   if (next == 0)
     return emitOpError() << "has no nisa.core";
+  if (getSchedule() && !asWritten())
+    return emitOpError() << "has the schedule \"" << *getSchedule() << "\", and can only have \"as_written\", or none";
   return success();
 }
 

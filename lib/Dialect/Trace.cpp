@@ -36,6 +36,11 @@ Trace::Trace(std::string_view name, std::string_view target, int count)
 
 Trace::~Trace() = default;
 
+void Trace::schedule(std::string_view name) {
+  setSchedule(kernel.op(), name);
+  mix(name);
+}
+
 void Trace::mix(uint64_t v) {
   hash[0] = (hash[0] ^ v) * 0x9FB21C651E98DF25u;
   hash[0] ^= hash[0] >> 32;

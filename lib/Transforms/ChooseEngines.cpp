@@ -3,7 +3,7 @@
 //   2. An engine must be able to issue the instruction on this target, reach its operands and keep its rules.
 //   3. Where engines give different bits, the table and the two functions below it say which is preferred.
 //   4. Where they give the same bits, another engine than the usual one if it has had less work so far, by the cost formulas,
-//      in program order.
+//      in program order. Not in a kernel that is as written.
 //   5. If the form of instructions is free as well, all instructions are looked at together instead (EngineShares.h), and what Vector does
 //      may be an activation of the same bits on Scalar (ScalarForm.h). Short ones stay where they are, so that a chain of them waits
 //      for one engine only.
@@ -48,7 +48,8 @@ const Preference kPreferences[] = {
 // Transfers and register instructions may be issued by any engine; Sync has nothing else to do.
 constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engine::GpSimd, Engine::Tensor};
 
-constexpr double kUnknownTrips = 8; // what a loop of unknown count weighs
+constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
+constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -73,6 +74,7 @@ public:
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
       load.fill(0);
+      made = moved = 0;
       pipes.clear();
       core.walk([&](Operation *op) { // a pipe belongs to one engine
         if (Instr i(op); i && i.def().unit == Unit::Exchange)
@@ -96,6 +98,7 @@ private:
   Forms forms = Forms::Given; // of this core
   ScalarForm scalarForm;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
+  double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
@@ -124,7 +127,7 @@ private:
 
   void choose(Instr i, double weight) {
     if (i.def().unit == Unit::Dma)
-      chooseTransfer(i);
+      chooseTransfer(i, weight);
     else if (!i.engine())
       chooseEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
@@ -254,12 +257,14 @@ private:
       return i.setEngine(anyEngine(i, preferred));
     if (i.def().unit != Unit::Compute)
       return i.setEngine(can.front());
-    if (!sameBits)
+    if (!sameBits || kernel.asWritten())
       can.resize(1);
     if (leaveOpen(i, can, weight))
       return;
     const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
     i.setEngine(best);
+    if (forms != Forms::Free && can.size() > 1)
+      i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
     load[static_cast<int>(best)] += weight * busy(i, best);
     if (best == Engine::GpSimd && isShort(i))
       shortOnGpSimd += weight;
@@ -308,7 +313,8 @@ private:
   }
 
   // A transfer: the author's engine and descriptor mode if they are legal; a mode left at `none` may be raised to the first that is.
-  void chooseTransfer(Instr i) {
+  // Where the hardware would make descriptors more slowly than data move, GpSimd makes some.
+  void chooseTransfer(Instr i, double weight) {
     struct Way {
       Engine engine;
       Dge dge;
@@ -320,14 +326,36 @@ private:
       if (dge == given || given == Dge::None)
         for (Engine e : {Engine::Sync, Engine::GpSimd})
           ways.push_back({i.engine().value_or(e), dge});
+    const double moving = weight * static_cast<double>(i.access(0).elements() * sizeOf(i.access(0).getDtype())) /
+                          (target->dmaEngines * target->number("dma.bytes_per_ns"));
+    const Way *best = nullptr;
+    double least = 0;
     for (const Way &w : ways) {
       nisa::TrialCheck check(i, *target, w.engine, cores);
       check.assume(slot, static_cast<int32_t>(w.dge));
       if (!check.passes())
         continue;
-      i.setEngine(w.engine);
-      if (w.dge != given)
-        i.setInteger("dge", static_cast<int32_t>(w.dge));
+      const bool software = w.dge == Dge::Swdge;
+      const double cost =
+                       w.dge == Dge::None ? 0 : weight * target->number(software ? "dma.swdge_busy" : "dma.hwdge_interval"),
+                   done = (software ? load[static_cast<int>(w.engine)] : made) + cost;
+      if (!best || (least > moved + moving && done < least))
+        best = &w, least = done;
+      if (w.dge == given)
+        break;
+    }
+    if (best) {
+      i.setEngine(best->engine);
+      if (best->dge != given) {
+        i.setInteger("dge", static_cast<int32_t>(best->dge));
+        i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
+      }
+      if (best->dge != Dge::None)
+        moved += moving;
+      if (best->dge == Dge::Swdge)
+        load[static_cast<int>(best->engine)] = least;
+      else if (best->dge == Dge::Hwdge)
+        made = least;
       return;
     }
     // No way is legal. Indexed transfers are started by GpSimd, so that only the real problem is reported.
@@ -365,6 +393,16 @@ private:
 };
 
 } // namespace
+
+void balanceAgain(Block &block) {
+  block.walk([](Operation *op) {
+    if (!op->hasAttr(kBalanced))
+      return;
+    op->removeAttr("engine");
+    if (Instr i(op); i.def().unit == Unit::Dma)
+      i.setInteger("dge", static_cast<int32_t>(Dge::None));
+  });
+}
 
 void chooseEngines(nisa::KernelOp kernel, Forms forms) {
   std::vector<Diagnostic> found = Chooser(kernel, forms).run();

@@ -313,6 +313,9 @@ private:
 
 } // namespace
 
-void combineInstructions(nisa::KernelOp kernel) { Combiner(kernel).run(); }
+void combineInstructions(nisa::KernelOp kernel) {
+  if (!kernel.asWritten())
+    Combiner(kernel).run();
+}
 
 } // namespace glia

@@ -26,6 +26,29 @@ Address addressOf(mlir::Value tensor) {
   return {static_cast<int32_t>((*alloc.getAt())[0]), (*alloc.getAt())[1]};
 }
 
+bool writesAll(Instr i, mlir::Value tensor) {
+  if (const int oob = i.def().slot("oob"); oob >= 0 && i.integer(oob) != 0)
+    return false; // rows may be left alone
+  const auto type = cast<TensorType>(tensor.getType());
+  int64_t bytes = sizeOf(type.getDtype());
+  for (int64_t n : type.getShape().drop_front())
+    bytes *= n;
+  bool all = false;
+  for (size_t k = 0; k < i.def().slots.size(); ++k) {
+    const int slot = static_cast<int>(k);
+    if (i.tensor(slot) != tensor)
+      continue;
+    if (i.reads(slot))
+      return false;
+    const int index = i.def().slot(std::string(i.def().slots[k].name) + "_index");
+    const AccessAttr a = i.access(slot);
+    all |= i.writes(slot) && !(index >= 0 && i.access(index)) && a.getPartition() == 0 &&
+           a.getPartitions() == type.getShape()[0] && a.getByteOffset() == 0 && a.getTerms().empty() &&
+           a.pattern().contiguous() && a.elementsPerPartition() * sizeOf(a.getDtype()) == bytes;
+  }
+  return all;
+}
+
 static float numberIn(Attribute a) {
   auto f = dyn_cast<FloatAttr>(a);
   return f ? static_cast<float>(f.getValueAsDouble()) : 0;

@@ -20,6 +20,9 @@ struct Address {
 };
 Address addressOf(mlir::Value tensor);
 
+// The instruction writes all of the tensor, on chip, and reads nothing of it: what lay there before is never seen.
+bool writesAll(Instr i, mlir::Value tensor);
+
 // Runs InstrDef::check and the reach of the engine on an instruction as if it were issued by `engine`.
 class TrialCheck final : public Check {
 public:

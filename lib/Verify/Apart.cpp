@@ -38,6 +38,44 @@ Interval Walk::rangeOf(uint32_t symbol) const {
   return {0, active[symbol].lastRound};
 }
 
+// The largest value of a form in the iterations at hand. Each of them is less than its loop's count, so that count - 1 - iteration may be
+// added any number of times: as often as makes a symbol disappear that is known less well than the sum.
+Wide Walk::mostOf(const MaybeForm &f) const {
+  auto largest = [this](const MaybeForm &form) {
+    if (!form)
+      return Wide{INT64_MAX};
+    Wide lo = form->constant, hi = form->constant;
+    for (const Form::Term &t : form->terms)
+      reach(t, lo, hi);
+    return hi;
+  };
+  MaybeForm best = f;
+  for (size_t level = active.size(); level-- > 0 && best;) {
+    const Activation &a = active[level];
+    if (!a.count)
+      continue;
+    MaybeForm left = addForms(a.count, constantForm(-1 - a.phase));
+    left = addForms(left, symbolForm(a.level), -a.period);
+    if (!left)
+      continue;
+    const Form now = *best;
+    for (const Form::Term &t : left->terms)
+      if (const int64_t held = now.factorOf(t.symbol), times = -held / t.factor; held % t.factor == 0 && times > 0)
+        if (const MaybeForm other = addForms(now, left, times); largest(other) < largest(best))
+          best = other;
+  }
+  return largest(best);
+}
+
+// Bounds of a value, by its form.
+void Walk::tighten(RegisterValue &v) const {
+  const Wide hi = std::min<Wide>(v.hi, mostOf(v.form)), lo = std::max<Wide>(v.lo, -mostOf(scaleForm(v.form, -1)));
+  if (lo == hi)
+    v = RegisterValue::constant(static_cast<int64_t>(lo));
+  else if (lo < hi) // else: no such iteration is reached
+    v.lo = static_cast<int64_t>(lo), v.hi = static_cast<int64_t>(hi);
+}
+
 namespace {
 
 struct Difference { // lo to hi; and congruent to `residue` modulo `step`, if that is not 0

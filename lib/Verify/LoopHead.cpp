@@ -51,6 +51,7 @@ void Walk::planLoop(LoopProof &p) {
   constexpr int64_t kFew = 8;
   p.a.period = p.run.count.hi <= kFew ? p.run.count.hi : givenPeriod(p.run); // few iterations are one round
   p.a.lastRound = (p.run.count.hi - 1) / p.a.period;
+  p.a.count = p.run.open ? std::nullopt : p.run.count.form;
 }
 
 // From the certificate, or found when the loop was met first.

@@ -47,6 +47,7 @@ bool Walk::leftAsFound(LoopProof &p) {
 bool Walk::walkIteration(LoopProof &p, int64_t phase) {
   const int64_t last = p.run.count.hi - 1;
   active.back().iteration = ++iterations;
+  active.back().phase = phase;
   RegisterValue tested;
   for (size_t i = 0; i < p.a.members.size(); ++i) {
     EngineWalk &e = state.engines[p.a.members[i]];

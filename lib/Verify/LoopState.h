@@ -41,6 +41,8 @@ struct Activation {
   int64_t lastRound = 0;         // their numbers are 0 to this
   uint32_t level = 0;            // its symbol
   int64_t iteration = 0;         // that is being walked: no two have the same number
+  int64_t phase = 0;             // of that iteration: it is number period * round + phase, and less than the count
+  MaybeForm count;               // of iterations, if a form says it
 
   struct Note { // what an instruction of the loop writes
     uint32_t memory = 0;

@@ -123,8 +123,12 @@ RegisterValue apply(RegisterOp op, const RegisterValue &a, const RegisterValue &
     if (a.isConstant() && b.isConstant())
       v = RegisterValue::constant(static_cast<int32_t>(op == RegisterOp::Or ? a.lo | b.lo : a.lo ^ b.lo));
     break;
-  case RegisterOp::Min: v = RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi)); break;
-  case RegisterOp::Max: v = RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi)); break;
+  case RegisterOp::Min:
+    v = a.hi <= b.lo ? a : b.hi <= a.lo ? b : RegisterValue::range(std::min(a.lo, b.lo), std::min(a.hi, b.hi));
+    break;
+  case RegisterOp::Max:
+    v = a.lo >= b.hi ? a : b.lo >= a.hi ? b : RegisterValue::range(std::max(a.lo, b.lo), std::max(a.hi, b.hi));
+    break;
   }
   v.source = 0;
   v.undefined = a.undefined || b.undefined;

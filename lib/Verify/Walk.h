@@ -193,6 +193,8 @@ private:
   uint32_t internSpot(const Spot &s);
   Interval rangeOf(uint32_t symbol) const;
   void reach(const Form::Term &t, Wide &lo, Wide &hi) const;
+  Wide mostOf(const MaybeForm &f) const;
+  void tighten(RegisterValue &v) const;
   bool apart(const Place &p, const Touch &t, const Issuer &by, bool &otherRound) const;
   bool apartAt(const Place &p, const Spot &s, size_t level, Interval ages) const;
   bool apartBy(const Place &p, const Spot &s, size_t level, Interval ages) const;

@@ -58,12 +58,18 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
 
   const ByteRun ext = extent(*p.pattern);
   auto inObject = [&](Wide v) { return static_cast<int64_t>(std::clamp<Wide>(v, objectLo, objectHi)); };
+  auto leaves = [](const RegisterValue &v, const ByteRun &more, int64_t lo, int64_t hi) {
+    return Wide{v.lo} + more.lo < lo || Wide{v.hi} + more.hi > hi;
+  };
+  if (!p.start.isConstant() && leaves(p.start, ext, objectLo, objectHi))
+    tighten(p.start);
+  if (!p.partition.isConstant() && leaves(p.partition, {0, p.partitions}, objectFirst, objectLast))
+    tighten(p.partition);
   const ByteRun hull{inObject(Wide{p.start.lo} + ext.lo), inObject(Wide{p.start.hi} + ext.hi)};
   p.fixed = p.start.isConstant() && p.partition.isConstant();
   if (p.pattern->numDynamic) {
-    const bool bytesInside = Wide{p.start.lo} + ext.lo >= objectLo && Wide{p.start.hi} + ext.hi <= objectHi;
-    const bool partitionsInside =
-        !p.partitions || (p.partition.lo >= objectFirst && Wide{p.partition.hi} + p.partitions <= objectLast);
+    const bool bytesInside = !leaves(p.start, ext, objectLo, objectHi);
+    const bool partitionsInside = !p.partitions || !leaves(p.partition, {0, p.partitions}, objectFirst, objectLast);
     const std::string range = bytesInside && partitionsInside
                                   ? std::string()
                                   : format("bytes %lld to %lld", (long long)clampFar(Wide{p.start.lo} + ext.lo),

@@ -1,4 +1,4 @@
-"""python -m glia [profile|check] [--target T] FILE [arguments]: runs a script that imports nki, unmodified.
+"""python -m glia [profile|check] [--target T] [--schedule S] FILE [arguments]: runs a script that imports nki, unmodified.
 
 profile also prints the predicted time of each kernel (--html FILE writes a timeline); check also compares each compiled kernel
 with its sequential meaning, bit for bit."""
@@ -18,6 +18,7 @@ from . import _glia, hook
 def _arguments(argv: list[str]):
     parser = argparse.ArgumentParser(prog="python -m glia", description=__doc__, add_help=True)
     parser.add_argument("--target", help="trn1, trn2, trn3 or a target file")
+    parser.add_argument("--schedule", help="best or as_written: of kernels that do not say one (nki.jit(schedule=...))")
     parser.add_argument("--html", metavar="FILE", help="profile: write a timeline of each kernel")
     parser.add_argument("file", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
@@ -75,7 +76,12 @@ def main(argv: list[str] | None = None) -> int:
     options = _arguments(argv)
     try:
         hook.install(options.target)
-        from .nki import runtime
+        from .nki import environment, runtime
+        from .nki.jit import check_schedule
+
+        if options.schedule is not None:
+            check_schedule(options.schedule)
+            environment.choose_schedule(options.schedule)
 
         state = {"good": 0, "bad": 0}
         if command == "profile":

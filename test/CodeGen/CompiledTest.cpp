@@ -356,6 +356,81 @@ TEST(Compiled, SpilledAfterManyWrites) { // more than transfers would be worth
   compare(crowd(writes, ""));
 }
 
+TEST(Compiled, SpilledWithMoreHolesThanTransfers) { // every other column, and a tile in a loop whose steps leave gaps
+  std::string writes, sum;
+  for (int i = 0; i < 24; ++i)
+    writes += format("    dma_copy dst=%%a[0:2, %d] src=%%x[:, %d]\n", 20 + 2 * i, i % 12);
+  compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
+                "    tensor_tensor dst=%a[0:2, 0:12] a=%a[0:2, 0:12] b=%a{0+2 | 80 | 2x12} op=add\n"));
+  compare(crowd(
+      "    dma_copy dst=%a[0:2, 0:12] src=%x\n    loop %i < 3 {\n      memset dst=%a[0:2, 20:22] + %i*16 value=4.0\n    }\n",
+      "    tensor_tensor dst=%a[0:2, 0:2] a=%a[0:2, 24:26] b=%a[0:2, 28:30] op=add\n"));
+  compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
+                "    loop %i < %r {\n"
+                "      tensor_scalar dst=%a[0:2, 0:12] data=%a[0:2, 0:12] op0=add operand0=1.0\n    }\n"));
+}
+
+// Tensors of which two or three fit. The input takes turns with what is computed from it.
+static std::string turns(const std::string &body, int elements) {
+  return format(R"(nisa.kernel @k target "trn2" {
+  %%x = tensor input : f32[2, %d]
+  %%n = tensor input : i32[1]
+  %%y = tensor output : f32[4, 2, 8]
+  core 0 {
+    %%r = register
+    reg_load dst=%%r src=%%n
+    reg_alu dst=%%r op=min a=%%r b=4
+    %%a = alloc sbuf : f32[2, %d]
+    %%b = alloc sbuf : f32[2, %d]
+    %%c = alloc sbuf : f32[2, %d]
+%s
+    dma_copy dst=%%y[0] src=%%a[:, 3:11]
+    dma_copy dst=%%y[1] src=%%b[:, 3:11]
+    dma_copy dst=%%y[2] src=%%c[:, 3:11]
+    dma_copy dst=%%y[3] src=%%c[:, %d:%d]
+  }
+})",
+                elements, elements, elements, elements, body.c_str(), elements - 8, elements);
+}
+
+TEST(Compiled, SpilledInLoops) { // what a loop uses does not fit at once: each iteration brings it
+  const std::string load = "    dma_copy dst=%a src=%x\n    dma_copy dst=%b src=%x\n    dma_copy dst=%c src=%x\n";
+  const std::string body = R"(
+      tensor_tensor dst=%a a=%a b=%b op=add
+      tensor_scalar dst=%c[:, 0:16] data=%a[:, 0:16] op0=multiply operand0=0.5
+)";
+  for (int32_t n : {0, 1, 3})
+    compare(turns(load + "    loop %i < %r {" + body + "    }", 20000), n);
+  compare(turns(load + "    loop %i < 3 {\n    loop %k < 2 {" + body + "    }\n" + body + "    }", 20000));
+  compare(turns(
+      load + "    loop %i < 2 {\n      loop %k < 2 {\n        tensor_scalar dst=%a data=%a op0=add operand0=1.0\n      }\n"
+             "      tensor_scalar dst=%b data=%b op0=add operand0=1.0\n"
+             "      tensor_scalar dst=%c data=%c op0=add operand0=2.0\n    }",
+      50000));
+  // Written in the loop only, and not all of it at once.
+  compare(turns("    dma_copy dst=%a src=%x\n    dma_copy dst=%b src=%x\n    memset dst=%c[:, 19992:20000] value=1.0\n    "
+                "loop %i < 3 {\n"
+                "      tensor_copy dst=%c[:, 0:8] + %i*16 src=%a[:, 0:8]\n"
+                "      tensor_tensor dst=%a a=%a b=%b op=add\n    }",
+                20000));
+}
+
+TEST(Compiled, SpillsMoveNoMoreThanTheyMust) { // what HBM has already leaves first; only the sum is stored
+  nisa::Kernel k = nisa::parseKernel(turns(R"(    dma_copy dst=%a src=%x
+    tensor_scalar dst=%b data=%a op0=add operand0=1.0
+    memset dst=%c value=2.0
+    tensor_tensor dst=%c a=%c b=%b op=add
+    tensor_tensor dst=%c a=%c b=%a op=add)",
+                                           20000),
+                                     "test.nisa");
+  const Program p = compileKernel(k);
+  std::vector<std::string> stored;
+  for (const Tensor &t : p.tensors)
+    if (t.kind == TensorKind::Scratch)
+      stored.push_back(t.name);
+  EXPECT_EQ(stored, std::vector<std::string>{"b.spill1"});
+}
+
 TEST(Compiled, PeeledLoopWhoseCountHasAnUpperBoundOnly) { // the addresses of the rest have bounds too
   for (int32_t n : {1, 2, 7})
     compare(matmul(R"(

@@ -110,6 +110,7 @@ std::string ofKernel(const Options &o, std::string_view text) {
     t.row(std::string(name(static_cast<Engine>(e))), b.busy[e]);
   t.row("dma", b.transfers);
   t.row("path", b.path);
+  t.row("around", b.around);
   return t.print(b.total(), b.reason(), o.json);
 }
 #endif

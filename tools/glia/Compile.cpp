@@ -18,7 +18,7 @@ namespace glia::tool {
 namespace {
 
 struct Options {
-  std::string file, target, output, dump;
+  std::string file, target, output, dump, schedule;
   int cores = 1;
 };
 
@@ -102,6 +102,10 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
 }
 
 int compileModel(const Options &o, std::string_view text) {
+  if (!o.schedule.empty())
+    throw Error("KERNEL-SCHEDULE", o.file + " is a graph, and --schedule is said of a kernel",
+                "The order within a graph's kernels is the compiler's; a kernel that is called in it says its own "
+                "(nki.jit(schedule=...)).");
   GraphOptions options;
   options.dump = o.dump;
   options.cores = o.cores;
@@ -138,6 +142,8 @@ int compileText(const Options &o, std::string_view text) {
     loadTarget(o.target); // likewise
     k.op().setTarget(o.target);
   }
+  if (!o.schedule.empty())
+    nisa::setSchedule(k.op(), o.schedule);
   if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
     throw Error(std::move(bad));
   CompileOptions options;
@@ -168,6 +174,9 @@ void addCompile(CLI::App &app, Tool &tool) {
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
+  c->add_option("--schedule", o->schedule,
+                "Of a kernel. best: whatever is fastest; as_written: the order of each engine is that of the text. Else the "
+                "kernel's own");
   c->add_option("--dump", o->dump,
                 "A folder: of a graph, what it is simplified to, its groups and their kernels; of a kernel, "
                 "its IR after each stage");

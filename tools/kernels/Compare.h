@@ -10,6 +10,7 @@ struct Verdict {
   std::string kind;   // empty: all is well. "check", "executor", "compile", "verify", "run", "differs"
   std::string code;   // of the first finding, if there is one
   std::string detail; // for people
+  int spilled = 0;    // tensors of a kernel with which all is well
   bool ok() const { return kind.empty(); }
   bool same(const Verdict &o) const { return kind == o.kind && code == o.code; }
 };

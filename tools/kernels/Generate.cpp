@@ -34,7 +34,9 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
   Generator g(target, random, cores);
   Random &r = g.r;
   const uint64_t most = static_cast<uint64_t>(r.between(8, 60));
-  const bool scarce = r.chance(8);
+  const bool crowded = r.chance(15), scarce = !crowded && r.chance(8);
+  for (int core = 0; crowded && core < cores; ++core)
+    g.crowd(core);
   int chained = 0;
   while (g.t.instructions() < most) {
     const int core = static_cast<int>(r.below(cores));
@@ -61,7 +63,7 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
       if (!chained)
         g.t.chain(false);
     }
-    if (r.chance(30))
+    if (!crowded && r.chance(30))
       g.retire();
     if (scarce && r.chance(10))
       g.pressure(core);
@@ -72,7 +74,8 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
   int stored = 0;
   const size_t known = g.tiles.size();
   for (size_t i = 0; i < known; ++i)
-    if (Tile &x = g.tiles[i]; !x.dead && !x.reserved && !x.big && x.defined && (stored == 0 || r.chance(30))) {
+    if (Tile &x = g.tiles[i];
+        !x.dead && !x.reserved && !x.big && x.defined && (stored == 0 || r.chance(crowded ? 80 : 30))) {
       g.store(x);
       ++stored;
     }
@@ -81,6 +84,8 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
     g.fill(x);
     g.store(x);
   }
+  for (int core = 0; crowded && core < cores; ++core)
+    g.uncrowd(core);
   return {g.t.finish(), std::move(g.inputs)};
 }
 

@@ -49,8 +49,10 @@ bool Generator::pinSomewhere(Tile &tile, int64_t bytes) {
     }
   const bool psum = tile.space == Space::Psum;
   int64_t &top = pinTop[{tile.core, tile.space}];
-  const int64_t base = psum ? target.psumBytes / 2 + 2 * target.psumBankBytes : target.sbufBytes / 3,
-                end = psum ? target.psumBytes : base + 16384;
+  const int64_t base = psum   ? target.psumBytes / 2 + 2 * target.psumBankBytes
+                       : room ? target.sbufBytes - room
+                              : target.sbufBytes / 3,
+                end = psum ? target.psumBytes : base + (room ? room / 8 : 16384);
   const int64_t align = std::max(4, sizeOf(tile.dtype)), bank = target.psumBankBytes;
   int64_t at = (base + top + align - 1) / align * align;
   if (psum && at / bank != (at + bytes - 1) / bank)
@@ -81,7 +83,7 @@ Tile &Generator::allocate(int core, Space space, DType type, int partitions, int
   n.scope = loops.size();
   // More than is ever used, so that some of it stays undefined.
   const int moreRows = !plain && r.chance(15) ? static_cast<int>(r.below(129 - partitions)) : 0;
-  int64_t more = !plain && r.chance(20) ? r.below(space == Space::Psum ? 64 : 400) : 0;
+  int64_t more = !plain && r.chance(20) ? r.below(space == Space::Psum ? 64 : room ? 32 : 400) : 0;
   if (space == Space::Psum && !plain && r.chance(10) && psumInUse(core) < target.psumBytes / 8)
     more = target.psumBankBytes / sizeOf(type) - elements;
   n.taken = (elements + more) * sizeOf(type);

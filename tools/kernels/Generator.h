@@ -153,6 +153,8 @@ public:
   void transposedRows(int core);
   void aliases(int core); // Memory.cpp
   void pressure(int core);
+  void crowd(int core); // before anything else
+  void uncrowd(int core);
   void registers(int core); // Control.cpp
   // Proved: also for the verifier, as addresses of engines must be.
   mlir::Value loaded(int core, int64_t lo, int64_t hi, bool proved = false);
@@ -179,6 +181,8 @@ private:
   std::vector<int> made[2]; // instructions of each core
   int64_t memories = 0;
   std::map<std::pair<int, Space>, int64_t> pinTop; // bytes given to pinned tiles
+  int64_t room = 0;                                // bytes of SBUF that are left; 0: all of it is
+  Tile *ballast[2] = {};                           // what takes the rest, by core
   std::string name(const char *prefix);
   bool pinSomewhere(Tile &tile, int64_t bytes);
   int64_t psumInUse(int core) const;

@@ -7,7 +7,7 @@ namespace glia::kernels {
 
 // A region that several tensors of different types share, each with a part of it. What one writes the others read.
 void Generator::aliases(int core) {
-  if (inLoop())
+  if (inLoop() || room)
     return;
   const bool psum = r.chance(25);
   const Space space = psum ? Space::Psum : Space::Sbuf;
@@ -47,6 +47,23 @@ void Generator::aliases(int core) {
   }
   if (r.chance(30)) // the others keep what it has left
     all.dead = true;
+}
+
+// A tensor that takes nearly all of SBUF from the beginning to the end, so that everything else takes turns in what is left.
+void Generator::crowd(int core) {
+  if (!room)
+    room = 64 * r.between(16, 30);
+  const int64_t elements = (target.sbufBytes - room) / 64 * 16;
+  ballast[core] = &pinned(core, Space::Sbuf, DType::F32, 0, 1, 0, elements);
+  ballast[core]->reserved = true;
+  fill(*ballast[core]);
+}
+
+void Generator::uncrowd(int core) {
+  const Hbm y = output(DType::F32, {1, 8});
+  Draft d(core, SYNC, "dma_copy");
+  d.in("src", view(*ballast[core], {{1, 8}})).out("dst", wholeOf(y));
+  add(d);
 }
 
 // Tensors that together are larger than SBUF, filled one after the other and used again later.

@@ -23,7 +23,7 @@ constexpr int kMostShrunk = 5;
 
 struct Statistics {
   std::map<std::string, std::set<std::string_view>> used; // by target
-  uint64_t instructions = 0, loops = 0, twoCores = 0;
+  uint64_t instructions = 0, loops = 0, twoCores = 0, spilled = 0, spills = 0;
   void count(const std::string &target, nisa::Kernel &k) {
     twoCores += k.op().cores() == 2;
     k.op().walk([&](mlir::Operation *op) {
@@ -84,6 +84,8 @@ int main(int argc, char **argv) {
     } catch (const Error &e) {
       v = {"generate", e.diagnostics().empty() ? "" : e.diagnostics()[0].code, e.what()};
     }
+    statistics.spilled += v.spilled > 0;
+    statistics.spills += static_cast<uint64_t>(v.spilled);
     if (v.ok())
       continue;
     ++bad;
@@ -98,9 +100,10 @@ int main(int argc, char **argv) {
     std::printf("written to %s\n", file.c_str());
     std::fflush(stdout);
   }
-  std::printf("%d kernels (%llu with two cores), %llu instructions, %llu loops\n", end - first,
+  std::printf("%d kernels (%llu with two cores), %llu instructions, %llu loops; %llu spill %llu tensors\n", end - first,
               (unsigned long long)statistics.twoCores, (unsigned long long)statistics.instructions,
-              (unsigned long long)statistics.loops);
+              (unsigned long long)statistics.loops, (unsigned long long)statistics.spilled,
+              (unsigned long long)statistics.spills);
   for (const auto &[what, n] : failures)
     std::printf("%6d  %s\n", n, what.c_str());
   const int missing = tellUnused(targets, statistics, end - first);

@@ -6,6 +6,14 @@
 
 namespace glia {
 
+// What an author writes as one load after the other into the same tile becomes tiles of their own, which stay as long as they are of
+// use: the three below. Whether anything changed; nothing does in a kernel that is as written. Every `accumulate` has been resolved.
+bool keepTiles(nisa::KernelOp k, const Target &t);
+size_t renameTiles(nisa::KernelOp k); // a tile that is written as a whole again is a new one; how many
+size_t hoistLoads(nisa::KernelOp k,
+                  const Target &t); // loads of the same bytes in every iteration leave their loop; how many
+size_t reuseLoads(nisa::KernelOp k, const Target &t);   // loads of bytes that are still in SBUF go away; how many
+void unrollLoops(nisa::KernelOp k, const Target &t);    // several iterations of a run-time loop become one
 void mergeAliases(nisa::KernelOp k);                    // pinned tensors that share live memory become one
 void allocateMemory(nisa::KernelOp k, const Target &t); // addresses in SBUF and PSUM
 void replicateRegisters(nisa::KernelOp k);              // each engine gets its own copy of the register operations it needs

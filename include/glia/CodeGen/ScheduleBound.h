@@ -13,6 +13,8 @@ struct ScheduleBound {                    // nanoseconds; of the core that needs
   std::array<double, kNumEngines> busy{}; // work of each engine
   double transfers = 0;                   // all DMA engines, or HBM, at full rate
   double path = 0;                        // longest chain of results that wait for results
+  double around = 0;                      // the work of one resource, what must come before it, and what must follow
+  int limit = 0;                          // that resource: an engine, or see ScheduleBound.cpp
   double total() const;
   std::string reason() const; // what the total is: "vector", "dma", "path"
 };

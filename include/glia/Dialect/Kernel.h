@@ -21,6 +21,9 @@ struct Kernel {
   Kernel clone(); // a copy to be compiled, while the original stays as it was traced
 };
 
+// "best" or "as_written". Throws Error KERNEL-SCHEDULE.
+void setSchedule(KernelOp kernel, std::string_view schedule);
+
 // Reads the text form. Throws Error NISA-SYNTAX with every message of the parser, each with its place and a caret.
 Kernel parseKernel(std::string_view text, std::string_view file);
 

@@ -73,11 +73,13 @@ def Nisa_RegisterSlot : Nisa_Attr<"RegisterSlot", "register"> {
 
 def Nisa_KernelOp : Nisa_RegionOp<"kernel", [IsolatedFromAbove, NoRegionArguments, Symbol, OpAsmOpInterface]> {
   let summary = "A kernel: HBM tensors, then one nisa.core per core.";
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, OptionalAttr<StrAttr>:$sym_visibility);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<StrAttr>:$schedule); // "as_written": the author's order on each engine; absent: the best
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$target)>];
   let extraClassDeclaration = defaultDialect # [{
     unsigned cores(); // the number of nisa.core ops
+    bool asWritten() { return getSchedule() == "as_written"; }
     ::glia::nisa::CoreOp core(unsigned number);
   }];
 }

@@ -14,6 +14,7 @@ public:
   Trace(std::string_view kernel, std::string_view target, int cores);
   ~Trace();
 
+  void schedule(std::string_view name); // setSchedule
   void core(int number); // following calls belong to this core; HBM tensors are common to the cores
   int tensor(std::string_view kind, std::string_view name, DType dtype, const std::vector<int64_t> &shape, bool shared,
              std::span<const std::byte> data, int loc = 0);

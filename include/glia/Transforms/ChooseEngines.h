@@ -13,4 +13,7 @@ namespace glia {
 enum class Forms : uint8_t { Given, Free };
 void chooseEngines(nisa::KernelOp kernel, Forms forms = Forms::Given);
 
+// Takes the engine from instructions that got one only so that engines are busy alike: another one gives the same bits.
+void balanceAgain(mlir::Block &block);
+
 } // namespace glia

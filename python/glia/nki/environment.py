@@ -19,6 +19,8 @@ _NO_MEANING = {
 }
 _said: set[str] = set()
 _chosen: list[str] = []  # by --target or glia.install(target=...)
+SCHEDULES = ("best", "as_written")
+_schedule = [SCHEDULES[0]]
 
 
 def choose_target(name: str | None) -> None:
@@ -41,6 +43,16 @@ def target_name() -> str:
     given = _chosen or [os.environ[v] for v in _VARIABLES if os.environ.get(v)]
     name = (given[0] if given else DEFAULT_TARGET).strip()
     return _TARGETS.get(name.lower(), name)
+
+
+def choose_schedule(name: str | None) -> None:
+    """Sets the schedule of kernels that do not say one; None: the best."""
+    _schedule[:] = [SCHEDULES[0] if name is None else name]
+
+
+def schedule() -> str:
+    """What choose_schedule was told."""
+    return _schedule[0]
 
 
 def say_what_has_no_meaning() -> None:

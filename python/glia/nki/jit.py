@@ -61,6 +61,7 @@ class Kernel:
     schedule: tuple = ()
     address_rotation: bool = False
     target: str | None = None
+    order: str | None = None  # of instructions: see environment.SCHEDULES
 
     def __post_init__(self):
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
@@ -150,7 +151,7 @@ class Kernel:
         lowered = None
         if not traces[-1].errors:
             with _tracing(traces[-1]):
-                lowered = lower(traces, returned, self.schedule)
+                lowered = lower(traces, returned, self.schedule, self.order or environment.schedule())
         if lowered is None:
             raise _glia.error_of(traces[-1].diagnostics())
         return Traced(self.func.__name__, target, lowered, arrays, structure, self.lnc)
@@ -241,18 +242,32 @@ def _argument_error(e: TypeError):
     return _t.diagnostic("NKI-ARGUMENT", str(e), advice, place=(last.tb_frame.f_code.co_filename, last.tb_lineno))
 
 
+def check_schedule(order) -> None:
+    """Raises an error unless it is a schedule."""
+    if order not in environment.SCHEDULES:
+        raise _t.failure(
+            "KERNEL-SCHEDULE",
+            f"there is no schedule {order!r}",
+            f"Say one of {', '.join(environment.SCHEDULES)}; a kernel that says nothing gets the first.",
+        )
+
+
 def jit(fn=None, **kwargs):
-    """Makes a kernel of a function. Keywords of older versions are accepted and have no effect."""
-    unknown = set(kwargs) - _IGNORED - {"target"}
+    """Makes a kernel of a function. `schedule`: "best" (what is fastest) or "as_written" (every engine keeps the author's order, and
+    every instruction is what was written). Keywords of older versions are accepted and have no effect."""
+    unknown = set(kwargs) - _IGNORED - {"target", "schedule"}
     if unknown:
         raise _t.failure("NKI-ARGUMENT", f"nki.jit has no keyword `{sorted(unknown)[0]}`")
+    order = kwargs.get("schedule")
+    if order is not None:
+        check_schedule(order)
 
     def wrap(f):
         if isinstance(f, Kernel):
-            return f
+            return f if order is None else dataclasses.replace(f, order=order)
         if not callable(f):
             raise _t.failure("NKI-ARGUMENT", f"nki.jit takes a function, not a {type(f).__name__}")
-        return Kernel(f, target=kwargs.get("target"))
+        return Kernel(f, target=kwargs.get("target"), order=order)
 
     return wrap if fn is None else wrap(fn)
 

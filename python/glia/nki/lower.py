@@ -96,13 +96,15 @@ class _Tensors:
         return out
 
 
-def lower(traces: list[_t.Trace], returned: list[list], schedule=()) -> Lowered | None:
-    """The kernel, or None if something is wrong (recorded in the last trace). `returned` are the tensors, per core."""
+def lower(traces: list[_t.Trace], returned: list[list], schedule=(), order: str = "best") -> Lowered | None:
+    """The kernel, or None if something is wrong (recorded in the last trace). `returned` are the tensors, per core; `schedule` are
+    edges between instructions, `order` is best or as_written."""
     last = traces[-1]
     tensors = _Tensors(traces, returned)
     if last.errors:
         return None
     out = _glia.Trace(last.kernel, last.target.reference, len(traces))
+    out.schedule(order)
     locate = _Locations(out)
     inputs: list[str] = []
     made: dict[tuple, Output] = {}

@@ -87,10 +87,10 @@ def nc_n_gather(dst, data, indices, name=None):
 # ---- DMA -------------------------------------------------------------------------------------------------------------
 
 
-def _descriptors(mode, dynamic: bool, casts: bool) -> str | None:
-    """The way descriptors are made when the caller leaves it open."""
+def _descriptors(mode, dynamic: bool, casts: bool, e: int) -> str | None:
+    """The way descriptors are made: where the caller leaves it open and gives an engine, one that it can start."""
     dge = None if mode is _dge_unknown else choice(DGE, mode, "dge_mode")
-    if dge is None and dynamic:
+    if dge is None and dynamic and e != UNSET:
         return "hwdge" if has_feature("hwdge") and not casts else "swdge"
     return dge
 
@@ -129,7 +129,7 @@ def dma_copy(
     if di is None and si is None:
         if not d[6] and not s[6] and oob_mode is _oob_error and dge_mode is _dge_unknown and e == UNSET:
             return emit("dma_copy", (d, s), UNSET, name)
-        dge = _descriptors(dge_mode, bool(d[6] or s[6]), d[1] != s[1])
+        dge = _descriptors(dge_mode, bool(d[6] or s[6]), d[1] != s[1], e)
         oob = choice(OOB, oob_mode, "oob_mode")
         return emit("dma_copy", (d, s, None, None, None, None, oob, dge), _issuer(dge, e), name)
     dge = None if dge_mode is _dge_unknown else choice(DGE, dge_mode, "dge_mode")
