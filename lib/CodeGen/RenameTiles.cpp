@@ -23,13 +23,23 @@ static std::vector<Instr> usersOf(nisa::AllocOp tile) {
   return out;
 }
 
+static bool isRead(const std::vector<Instr> &users, mlir::Value tile) {
+  return llvm::any_of(users, [&](Instr i) {
+    for (int k = 0; k < static_cast<int>(i.def().slots.size()); ++k)
+      if (i.tensor(k) == tile && i.reads(k))
+        return true;
+    return false;
+  });
+}
+
 static size_t rename(nisa::AllocOp tile) {
   if (tile.getPinned())
     return 0;
   const mlir::Value old = tile.getTensor();
   const std::vector<Instr> users = usersOf(tile);
   const bool inLoop = !llvm::isa<nisa::CoreOp>(tile->getParentOp());
-  if (users.empty() || (inLoop && !nisa::writesAll(users.front(), old))) // an iteration may see what the one before has left
+  if (!isRead(users, old) ||
+      (inLoop && !nisa::writesAll(users.front(), old))) // an iteration may see what the one before has left
     return 0;
   size_t made = 0;
   mlir::Value now = old;

@@ -4,6 +4,7 @@
 #include "AccessTracker.h"
 #include "KernelCost.h"
 #include "TensorRamp.h"
+#include "glia/ISA/Accumulator.h"
 #include "glia/CodeGen/Passes.h"
 
 #include <algorithm>
@@ -130,6 +131,7 @@ private:
     llvm::DenseMap<int32_t, uint32_t> ids;
     std::map<int32_t, uint32_t> chains;
     int rendezvous = -1;
+    const bool sumsStandAlone = scalarSumsStandAlone();
     int accumulating[kNumEngines];
     std::vector<uint32_t> idle[kNumEngines];
     std::fill(std::begin(accumulating), std::end(accumulating), -1);
@@ -153,7 +155,7 @@ private:
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
-          if (i.def().accumulator && touchesAccumulator(i, e)) {
+          if (i.def().accumulator && !(e == static_cast<int>(Engine::Scalar) && (sumsStandAlone || isIdle(i)))) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
               edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
@@ -208,8 +210,23 @@ private:
   }
 
   // One that is idle leaves the registers of the Scalar engine alone, and those of the Vector engine undefined.
-  static bool touchesAccumulator(nisa::Instr i, int e) {
-    return e != static_cast<int>(Engine::Scalar) || i.integer("reduce_cmd") != 0 || i.access(i.def().slot("reduce_res"));
+  static bool isIdle(nisa::Instr i) {
+    return static_cast<ReduceCmd>(i.integer("reduce_cmd")) == ReduceCmd::Idle && !i.access(i.def().slot("reduce_res"));
+  }
+
+  // Every sum on the Scalar engine of this core begins anew and is read at once: they may come in any order.
+  bool scalarSumsStandAlone() const {
+    mlir::Operation *core = block.getParentOp();
+    while (!llvm::isa<nisa::CoreOp>(core))
+      core = core->getParentOp();
+    return !core->walk([&](mlir::Operation *o) {
+                  const nisa::Instr i(o);
+                  const bool alone = !i || !i.def().accumulator || i.engine() != Engine::Scalar || isIdle(i) ||
+                                     (static_cast<ReduceCmd>(i.integer("reduce_cmd")) == ReduceCmd::ResetReduce &&
+                                      i.access(i.def().slot("reduce_res")));
+                  return alone ? mlir::WalkResult::advance() : mlir::WalkResult::interrupt();
+                })
+                .wasInterrupted();
   }
 
   uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {

@@ -1,4 +1,5 @@
 #include "SplitGroup.h"
+#include "Families.h"
 #include "GraphBuilder.h"
 #include "GraphFacts.h"
 #include "RowsPlan.h"
@@ -97,6 +98,8 @@ public:
   explicit Halving(const Group &g) : g(g) {}
 
   std::optional<HalfGroup> run() {
+    if (g.family == &movementFamily())
+      return std::nullopt; // it writes whole tensors
     for (mlir::Value v : g.outputs)
       if (firstDim(v) == kWhole || !want(v, firstDim(v)))
         return std::nullopt;

@@ -51,7 +51,6 @@ constexpr Engine kOrder[] = {Engine::Sync, Engine::Vector, Engine::Scalar, Engin
 
 constexpr llvm::StringLiteral kBalanced = "balanced"; // the engine was chosen by rule 4
 constexpr double kUnknownTrips = 8;                   // what a loop of unknown count weighs
-constexpr double kBehind = 3000; // ns that a chain of short instructions loses behind a long one of GpSimd
 
 bool allWide(Instr i) {
   for (size_t k = 0; k < i.def().slots.size(); ++k)
@@ -69,9 +68,9 @@ bool inPsum(Instr i) {
 
 class Chooser {
 public:
-  Chooser(nisa::KernelOp kernel, Forms forms)
+  Chooser(nisa::KernelOp kernel, Forms given)
       : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
-        forms(forms), scalarForm(*target, cores) {}
+        given(given), scalarForm(*target, cores) {}
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
@@ -84,6 +83,7 @@ public:
             pipes.try_emplace(i.integer("pipe"), *e);
       });
       scalarForm.begin(core);
+      forms = multiplies(core) && target->has("scalar_tensor_scalar") ? Forms::Given : given;
       visit(core.getBody().front(), 1);
       if (forms == Forms::Free)
         closeShares();
@@ -102,7 +102,8 @@ private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
-  const Forms forms;
+  const Forms given;
+  Forms forms = Forms::Given; // of this core
   ScalarForm scalarForm;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
   double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
@@ -173,12 +174,23 @@ private:
     return SmallVector<Engine, 4>(std::begin(kOrder), std::end(kOrder));
   }
 
+  // Where products are the work, what is done to their sums goes on in the order in which they come; if Scalar can take part in it.
+  static bool multiplies(nisa::CoreOp core) {
+    return core
+        .walk([](Operation *op) {
+          const Instr i(op);
+          return i && i.is("nc_matmul") ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   // Rule 5, at the end of a core.
   struct Open {
     Instr instr, onScalar;
     double weight;
   };
   std::vector<Open> open;
+  double shortOnGpSimd = 0;
   EngineShares shares;
 
   bool isShort(Instr i) const {
@@ -211,7 +223,17 @@ private:
     return true;
   }
 
+  // A short instruction that GpSimd alone can run waits for half of a long one, and so does what comes behind it.
+  double lostBehind() const {
+    double sum = 0, count = 0;
+    for (const Open &o : open)
+      if (legal(o.instr, Engine::GpSimd))
+        sum += busy(o.instr, Engine::GpSimd), ++count;
+    return count ? shortOnGpSimd * sum / count / 2 : 0;
+  }
+
   void closeShares() {
+    load[static_cast<int>(Engine::GpSimd)] += lostBehind();
     for (size_t e = 0; e < load.size(); ++e)
       shares.fixed(static_cast<Engine>(e), load[e]);
     for (const auto &[o, e] : llvm::zip(open, shares.solve())) {
@@ -225,6 +247,7 @@ private:
       used.setEngine(e);
     }
     open.clear();
+    shortOnGpSimd = 0;
     shares = {};
     for (Instr fill : scalarForm.finish())
       choose(fill, 1);
@@ -253,8 +276,8 @@ private:
     if (forms != Forms::Free && can.size() > 1)
       i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
     load[static_cast<int>(best)] += weight * busy(i, best);
-    if (forms == Forms::Free && best == Engine::GpSimd && isShort(i))
-      load[static_cast<int>(best)] += weight * kBehind;
+    if (best == Engine::GpSimd && isShort(i))
+      shortOnGpSimd += weight;
   }
 
   // It breaks a rule, or no engine has it.

@@ -114,6 +114,7 @@ Instr ScalarForm::scaled(Instr i) {
     scale = first;
     bias = second;
   } else if (number(first) && number(second) && op0 == AluOp::Add && op1 == AluOp::Multiply && isPowerOfTwo(second.number) &&
+             second.number > 0 && // a negative one makes -0 of the sum 0
              isMiddling(first.number)) {
     scale = second;
     bias = SlotValue::of(first.number * second.number);

@@ -290,7 +290,7 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<
   %0 = stablehlo.negate %x : tensor<6xf32>
   %1 = stablehlo.exponential %0 : tensor<6xf32>
   %2 = stablehlo.add %one, %1 : tensor<6xf32>
-  %3 = stablehlo.divide %y, %2 : tensor<6xf32>
+  %3 = stablehlo.divide %x, %2 : tensor<6xf32>
   %4 = stablehlo.exponential %y : tensor<6xf32>
   %5 = stablehlo.add %4, %one : tensor<6xf32>
   %6 = stablehlo.divide %one, %5 : tensor<6xf32>

@@ -209,7 +209,7 @@ def test_two_cores_are_faster():
     def f(x, w):
         return jax.nn.gelu(x @ w)
 
-    args = normal(1024, 256), normal(256, 512, scale=0.1)
+    args = normal(2048, 256), normal(256, 512, scale=0.1)
     one, two = glia.jit(f).compile(*args), glia.jit(f, lnc=2).compile(*args)
     assert two.verify().ok
     np.testing.assert_array_equal(two(*args), one(*args))
