@@ -22,6 +22,7 @@ import matmul
 import nki
 import nki.isa as nisa
 import nki.language as nl
+import nki_kernels
 import numpy as np
 import softmax
 from glia.nki import runtime
