@@ -49,31 +49,31 @@ private:
     return llvm::none_of(loop.getBody().front(), [](mlir::Operation &op) { return op.getNumRegions() > 0; });
   }
 
-  // Its addresses in the copies can be written, and are inside of their tensors. What leaves one is to be reported of the loop as it was
-  // written.
-  static bool addressable(nisa::Instr i, nisa::LoopOp loop) {
-    const int64_t last = loop.getCount() ? static_cast<int32_t>(*loop.getCount()) - 1 : 0;
+  // How many iterations an instruction can make before one of its operands leaves its tensor. 0 also: its address in a copy has more
+  // registers than an address takes.
+  static int64_t roomOf(nisa::Instr i, nisa::LoopOp loop) {
+    int64_t room = INT32_MAX;
     for (size_t k = 0; k < i.def().slots.size(); ++k) {
       const nisa::SlotValue v = i.value(static_cast<int>(k));
       for (const nisa::TensorOperand::Term &t : v.tensor.terms) {
         if (t.reg != loop.iterator())
           continue;
         if (!loop.getCount() && v.tensor.terms.size() >= static_cast<size_t>(kMaxDynamicTerms))
-          return false;
+          return 0;
         const auto type = llvm::cast<nisa::TensorType>(v.tensor.tensor.getType());
-        const bool onChip = type.getSpace() != Space::Hbm;
-        int64_t bytes = sizeOf(type.getDtype());
-        for (int64_t n : type.getShape().drop_front(onChip))
-          bytes *= n;
-        const ByteRun reach = extent(i.access(static_cast<int>(k)).pattern());
-        const int64_t more = last * t.scale, start = v.tensor.byteOffset + (t.partition ? 0 : more),
-                      partition = v.tensor.partition + (t.partition ? more : 0);
-        if (start + reach.lo < 0 || start + reach.hi > bytes ||
-            (onChip && (partition < 0 || partition + v.tensor.partitions > type.getShape()[0])))
-          return false;
+        int64_t from = v.tensor.partition, to = from + v.tensor.partitions, end = type.getShape()[0];
+        if (!t.partition) {
+          const ByteRun reach = extent(i.access(static_cast<int>(k)).pattern());
+          from = v.tensor.byteOffset + reach.lo, to = v.tensor.byteOffset + reach.hi;
+          end = sizeOf(type.getDtype());
+          for (int64_t n : type.getShape().drop_front(type.getSpace() != Space::Hbm))
+            end *= n;
+        }
+        const int64_t left = t.scale < 0 ? from : end - to;
+        room = std::min(room, from < 0 || left < 0 ? 0 : t.scale == 0 ? room : left / std::abs(t.scale) + 1);
       }
     }
-    return true;
+    return room;
   }
 
   static bool mayCopy(nisa::LoopOp loop) {
@@ -89,7 +89,8 @@ private:
           return false;
       if (const auto id = i.attribute("id"))
         named.insert(*id);
-      if (!addressable(i, loop))
+      // What leaves its tensor is to be reported of the loop as it was written.
+      if (roomOf(i, loop) < (loop.getCount() ? static_cast<int64_t>(*loop.getCount()) : 1))
         return false;
     }
     // What comes after an instruction of the loop comes after that of each iteration: no copy could stand for all.
@@ -125,16 +126,18 @@ private:
 
   int32_t copiesOf(nisa::LoopOp loop) const {
     mlir::Block &body = loop.getBody().front();
-    int64_t onEngine[kNumEngines] = {}, registers = 0;
+    int64_t onEngine[kNumEngines] = {}, registers = 0, room = kMostOfData;
     for (mlir::Operation &op : body)
-      if (const nisa::Instr i{&op})
+      if (const nisa::Instr i{&op}) {
         ++onEngine[static_cast<int>(i.engine().value_or(Engine::Sync))];
-      else
+        room = std::min(room, roomOf(i, loop));
+      } else {
         registers += llvm::isa<nisa::RegisterOp>(op);
+      }
     const int64_t longest = std::max<int64_t>(1, *std::max_element(std::begin(onEngine), std::end(onEngine)));
     const double work = std::max(workOf(body, target), 1.0), lost = std::max(0.0, pathOf(body) - work);
-    int64_t most = std::min<int64_t>(
-        {loop.getCount() ? static_cast<int32_t>(*loop.getCount()) : kMostOfData, kMostCopies, window / longest});
+    int64_t most =
+        std::min<int64_t>({loop.getCount() ? static_cast<int32_t>(*loop.getCount()) : room, kMostCopies, window / longest});
     if (registers)
       most = std::min<int64_t>(most, kMostRegisters / registers);
     most = std::min<int64_t>(most, static_cast<int64_t>(lost / (kLost * work)) + 1);

@@ -61,10 +61,9 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
   auto leaves = [](const RegisterValue &v, const ByteRun &more, int64_t lo, int64_t hi) {
     return Wide{v.lo} + more.lo < lo || Wide{v.hi} + more.hi > hi;
   };
-  if (!p.start.isConstant() && leaves(p.start, ext, objectLo, objectHi))
-    tighten(p.start);
-  if (!p.partition.isConstant() && leaves(p.partition, {0, p.partitions}, objectFirst, objectLast))
-    tighten(p.partition);
+  for (RegisterValue *v : {&p.start, &p.partition})
+    if (!v->isConstant())
+      tighten(*v);
   const ByteRun hull{inObject(Wide{p.start.lo} + ext.lo), inObject(Wide{p.start.hi} + ext.hi)};
   p.fixed = p.start.isConstant() && p.partition.isConstant();
   if (p.pattern->numDynamic) {

@@ -136,3 +136,23 @@ def test_many_loops_find_semaphores():
     n = np.full((1, 1), 3, np.int32)
     found = glia.compile(jit(kernel), X, n, target="trn2").run(X, n)
     np.testing.assert_array_equal(found, np.maximum(X[:3].max(0), 0))
+
+
+def test_a_loop_reads_what_is_defined():
+    """The blocks that the count allows are defined, those behind them are not."""
+
+    def kernel(x, n):
+        blocks = nl.ndarray((128, 22), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=blocks[:, 0:8], src=x[0, :, 0:8])
+        total = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=total, value=0.0)
+        for i in nl.dynamic_range(number(n, 2)):
+            nisa.tensor_tensor(dst=total, data1=total, data2=blocks[:, nl.ds(i * 4, 4)], op=nl.add)
+        out = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=total)
+        return out
+
+    exe = glia.compile(jit(kernel), X, np.zeros((1, 1), np.int32), target="trn3")
+    for n in range(4):
+        expected = X[0, :, : 4 * min(n, 2)].reshape(128, min(n, 2), 4).sum(1, dtype=np.float32)
+        np.testing.assert_array_equal(exe.run(X, np.full((1, 1), n, np.int32)), expected)
