@@ -109,3 +109,31 @@ def delta_reference(q, k, v, gates, state, below, upto, one):
         s = s + np.outer(ki, bi * (vi - ki @ s))
         out.append(qi @ s)
     return np.array(out), s
+
+
+@nki.jit
+def crowded(x, tiles, width, instructions):
+    """Tiles that stay alive, each used now and then, beside a long computation: wide ones do not fit into SBUF at once."""
+    out = nl.ndarray((tiles, SIZE, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    held = []
+    for n in range(tiles):
+        t = nl.ndarray((SIZE, width), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.memset(dst=t, value=float(n))
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+        held.append(t)
+    for n in range(instructions // 9):
+        a = loaded_part(x)
+        for _ in range(8):
+            nisa.tensor_scalar(dst=a, data=a, op0=nl.multiply, operand0=0.5, op1=nl.add, operand1=1.0)
+        if n % 50 == 0:
+            t = held[n // 50 % tiles]
+            nisa.tensor_tensor(dst=t[:, 0:64], data1=t[:, 0:64], data2=a, op=nl.add)
+    for n in range(tiles):
+        nisa.dma_copy(dst=out[n], src=held[n][:, 0:64])
+    return out
+
+
+def loaded_part(x):
+    t = nl.ndarray((SIZE, 64), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=t, src=x)
+    return t

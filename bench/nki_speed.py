@@ -91,6 +91,26 @@ def large(report):
 LARGE_CHUNKS = 1450
 
 
+def spills(report):
+    """Compile seventy thousand instructions with a hundred and more tensors that have to leave SBUF, against the same without."""
+    x = np.empty((nki_kernels.SIZE, 64), np.float32)
+    traced = [nki_kernels.crowded.trace(x, 210, width, 70_000).kernel for width in (512, 64)]
+    ratios = []
+    for _ in range(3):
+        times = []
+        for kernel in traced:
+            start = time.process_time()
+            compiled = kernel.compile()
+            times.append(time.process_time() - start)
+            compiled.require_verified()
+            if kernel is traced[0]:
+                tensors = len(compiled.contract["spill"].split("; "))
+                count = compiled.instructions
+        ratios.append(times[0] / times[1])
+    ratio = statistics.median(ratios)
+    report(f"{count:,} instructions, {tensors} tensors spilled: compile / unspilled", ratio, "<= 3", ratio <= 3)
+
+
 @nki.jit
 def many_isa(x, times):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
@@ -155,4 +175,4 @@ def simulate(report):
         report(f"simulate {name} f32 against NumPy", ratio, ">= 0.7", ratio >= 0.7)
 
 
-PARTS = (chunk, large, tracing, simulate)
+PARTS = (chunk, large, spills, tracing, simulate)

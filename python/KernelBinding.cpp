@@ -48,6 +48,7 @@ static std::shared_ptr<Program> compile(nisa::Kernel &k, std::string dump) {
   nb::gil_scoped_release release;
   CompileOptions options;
   options.dump = std::move(dump);
+  options.tryOrders = true;
   return std::make_shared<Program>(compileKernel(k, options));
 }
 

@@ -2,7 +2,9 @@
 #include "glia/CodeGen/Compile.h"
 #include "Contract.h"
 #include "EmitProgram.h"
+#include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
+#include "glia/Sim/Timing.h"
 #include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
@@ -47,22 +49,28 @@ private:
   int number = 0;
 };
 
-// Tiles that stay longer made the kernel too large for SBUF.
+// What was tried made the kernel too large for its memory.
 struct TooLarge {};
 
-void place(nisa::KernelOp op, const Target &target, bool kept) {
+void place(nisa::KernelOp op, const Target &target, bool tried) {
   try {
     allocateMemory(op, target);
   } catch (const Error &) {
-    if (kept)
+    if (tried)
       throw TooLarge();
     throw;
   }
-  if (kept && op->hasAttr("spills"))
+  if (tried && op->hasAttr("spills"))
     throw TooLarge();
 }
 
-Program compileStages(nisa::Kernel &k, const CompileOptions &options, bool mayKeep) {
+// What is tried, and given up if it does not fit.
+struct Tried {
+  bool keep = true;   // tiles stay longer
+  bool order = false; // an order comes before memory
+};
+
+Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried tried) {
   const nisa::KernelOp op = k.op();
   const std::shared_ptr<const Target> target = loadTarget(const_cast<nisa::KernelOp &>(op).getTarget().str());
   Stages stages(k, options.dump);
@@ -72,12 +80,20 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, bool mayKe
   stages.done("engines");
   resolveAccumulation(op);
   stages.done("accumulation");
-  const bool kept = mayKeep && keepTiles(op, *target);
+  if (k.op().asWritten())
+    addRemark(op, "kept the order, the engines and the loads as written");
+  const bool kept = tried.keep && keepTiles(op, *target);
   stages.done("tiles");
   unrollLoops(op, *target);
   stages.done("loops");
+  if (tried.order) {
+    if (!orderBeforeMemory(op, *target))
+      throw TooLarge();
+    addRemark(op, "put instructions in order before it gave out memory");
+    stages.done("order");
+  }
   mergeAliases(op);
-  place(op, *target, kept);
+  place(op, *target, kept || tried.order);
   stages.done("memory");
   replicateRegisters(op);
   scheduleKernel(op, *target);
@@ -91,17 +107,41 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, bool mayKe
   return p;
 }
 
+Program compileFirst(nisa::Kernel &k, const CompileOptions &options) {
+  try {
+    nisa::Kernel work = k.clone();
+    return compileStages(work, options, {.keep = options.keepTiles});
+  } catch (const TooLarge &) {
+    nisa::Kernel work = k.clone();
+    return compileStages(work, options, {.keep = false});
+  }
+}
+
+// The order before memory is better where tiles are what instructions wait for, and worse where it brings tiles together that need
+// not be: the predicted time decides.
+Program compileBest(nisa::Kernel &k, const CompileOptions &options) {
+  Program first = compileFirst(k, options);
+  if (!options.tryOrders || !hasFreeOrder(k.op()))
+    return first;
+  try {
+    nisa::Kernel work = k.clone();
+    Program other = compileStages(work, {}, {.keep = true, .order = true});
+    if (simulateTime(other).total >= simulateTime(first).total)
+      return first;
+    if (options.dump.empty())
+      return other;
+    work = k.clone();
+    return compileStages(work, options, {.keep = true, .order = true});
+  } catch (const TooLarge &) {
+    return first;
+  }
+}
+
 } // namespace
 
 Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
   try {
-    try {
-      nisa::Kernel work = k.clone();
-      return compileStages(work, options, true);
-    } catch (const TooLarge &) {
-      nisa::Kernel work = k.clone();
-      return compileStages(work, options, false);
-    }
+    return compileBest(k, options);
   } catch (const Error &) {
     throw; // the user's
   } catch (const std::exception &e) {

@@ -1,7 +1,9 @@
 #include "glia/CodeGen/Contract.h"
 #include "Contract.h"
+#include "Transforms/Remarks.h"
 #include "glia/ISA/Instruction.h"
 #include "glia/Program/Decode.h"
+#include "glia/Program/Remarks.h"
 
 #include <algorithm>
 #include <map>
@@ -92,6 +94,9 @@ void codegen::addContract(Program &p, nisa::KernelOp k) {
   if (auto spills = k->getAttrOfType<mlir::ArrayAttr>("spills"))
     for (mlir::Attribute a : spills)
       p.contract.push_back({"spill", llvm::cast<mlir::StringAttr>(a).str()});
+  if (auto remarks = k->getAttrOfType<mlir::ArrayAttr>(kRemarks))
+    for (mlir::Attribute a : remarks)
+      p.contract.push_back({std::string(kRemarkKey), llvm::cast<mlir::StringAttr>(a).str()});
 }
 
 } // namespace glia

@@ -4,7 +4,6 @@
 #include "TileLoads.h"
 #include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
-#include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -25,7 +24,7 @@ public:
     for (mlir::Operation *loop : loops)
       leave(loop);
     if (!moved.empty())
-      addRemark(kernel, format("kept %u loads out of loops (%s)", moved.size(), listOf(names).c_str()));
+      addRemark(kernel, "kept " + counted(moved.size(), "load") + " out of loops (" + listOf(names) + ")");
     return moved.size();
   }
 

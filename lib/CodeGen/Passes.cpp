@@ -17,6 +17,11 @@ void registerPasses() {
       {"reuse-loads", "Loads of bytes that are still in SBUF go away",
        [](nisa::KernelOp k, const Target &t) { reuseLoads(k, t); }},
       {"unroll-loops", "Several iterations of a run-time loop become one", unrollLoops},
+      {"order-before-memory", "The order in which engines would work if no tile had a place",
+       [](nisa::KernelOp k, const Target &t) {
+         if (hasFreeOrder(k))
+           orderBeforeMemory(k, t);
+       }},
       {"merge-aliases", "Pinned tensors that share live memory become one",
        [](nisa::KernelOp k, const Target &) { mergeAliases(k); }},
       {"allocate-memory", "Give every tensor on chip an address", allocateMemory},

@@ -2,7 +2,6 @@
 #include "Transforms/InstrFacts.h"
 #include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
-#include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -69,7 +68,8 @@ size_t renameTiles(nisa::KernelOp kernel) {
     renamed += more > 0;
   }
   if (made)
-    addRemark(kernel, format("gave %zu tiles that are written again %zu more places", renamed, made));
+    addRemark(kernel,
+              "gave " + counted(renamed, "tile") + " that the kernel writes again " + counted(made, "place") + " more");
   return made;
 }
 

@@ -4,7 +4,6 @@
 #include "TileLoads.h"
 #include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
-#include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -28,7 +27,7 @@ public:
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>())
       inCore(core);
     if (removed)
-      addRemark(kernel, format("left out %zu loads of what was still in SBUF (%s)", removed, listOf(names).c_str()));
+      addRemark(kernel, "left out " + counted(removed, "load") + " of what was still in SBUF (" + listOf(names) + ")");
     return removed;
   }
 

@@ -1,4 +1,5 @@
 #include "Room.h"
+#include "LiveLimit.h"
 
 #include <algorithm>
 
@@ -6,14 +7,6 @@ namespace glia {
 
 // What is left is for tiles on their way in and out: where a kernel has no second buffer, it waits more than a load takes.
 static constexpr double kUsable = 0.75;
-
-static int64_t bytesOf(nisa::AllocOp tile) { // of a partition
-  const nisa::TensorType type = tile.getTensor().getType();
-  int64_t bytes = sizeOf(type.getDtype());
-  for (int64_t n : type.getShape().drop_front())
-    bytes *= n;
-  return bytes;
-}
 
 Room::Room(nisa::CoreOp core, const Target &target)
     : budget(static_cast<int64_t>(kUsable * static_cast<double>(target.sbufBytes))) {
@@ -67,7 +60,7 @@ void Room::add(uint32_t node, uint32_t from, uint32_t to, Span s, int64_t bytes)
 }
 
 bool Room::take(nisa::AllocOp tile, llvm::ArrayRef<Span> spans) {
-  const int64_t bytes = bytesOf(tile);
+  const int64_t bytes = codegen::bytesOf(tile);
   for (const Span &s : spans)
     if (s.from < s.to && mostIn(1, 0, size, s) + bytes > budget)
       return false;

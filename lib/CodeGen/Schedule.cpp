@@ -1,12 +1,16 @@
 // Orders the instructions of each block so that engines and DMA overlap: list scheduling on the machine's own costs, longest path
 // first. The result is again a sequential kernel with the same meaning: conflicting instructions keep their order.
+#include "Schedule.h"
 #include "AccessTracker.h"
 #include "KernelCost.h"
+#include "TensorRamp.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/CodeGen/Passes.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <queue>
 
@@ -45,33 +49,6 @@ struct Node {
   double ready = 0, priority = 0;
 };
 
-constexpr size_t kMostTried = 20000; // blocks above this are ordered in one way only
-
-// The Tensor engine starts slowly, and again after a stretch in which it had little to do (docs/timing.md).
-class Ramp {
-public:
-  Ramp(const Target &t)
-      : time(t.number("cost.tensor_ramp_time")), rate(std::clamp(t.number("cost.tensor_ramp_rate"), 0.01, 1.0)), cold(time) {
-  }
-  // By how much an instruction takes longer.
-  double slower(double start, double busy) {
-    if (start - from >= time) {
-      if (2 * worked < start - from)
-        cold = time;
-      from = start;
-      worked = 0;
-    }
-    const double slow = std::min(cold, busy / rate), more = slow * (1 - rate);
-    cold -= slow;
-    worked += busy + more;
-    return more;
-  }
-
-private:
-  const double time, rate;
-  double cold, from = 0, worked = 0;
-};
-
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
   std::vector<double> free;
@@ -80,8 +57,9 @@ struct Queues {
 
 class BlockScheduler {
 public:
-  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues, bool asWritten)
-      : block(block), target(target), queues(queues), asWritten(asWritten), sync(target.number("cost.semaphore_latency")) {}
+  BlockScheduler(mlir::Block &block, const Target &target, Queues &queues, bool asWritten, LiveLimit *room = nullptr)
+      : block(block), target(target), queues(queues), asWritten(asWritten), room(room),
+        sync(target.number("cost.semaphore_latency")) {}
 
   Duration run() {
     collect();
@@ -94,6 +72,7 @@ private:
   const Target &target;
   Queues &queues;
   const bool asWritten; // each engine keeps its author's order
+  LiveLimit *room;      // memory has not been given out, and there is no more than this
   const double sync;
   std::vector<Node> nodes;
   Touches operands;
@@ -139,6 +118,8 @@ private:
       } else {
         continue; // allocations and registers: moved to the front
       }
+      if (room)
+        room->add(static_cast<uint32_t>(nodes.size()), &op);
       nodes.push_back(std::move(n));
     }
   }
@@ -450,10 +431,17 @@ private:
         pending[engineOf(n)].push(n);
     std::vector<uint32_t> &sequence = out.sequence;
     sequence.reserve(nodes.size());
+    std::vector<uint32_t> parked; // until there is room
+    if (room)
+      room->restart();
     while (sequence.size() < nodes.size()) {
       int chosen = -1;
       double at = 0;
       for (int e = 0; e < kNumEngines; ++e) {
+        while (room && !pending[e].empty() && !room->fits(pending[e].top())) {
+          parked.push_back(pending[e].top());
+          pending[e].pop();
+        }
         while (!pending[e].empty() && nodes[pending[e].top()].ready <= free[e]) {
           available[e].push_back(pending[e].top());
           std::push_heap(available[e].begin(), available[e].end(), lessUrgent);
@@ -466,7 +454,12 @@ private:
           chosen = e, at = start;
       }
       uint32_t n;
-      if (available[chosen].empty()) {
+      if (chosen < 0) { // nothing fits: the result is of no use
+        n = parked.back();
+        parked.pop_back();
+        chosen = engineOf(n);
+        at = std::max(free[chosen], nodes[n].ready);
+      } else if (available[chosen].empty()) {
         n = pending[chosen].top();
         pending[chosen].pop();
       } else {
@@ -487,6 +480,15 @@ private:
           heap.erase(heap.begin() + static_cast<long>(pick));
           std::make_heap(heap.begin(), heap.end(), lessUrgent);
         }
+        if (room && !room->fits(n)) {
+          parked.push_back(n);
+          continue;
+        }
+      }
+      if (room && room->take(n)) { // those that wait are looked at again
+        for (uint32_t m : parked)
+          pending[engineOf(m)].push(m);
+        parked.clear();
       }
       Node &node = nodes[n];
       double start = std::max(at, node.ready + node.time.setup);
@@ -517,7 +519,7 @@ private:
           free[e] = std::max(free[e], start + node.time.busy + slower), issued[e] = start;
       for (int k = 0; k < kPorts; ++k)
         if (node.ports >> k & 1)
-          port[k] = std::max(port[k], finish + sync);
+          port[k] = std::max(port[k], start + node.time.busy);
       end = std::max(end, finish);
       for (const auto &[m, wait] : node.next) {
         nodes[m].ready = std::max(nodes[m].ready, finish - node.time.latency + distance(node, nodes[m], wait));
@@ -526,7 +528,7 @@ private:
       }
       sequence.push_back(n);
     }
-    out.end = end;
+    out.end = room && room->exceeded() ? std::numeric_limits<double>::infinity() : end;
     out.queues = std::move(queues);
     queues = before;
     return out;
@@ -534,6 +536,11 @@ private:
 };
 
 } // namespace
+
+bool codegen::orderBlock(mlir::Block &block, const Target &target, LiveLimit &room) {
+  Queues queues;
+  return std::isfinite(BlockScheduler(block, target, queues, false, &room).run().latency);
+}
 
 void scheduleKernel(nisa::KernelOp k, const Target &target) {
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {

@@ -8,6 +8,7 @@
 #include "ResourceBound.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/ISA/Cost.h"
+#include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
 #include "Transforms/InstrFacts.h"
@@ -255,6 +256,10 @@ private:
       run = std::min(codegen::runBytes(i.access(0)), codegen::runBytes(i.access(1)));
       if (i.access(0).getDtype() != i.access(1).getDtype())
         rate *= target.number("dma.compute_rate");
+    } else if (i.is("dma_transpose")) { // only its source counts, dealt by partitions of the destination
+      run = std::min(codegen::runBytes(i.access(1)), bytes / std::max(i.access(0).getPartitions(), 1));
+      const bool fromHbm = llvm::cast<nisa::TensorType>(i.tensor(1).getType()).getSpace() == Space::Hbm;
+      rate *= target.number(fromHbm ? "dma.transpose_rate_hbm" : "dma.transpose_rate_sbuf");
     }
     const double perEngine = target.number("dma.rows_per_engine");
     const double most = std::max(target.dmaEngines, 1);
@@ -347,6 +352,7 @@ std::string ScheduleBound::reason() const {
 
 ScheduleBound scheduleBound(nisa::Kernel &k) {
   nisa::Kernel work = k.clone();
+  beginOutputs(work.op());
   chooseEngines(work.op());
   resolveAccumulation(work.op());
   const std::shared_ptr<const Target> target = loadTarget(work.op().getTarget().str());

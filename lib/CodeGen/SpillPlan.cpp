@@ -1,4 +1,5 @@
 #include "SpillPlan.h"
+#include "KernelCost.h"
 #include "SpillUses.h"
 
 #include <algorithm>
@@ -9,6 +10,8 @@ namespace glia::codegen {
 namespace {
 
 constexpr int64_t kAlign = 32;
+constexpr int64_t kSpare = 4;      // a part of SBUF is kept free for what comes next
+constexpr double kHidden = 8;      // times as long as the transfers: they are hidden
 constexpr double kDelicate = 1000; // times as much, for what had better stay
 
 struct State {       // of a tensor, where the walk is
@@ -69,6 +72,8 @@ public:
         used.push_back({u.place, n});
     }
     std::sort(used.begin(), used.end());
+    if (!used.empty())
+      pace = workOf(core.getBody().front(), target) / (used.back().first + 1);
   }
 
   bool run() { return block(core.getBody().front()); }
@@ -85,6 +90,7 @@ private:
   std::vector<std::pair<uint32_t, State>> journal; // items, as they were
   uint32_t next = 0;
   int64_t cursor = 0;
+  double pace = 0; // ns of work from one place to the next, on average
 
   bool block(mlir::Block &b) {
     const bool outermost = &b == &core.getBody().front();
@@ -208,7 +214,12 @@ private:
   void remove(uint32_t n) {
     State &s = change(n);
     s.resident = false;
-    std::erase_if(residents, [&](const Resident &r) { return r.item == n; });
+    auto it = std::lower_bound(residents.begin(), residents.end(), s.byte,
+                               [](const Resident &r, int64_t byte) { return r.lo < byte; });
+    while (it != residents.end() && it->item != n) // pinned ones may begin at the same byte
+      ++it;
+    if (it != residents.end())
+      residents.erase(it);
   }
 
   bool mayLeave(uint32_t n, uint32_t place) const {
@@ -247,17 +258,40 @@ private:
       int64_t a = hole(fixed, l.bytes, cursor);
       if (a < 0)
         a = hole(fixed, l.bytes, 0);
-      if (a < 0)
+      const bool full = a < 0;
+      if (full)
         a = cheapest(fixed, l.bytes, place);
       if (a >= 0) {
         clear(a, n, place);
         cursor = a + l.bytes;
+        if (full)
+          makeRoom(place);
         return true;
       }
       if (pins.empty())
         break;
     }
     return false;
+  }
+
+  // Memory is full: what is not needed for so long that its transfers are hidden leaves too, so that what comes next does not have to
+  // wait for what was here.
+  void makeRoom(uint32_t place) {
+    int64_t free = capacity;
+    std::vector<std::pair<double, uint32_t>> far; // cost for each place that it will be away
+    for (const Resident &r : residents) {
+      free -= r.hi - r.lo;
+      if (!mayLeave(r.item, place))
+        continue;
+      const double away = items[r.item].nextPlace() - place, cost = items[r.item].cost();
+      if (away * pace >= kHidden * cost)
+        far.push_back({cost / away, r.item});
+    }
+    std::sort(far.begin(), far.end());
+    for (size_t k = 0; k < far.size() && free < capacity / kSpare; ++k) {
+      free += items[far[k].second].life.bytes;
+      leave(far[k].second);
+    }
   }
 
   // Puts the tensor there; what lies there leaves.

@@ -106,6 +106,9 @@ void SpillNotes::add(const Lifetime &l, const std::string &more) {
                                                         (long long)l.bytes, where.c_str(), more.c_str())));
 }
 
-void SpillNotes::write() { kernel->setAttr("spills", mlir::ArrayAttr::get(kernel.getContext(), notes)); }
+void SpillNotes::write() {
+  if (!notes.empty())
+    kernel->setAttr("spills", mlir::ArrayAttr::get(kernel.getContext(), notes));
+}
 
 } // namespace glia::codegen

@@ -153,7 +153,7 @@ Program compileGroup(const Group &g, const std::string &name, const std::string 
     nisa::Kernel kernel = writeGroup(g, name, target, cores);
     if (written)
       written(kernel);
-    return compileKernel(kernel);
+    return compileKernel(kernel, {.keepTiles = false});
   } catch (const Error &e) {
     if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
       throw;

@@ -161,7 +161,7 @@ std::shared_ptr<const Program> KernelCalls::compile(mlir::Operation *op) {
   Entry &e = entry(op);
   std::shared_ptr<const Program> &object = objects[&e];
   if (!object)
-    object = std::make_shared<Program>(compileKernel(*e.kernel));
+    object = std::make_shared<Program>(compileKernel(*e.kernel, {.tryOrders = true}));
   return object;
 }
 

@@ -3,6 +3,7 @@
 #include "Order.h"
 #include "Template.h"
 #include "glia/Program/Encoding.h"
+#include "glia/Program/Remarks.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -381,13 +382,24 @@ Program alone(const Composition &c) {
   return p;
 }
 
+// What the compiler did to the kernels, each once.
+std::vector<ContractItem> remarksOf(const Composition &c) {
+  std::vector<ContractItem> out;
+  for (const Object &o : c.objects)
+    for (const ContractItem &item : o.program->contract)
+      if (item.key == kRemarkKey)
+        out.push_back({item.key, c.objects.size() == 1 ? item.value : o.name + ": " + item.value});
+  return out;
+}
+
 } // namespace
 
 Program linkProgram(std::shared_ptr<const Target> target, std::vector<Tensor> tensors, const std::vector<LinkCall> &calls) {
   Composition c = compose(std::move(target), std::move(tensors), calls);
-  if (c.calls.size() == 1)
-    return alone(c);
-  return Writer(std::move(c)).run();
+  std::vector<ContractItem> remarks = remarksOf(c);
+  Program p = c.calls.size() == 1 ? alone(c) : Writer(std::move(c)).run();
+  p.contract.insert(p.contract.end(), remarks.begin(), remarks.end());
+  return p;
 }
 
 } // namespace glia

@@ -1,6 +1,7 @@
 #include "glia/Runtime/Profile.h"
 
 #include "glia/ISA/Instruction.h"
+#include "glia/Program/Remarks.h"
 #include "glia/Runtime/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
@@ -46,11 +47,30 @@ static std::string boundText(const Program &p, const TimingResult &r) {
   return s + "\n";
 }
 
+static std::vector<std::string> remarksOf(const Program &p) {
+  std::vector<std::string> out;
+  for (const ContractItem &c : p.contract)
+    if (c.key == kRemarkKey)
+      out.push_back(c.value);
+  return out;
+}
+
+// What the compiler did, some of it.
+static std::string remarkText(const Program &p) {
+  constexpr size_t kMost = 12;
+  const std::vector<std::string> all = remarksOf(p);
+  std::string s;
+  for (size_t i = 0; i < all.size() && i < kMost; ++i)
+    s += (i ? "  " : "\nthe compiler\n  ") + all[i] + "\n";
+  return all.size() > kMost ? s + format("  and %zu more (--json lists them)\n", all.size() - kMost) : s;
+}
+
 std::string profileText(const Program &p, const TimingResult &r) {
   const double total = r.total > 0 ? r.total : 1;
   std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(),
                          titleOf(*p.target).c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
   s += boundText(p, r);
+  s += remarkText(p);
   s += "\nengine or queue                       busy     share  instructions       bytes\n";
   for (const LaneUse &l : r.lanes)
     if (l.instructions)
@@ -92,6 +112,8 @@ std::string profileJson(const Program &p, const TimingResult &r) {
   j["busiest"] = {{"part", b.part}, {"ns", b.busiest}};
   if (b.least > 0)
     j["least"] = {{"by", b.limit}, {"ns", b.least}};
+  if (const std::vector<std::string> remarks = remarksOf(p); !remarks.empty())
+    j["compiler"] = remarks;
   j["hbm_bytes_read"] = r.hbmBytesRead;
   j["hbm_bytes_written"] = r.hbmBytesWritten;
   j["origins"] = {{"documented", r.documented}, {"derived", r.derived}, {"assumed", r.assumed}};

@@ -10,6 +10,7 @@
 #include "glia/Transforms/ChooseEngines.h"
 #include "EngineShares.h"
 #include "InstrFacts.h"
+#include "Remarks.h"
 #include "ScalarForm.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
@@ -87,6 +88,13 @@ public:
       if (forms == Forms::Free)
         closeShares();
     }
+    std::string text;
+    for (int e = 0; e < kNumEngines; ++e)
+      if (others[e])
+        text += (text.empty() ? "moved " + counted(others[e], "instruction") : ", " + std::to_string(others[e])) + " to " +
+                std::string(name(static_cast<Engine>(e)));
+    if (!text.empty())
+      addRemark(kernel, text);
     return std::move(found);
   }
 
@@ -99,6 +107,7 @@ private:
   ScalarForm scalarForm;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
   double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
+  std::array<size_t, kNumEngines> others{}; // instructions that another engine than the usual one gets
   std::map<int32_t, Engine> pipes;
   std::vector<Diagnostic> found;
 
@@ -263,6 +272,7 @@ private:
       return;
     const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
     i.setEngine(best);
+    others[static_cast<int>(best)] += best != can.front();
     if (forms != Forms::Free && can.size() > 1)
       i->setAttr(kBalanced, UnitAttr::get(i->getContext()));
     load[static_cast<int>(best)] += weight * busy(i, best);

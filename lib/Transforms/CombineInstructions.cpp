@@ -7,6 +7,7 @@
 //   tensor_scalar, then tensor_scalar       one with two operations; also of narrower floats if the second rounds nothing
 #include "glia/Transforms/CombineInstructions.h"
 #include "InstrFacts.h"
+#include "Remarks.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/Numerics/Activation.h"
@@ -35,12 +36,21 @@ public:
     if (!target->has("vector_gpsimd_concurrent"))
       each("tensor_tensor", [&](Instr i) { withScalar(i); });
     each("tensor_scalar", [&](Instr i) { twoScalars(i); });
+    if (combined)
+      addRemark(kernel, "combined " + counted(combined, "pair") + " of instructions");
   }
 
 private:
   nisa::KernelOp kernel;
   const std::shared_ptr<const Target> target;
   const int cores;
+  size_t combined = 0;
+
+  // What another instruction does now.
+  void combine(Instr i) {
+    i.operation()->erase();
+    ++combined;
+  }
 
   template <typename F> void each(std::string_view name, F visit) {
     std::vector<Instr> all;
@@ -180,7 +190,7 @@ private:
                 {second.value(0), first.value(1), slotOf(first, "op0"), slotOf(first, "operand0"), slotOf(first, "reverse0"),
                  slotOf(second, "op0"), slotOf(second, "operand0"), slotOf(second, "reverse0")},
                 Engine::Vector))
-      first.operation()->erase();
+      combine(first);
   }
 
   // A sum that is rounded and then multiplied by a power of two is the product of both, rounded: neither is near the ends of a range.
@@ -235,7 +245,7 @@ private:
                                 slotOf(act, "reduce_res")},
                                Engine::Scalar);
     if (made) {
-      from.operation()->erase();
+      combine(from);
     } else if (negation) {
       mlir::Operation *tensor = bias.tensor.tensor.getDefiningOp();
       negation->erase();
@@ -286,7 +296,7 @@ private:
                                 SlotValue::of(static_cast<int32_t>(ReduceCmd::ResetReduce)), sum.value(0)},
                                Engine::Scalar);
     if (made)
-      sum.operation()->erase();
+      combine(sum);
   }
 
   void withScalar(Instr i) {
@@ -304,7 +314,7 @@ private:
                   {i.value(0), from.value(1), slotOf(from, "op0"), slotOf(from, "operand0"), slotOf(i, "op"),
                    i.value(3 - slot), slotOf(from, "reverse0"), SlotValue::of(second)},
                   Engine::Vector)) {
-        from.operation()->erase();
+        combine(from);
         return;
       }
     }

@@ -13,6 +13,8 @@ void addRemark(nisa::KernelOp kernel, const std::string &text) {
   kernel->setAttr(kRemarks, b.getArrayAttr(all));
 }
 
+std::string counted(size_t n, const char *what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
 std::string listOf(const llvm::SetVector<llvm::StringRef> &names) {
   constexpr size_t kMost = 4;
   std::string out;

@@ -12,6 +12,9 @@ inline constexpr llvm::StringLiteral kRemarks = "remarks";
 
 void addRemark(nisa::KernelOp kernel, const std::string &text);
 
+// "1 load", "3 loads"
+std::string counted(size_t n, const char *what);
+
 // "a, b, c and 4 more"
 std::string listOf(const llvm::SetVector<llvm::StringRef> &names);
 

@@ -5,6 +5,7 @@
 #include "glia/Support/Random.h"
 #include "glia/Verify/Verify.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 using namespace glia;
@@ -12,7 +13,7 @@ using namespace glia;
 // Runs the kernel both ways on inputs made from their names and shapes. i32 inputs all hold `number`.
 static void compare(const std::string &text, int32_t number = 3) {
   nisa::Kernel k = nisa::parseKernel(text, "test.nisa");
-  const Program p = compileKernel(k);
+  const Program p = compileKernel(k, {.tryOrders = true});
   TensorData in;
   for (const Tensor &t : p.tensors)
     if (t.kind == TensorKind::Input)
@@ -290,25 +291,7 @@ TEST(Compiled, AnAliasSeesWhatAnotherLeft) { // one is used up before the other 
 })");
 }
 
-TEST(Compiled, OnlyWhatWasWrittenIsSpilled) { // the rest is undefined, and would make all of it undefined
-  std::string text = R"(nisa.kernel @k target "trn2" {
-  %x = tensor input : f32[2, 9]
-  %y = tensor output : f32[2, 9]
-  %z = tensor output : f32[8, 2, 4]
-  core 0 {
-    %a = alloc sbuf : f32[2, 300]
-    dma_copy dst=%a[:, 0:9] src=%x
-    memset dst=%a{0+2 | 400 | 2x5} value=7.0
-)";
-  for (int i = 0; i < 8; ++i)
-    text += format("    %%b%d = alloc sbuf : f32[2, 6100]\n    memset dst=%%b%d value=%d.0\n", i, i, i);
-  for (int i = 0; i < 8; ++i)
-    text += format("    dma_copy dst=%%z[%d] src=%%b%d[:, 100:104]\n", i, i);
-  compare(text + "    tensor_tensor dst=%a[:, 0:5] a=%a[:, 0:5] b=%a{0+2 | 400 | 2x5} op=add\n"
-                 "    dma_copy dst=%y src=%a[:, 0:9]\n  }\n}");
-}
-
-// Eight tensors that fill SBUF: what was written before them is spilled.
+// Eight tensors that fill SBUF, all of them needed before %a is: it is spilled.
 static std::string crowd(const std::string &before, const std::string &after) {
   std::string text = R"(nisa.kernel @k target "trn2" {
   %x = tensor input : f32[2, 12]
@@ -319,13 +302,31 @@ static std::string crowd(const std::string &before, const std::string &after) {
     %r = register
     reg_load dst=%r src=%n
     reg_alu dst=%r op=min a=%r b=4
-    %a = alloc sbuf : f32[40, 300]
+    %a = alloc sbuf : f32[2, 6100]
 )" + before;
   for (int i = 0; i < 8; ++i)
-    text += format("    %%b%d = alloc sbuf : f32[2, 6100]\n    memset dst=%%b%d value=%d.0\n", i, i, i);
+    text += format("    %%b%d = alloc sbuf : f32[2, 6100]\n    memset dst=%%b%d value=%d.0\n"
+                   "    tensor_scalar dst=%%b%d data=%%b%d op0=add operand0=1.0\n",
+                   i, i, i, i, i);
   for (int i = 0; i < 8; ++i)
     text += format("    dma_copy dst=%%z[%d] src=%%b%d[:, 100:104]\n", i, i);
   return text + after + "    dma_copy dst=%y src=%a[0:2, 0:12]\n  }\n}";
+}
+
+static void compareSpilled(const std::string &text, int32_t number = 3) {
+  nisa::Kernel k = nisa::parseKernel(text, "test.nisa");
+  const Program p = compileKernel(k);
+  EXPECT_TRUE(std::any_of(p.contract.begin(), p.contract.end(), [](const ContractItem &c) {
+    return c.key == "spill" && c.value.starts_with("`a`");
+  })) << text;
+  compare(text, number);
+}
+
+TEST(Compiled, OnlyWhatWasWrittenIsSpilled) { // the rest is undefined, and would make all of it undefined
+  compareSpilled(crowd("    dma_copy dst=%a[:, 0:9] src=%x[:, 0:9]\n    dma_copy dst=%a[:, 9:12] src=%x[:, 0:3]\n"
+                       "    tensor_scalar dst=%a[:, 0:9] data=%a[:, 0:9] op0=add operand0=1.0\n"
+                       "    memset dst=%a{0+2 | 400 | 2x5} value=7.0\n",
+                       "    tensor_tensor dst=%a[:, 0:5] a=%a[:, 0:5] b=%a{0+2 | 400 | 2x5} op=add\n"));
 }
 
 TEST(Compiled, SpilledAfterWritesThatARegisterAddresses) { // they may define nothing, and must take nothing
@@ -334,16 +335,17 @@ TEST(Compiled, SpilledAfterWritesThatARegisterAddresses) { // they may define no
     }
 )";
   for (int32_t n : {0, 2, 7}) {
-    compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + move, ""), n);
-    compare(crowd("    dma_copy dst=%a[0:1, 0:12] src=%x[0:1]\n    dma_copy dst=%a[1:2, 0:12] src=%x[1:2]\n" + move, move),
-            n);
+    compareSpilled(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + move, ""), n);
+    compareSpilled(
+        crowd("    dma_copy dst=%a[0:1, 0:12] src=%x[0:1]\n    dma_copy dst=%a[1:2, 0:12] src=%x[1:2]\n" + move, move), n);
   }
-  compare(crowd("    loop %i < 4 {\n      memset dst=%a[0:2, 0:3] + %i*12 value=9.0\n    }\n", "")); // defines all it passes
+  compareSpilled(
+      crowd("    loop %i < 4 {\n      memset dst=%a[0:2, 0:3] + %i*12 value=9.0\n    }\n", "")); // defines all it passes
 }
 
 TEST(Compiled, SpilledAfterWritesInALoopThatMayNotRun) {
   for (int32_t n : {0, 3})
-    compare(
+    compareSpilled(
         crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n    loop %i < %r {\n      memset dst=%a[:, 6:100] value=9.0\n    }\n",
               ""),
         n);
@@ -353,21 +355,21 @@ TEST(Compiled, SpilledAfterManyWrites) { // more than transfers would be worth
   std::string writes;
   for (int i = 0; i < 12; ++i)
     writes += format("    dma_copy dst=%%a[0:2, %d] src=%%x[:, %d]\n", i, 11 - i);
-  compare(crowd(writes, ""));
+  compareSpilled(crowd(writes, ""));
 }
 
 TEST(Compiled, SpilledWithMoreHolesThanTransfers) { // every other column, and a tile in a loop whose steps leave gaps
-  std::string writes, sum;
+  std::string writes;
   for (int i = 0; i < 24; ++i)
     writes += format("    dma_copy dst=%%a[0:2, %d] src=%%x[:, %d]\n", 20 + 2 * i, i % 12);
-  compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
-                "    tensor_tensor dst=%a[0:2, 0:12] a=%a[0:2, 0:12] b=%a{0+2 | 80 | 2x12} op=add\n"));
-  compare(crowd(
+  compareSpilled(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
+                       "    tensor_tensor dst=%a[0:2, 0:12] a=%a[0:2, 0:12] b=%a{0+2 | 80 | 2x12} op=add\n"));
+  compareSpilled(crowd(
       "    dma_copy dst=%a[0:2, 0:12] src=%x\n    loop %i < 3 {\n      memset dst=%a[0:2, 20:22] + %i*16 value=4.0\n    }\n",
       "    tensor_tensor dst=%a[0:2, 0:2] a=%a[0:2, 24:26] b=%a[0:2, 28:30] op=add\n"));
-  compare(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
-                "    loop %i < %r {\n"
-                "      tensor_scalar dst=%a[0:2, 0:12] data=%a[0:2, 0:12] op0=add operand0=1.0\n    }\n"));
+  compareSpilled(crowd("    dma_copy dst=%a[0:2, 0:12] src=%x\n" + writes,
+                       "    loop %i < %r {\n"
+                       "      tensor_scalar dst=%a[0:2, 0:12] data=%a[0:2, 0:12] op0=add operand0=1.0\n    }\n"));
 }
 
 // Tensors of which two or three fit. The input takes turns with what is computed from it.
@@ -400,19 +402,20 @@ TEST(Compiled, SpilledInLoops) { // what a loop uses does not fit at once: each 
       tensor_scalar dst=%c[:, 0:16] data=%a[:, 0:16] op0=multiply operand0=0.5
 )";
   for (int32_t n : {0, 1, 3})
-    compare(turns(load + "    loop %i < %r {" + body + "    }", 20000), n);
-  compare(turns(load + "    loop %i < 3 {\n    loop %k < 2 {" + body + "    }\n" + body + "    }", 20000));
-  compare(turns(
+    compareSpilled(turns(load + "    loop %i < %r {" + body + "    }", 20000), n);
+  compareSpilled(turns(load + "    loop %i < 3 {\n    loop %k < 2 {" + body + "    }\n" + body + "    }", 20000));
+  compareSpilled(turns(
       load + "    loop %i < 2 {\n      loop %k < 2 {\n        tensor_scalar dst=%a data=%a op0=add operand0=1.0\n      }\n"
              "      tensor_scalar dst=%b data=%b op0=add operand0=1.0\n"
              "      tensor_scalar dst=%c data=%c op0=add operand0=2.0\n    }",
       50000));
   // Written in the loop only, and not all of it at once.
-  compare(turns("    dma_copy dst=%a src=%x\n    dma_copy dst=%b src=%x\n    memset dst=%c[:, 19992:20000] value=1.0\n    "
-                "loop %i < 3 {\n"
-                "      tensor_copy dst=%c[:, 0:8] + %i*16 src=%a[:, 0:8]\n"
-                "      tensor_tensor dst=%a a=%a b=%b op=add\n    }",
-                20000));
+  compareSpilled(
+      turns("    dma_copy dst=%a src=%x\n    dma_copy dst=%b src=%x\n    memset dst=%c[:, 19992:20000] value=1.0\n    "
+            "loop %i < 3 {\n"
+            "      tensor_copy dst=%c[:, 0:8] + %i*16 src=%a[:, 0:8]\n"
+            "      tensor_tensor dst=%a a=%a b=%b op=add\n    }",
+            20000));
 }
 
 TEST(Compiled, SpillsMoveNoMoreThanTheyMust) { // what HBM has already leaves first; only the sum is stored

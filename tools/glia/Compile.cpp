@@ -148,6 +148,7 @@ int compileText(const Options &o, std::string_view text) {
     throw Error(std::move(bad));
   CompileOptions options;
   options.dump = o.dump;
+  options.tryOrders = true;
   const Program p = compileKernel(k, options);
   requireVerified(p, CompiledFrom::Kernel);
   saveWhole(p, o.output);

@@ -84,7 +84,7 @@ Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
     return found("executor", {want.fault ? *want.fault : *want.trap});
   Program p;
   try {
-    p = compileKernel(k);
+    p = compileKernel(k, {.tryOrders = true});
   } catch (const Error &e) {
     return found("compile", e.diagnostics());
   }

@@ -11,7 +11,9 @@
 namespace glia {
 
 struct CompileOptions {
-  std::string dump; // a folder: the IR after each stage is written there; empty: none
+  std::string dump;       // a folder: the IR after each stage is written there; empty: none
+  bool keepTiles = true;  // see Passes.h; kernels that are made from graphs plan their loads themselves
+  bool tryOrders = false; // more than one order of instructions, which takes more than twice as long
 };
 
 // Rules known before anything is placed or scheduled, on the kernel as written: each with its source line.

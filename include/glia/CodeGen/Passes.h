@@ -12,7 +12,11 @@ bool keepTiles(nisa::KernelOp k, const Target &t);
 size_t renameTiles(nisa::KernelOp k); // a tile that is written as a whole again is a new one; how many
 size_t hoistLoads(nisa::KernelOp k,
                   const Target &t); // loads of the same bytes in every iteration leave their loop; how many
-size_t reuseLoads(nisa::KernelOp k, const Target &t);   // loads of bytes that are still in SBUF go away; how many
+size_t reuseLoads(nisa::KernelOp k, const Target &t); // loads of bytes that are still in SBUF go away; how many
+// Puts instructions in an order in which engines overlap, as far as there is memory, before memory is given out. False, and a kernel
+// of no use, if not even the best order fits. Only for kernels without loops and registers that are not as written.
+bool hasFreeOrder(nisa::KernelOp k);
+bool orderBeforeMemory(nisa::KernelOp k, const Target &t);
 void unrollLoops(nisa::KernelOp k, const Target &t);    // several iterations of a run-time loop become one
 void mergeAliases(nisa::KernelOp k);                    // pinned tensors that share live memory become one
 void allocateMemory(nisa::KernelOp k, const Target &t); // addresses in SBUF and PSUM

@@ -29,6 +29,9 @@ def object_of(traced: Traced):
     return _kept(_objects, traced.kernel.fingerprint(), lambda: _compiled(traced))
 
 
+_SPILLS_NAMED = 8
+
+
 def _compiled(traced: Traced):
     if not hasattr(traced.kernel, "compile"):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
@@ -36,10 +39,12 @@ def _compiled(traced: Traced):
     if problems:
         raise _glia.error_of(merged(problems))
     compiled = traced.kernel.compile()
-    spilled = dict(compiled.contract).get("spill")
+    spilled = [text for text in compiled.contract.get("spill", "").split("; ") if text]
     if spilled:
+        more = f"; and {len(spilled) - _SPILLS_NAMED} more" if len(spilled) > _SPILLS_NAMED else ""
         print(
-            f"glia: kernel {traced.name} does not fit into SBUF at once; kept in HBM for a while: {spilled}",
+            f"glia: kernel {traced.name} does not fit into SBUF at once; kept in HBM for a while: "
+            f"{'; '.join(spilled[:_SPILLS_NAMED])}{more}",
             file=sys.stderr,
         )
     return compiled

@@ -14,7 +14,7 @@ if not hasattr(glia._glia.Kernel, "compile"):
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
 import schedules
 
-LARGE = ("1024", "2048", "8 chunks")  # these take seconds; `make bench` has them
+LARGE = ("1024", "2048")  # these take seconds; `make bench` has them
 
 
 def test_kernels_come_near_their_bound():
