@@ -75,11 +75,13 @@ static bool nestedTooDeeply(std::string_view text) {
       if (open.size() > kDeepest)
         return true;
     } else if (c == ')' || c == ']' || c == '}' || c == '>') {
-      // A `<` may stand alone (loop %i < 4), every other bracket closes what it opened.
+      // A `<` may stand alone (loop %i < 4 {...}), every other bracket closes what it opened.
       const char mate = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
       while (c != '>' && !open.empty() && open.back() == '<')
         open.pop_back();
       if (!open.empty() && open.back() == mate)
+        open.pop_back();
+      if (c == '}' && !open.empty() && open.back() == '<')
         open.pop_back();
     }
   }

@@ -276,6 +276,13 @@ TEST(NisaText, SlicesAreRecognised) {
   EXPECT_EQ(k.text(), expected);
 }
 
+TEST(NisaText, ManyLoopsAreNotDeep) {
+  std::string text = "nisa.kernel @k target \"trn2\" {\ncore 0 {\n%t = alloc sbuf : f32[32, 8]\n";
+  for (int i = 0; i < 300; ++i)
+    text += "loop %i < 3 {\nmemset dst=%t value=1.0 on vector\n}\n";
+  EXPECT_NO_THROW(parseKernel(text + "}\n}\n", "k.nisa"));
+}
+
 TEST(NisaText, DeepNestingIsRefused) {
   std::string text = "nisa.kernel @k target \"trn1\" {\ncore 0 {\n";
   for (int i = 0; i < 100000; ++i)
