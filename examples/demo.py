@@ -56,26 +56,57 @@ def timeline(program, inputs):
     return profile
 
 
-def show(name, row):
-    """A line of the table of kernels; says whether it is as it should be."""
-    shown = "exact" if row.error == 0 else f"{row.error:.1e}"
-    verdict = "yes" if row.verified else "NO"
-    print(
-        f"{name:28} {row.target:7} {row.instructions:12} {row.microseconds:10.2f} us {shown:>10}  {verdict}"
-        f"{'' if row.ok else '  WRONG'}"
-    )
-    return row.ok
-
-
 def show_kernels():
     """NKI kernels; returns how many are not as they should be."""
     failures = 0
-    head = f"{'target':7} {'instructions':>12} {'predicted':>13} {'max error':>10}  verified"
-    print(f"{'kernel (examples/nki)':28} {head}")
+    head = f"{'target':7} {'instructions':>12} {'predicted':>13} {'least':>13} {'ratio':>6}  {'limited by':11} {'max error':>9}"
+    print(f"{'kernel (examples/nki)':28} {head}  verified")
     for row in kernels.example_rows():
-        failures += not show(row.name, row)
-    print()
+        shown = "exact" if row.error == 0 else f"{row.error:.1e}"
+        print(
+            f"{row.name:28} {row.target:7} {row.instructions:12} {row.microseconds:10.2f} us {row.least:10.2f} us "
+            f"{row.microseconds / row.least:6.2f}  {row.limit:11} {shown:>9}  {'yes' if row.verified else 'NO'}"
+            f"{'' if row.ok else '  WRONG'}"
+        )
+        failures += not row.ok
+    print(
+        "least: what no order of the kernel's instructions can be faster than, by glia bound; of a loop whose count is data, one pass.\n"
+    )
     return failures
+
+
+def graphs():
+    """(name, function, shapes and types of its arguments)"""
+    import jax
+    import jax.numpy as jnp
+
+    def of(*shape, dtype="float32"):
+        return jax.ShapeDtypeStruct(shape, dtype)
+
+    def norm(x, w):
+        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * w
+
+    yield "product of 2048 x 2048, fp32", lambda a, b: a @ b, (of(2048, 2048), of(2048, 2048))
+    yield "its transpose, bf16", lambda a, b: a.T @ b, [of(2048, 2048, dtype="bfloat16")] * 2
+    yield "softmax of 8192 x 4096", jax.nn.softmax, (of(8192, 4096),)
+    yield "RMS norm of 8192 x 4096", norm, (of(8192, 4096), of(4096))
+    yield "silu of 8192 x 4096", jax.nn.silu, (of(8192, 4096),)
+
+
+def show_graphs():
+    """JAX functions, compiled and proved: predicted times against the least."""
+    if importlib.util.find_spec("jax") is None:
+        return
+    print(f"{'graph':28} {'target':7} {'instructions':>12} {'predicted':>13} {'least':>13} {'ratio':>6}  limited by")
+    for name, function, shapes in graphs():
+        for target in ("trn1", "trn2", "trn3"):
+            exe = glia.jit(function, target=target).compile(*shapes)
+            bound, time = exe.bound(), exe.time()
+            print(
+                f"{name:28} {target:7} {exe.program.instructions:12} {time / 1000:10.2f} us {bound['total'] / 1000:10.2f} us "
+                f"{time / bound['total']:6.2f}  {bound['reason']}"
+            )
+    print("least: what the graph needs at least on the target, whatever the compiler does (docs/bound.md).\n")
 
 
 def show_museum():
@@ -145,6 +176,7 @@ def main():
     failures = show_programs()
     if hasattr(glia._glia, "link"):
         failures += show_kernels()
+        show_graphs()
         failures += show_museum()
         failures += show_jax()
     else:

@@ -25,6 +25,8 @@ class Row(NamedTuple):
     target: str
     instructions: int
     microseconds: float
+    least: float  # of any order of its instructions, microseconds
+    limit: str  # by what
     error: float
     verified: bool
     tolerance: float
@@ -75,4 +77,6 @@ def example_rows() -> Iterator[Row]:
             error = error_of(exe.run(*arrays), want)
             time = exe.profile(*arrays).total / 1000
             close = getattr(module, "TOLERANCE", TOLERANCE)
-            yield Row(path.stem, target, exe.program.instructions, time, error, exe.verify().ok, close)
+            bound = exe.bound()
+            least = bound["total"] / 1000, bound["reason"]
+            yield Row(path.stem, target, exe.program.instructions, time, *least, error, exe.verify().ok, close)

@@ -76,6 +76,18 @@ private:
     return room;
   }
 
+  // It moves data within one tensor, from one place to another: whether those may overlap is plainest in the loop as it was written.
+  static bool movesWithin(nisa::Instr i, nisa::LoopOp loop) {
+    for (size_t k = 0; k < i.def().slots.size(); ++k)
+      for (size_t m = 0; m < i.def().slots.size(); ++m) {
+        const int to = static_cast<int>(k), from = static_cast<int>(m);
+        if (to != from && i.access(to) && i.access(from) && i.tensor(to) == i.tensor(from) && i.writes(to) &&
+            i.access(to) != i.access(from) && llvm::is_contained(i->getOperands(), loop.iterator()))
+          return true;
+      }
+    return false;
+  }
+
   static bool mayCopy(nisa::LoopOp loop) {
     llvm::DenseSet<int32_t> named;
     for (mlir::Operation &op : loop.getBody().front()) {
@@ -89,6 +101,8 @@ private:
           return false;
       if (const auto id = i.attribute("id"))
         named.insert(*id);
+      if (movesWithin(i, loop))
+        return false;
       // What leaves its tensor is to be reported of the loop as it was written.
       if (roomOf(i, loop) < (loop.getCount() ? static_cast<int64_t>(*loop.getCount()) : 1))
         return false;

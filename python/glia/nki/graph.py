@@ -113,10 +113,11 @@ class Graph:
 class KernelExecutable(Executable):
     """A compiled function of kernels."""
 
-    def __init__(self, function, program: Program, inputs, structure, updates, objects, calls: int):
+    def __init__(self, function, program: Program, inputs, structure, updates, calls, traced):
         super().__init__(program)
-        self._function, self._objects = function, objects
-        self.groups, self.kernels = calls, len(objects)  # calls in the program, and distinct kernels among them
+        self._function, self._objects = function, list({id(o): o for o in calls}.values())
+        self._calls = [(traced[id(o)].kernel, calls.count(o)) for o in self._objects]
+        self.groups, self.kernels = len(calls), len(self._objects)  # calls in the program, and distinct kernels
         self._inputs, self._structure, self._updates = inputs, structure, updates
 
     def run(self, *args, **kwargs):
@@ -161,6 +162,21 @@ class KernelExecutable(Executable):
     def inputs(self, *args, **kwargs) -> dict:
         arrays = _arrays_of(self._function, args, kwargs)
         return {name: to_numpy(x) for (name, *_), x in zip(self._inputs, arrays)}
+
+    def bound(self) -> dict:
+        """The least time that its kernels need on the target in any order, in nanoseconds: `total`, its `reason`, and each part."""
+        parts = [(kernel.bound(), times) for kernel, times in self._calls]
+        longest = max((b for b, _ in parts), key=lambda b: b["total"])
+        if len(parts) == 1 and parts[0][1] == 1:
+            return longest
+        out = {}
+        for name in longest.keys() - {"total", "reason"}:
+            # Calls may overlap, and those of two cores too: only what one core has to do adds up.
+            adds = name not in ("path", "around") and all(c["cores"] == "1" for c in self.contracts())
+            out[name] = (sum if adds else max)(b[name] * (times if adds else 1) for b, times in parts)
+        most = max(out, key=out.get)
+        reason = longest["reason"] if most in ("path", "around") else most
+        return {"total": out[most], "reason": reason} | out
 
     def contracts(self) -> list[dict[str, str]]:
         """What each kernel uses and promises, once per kernel and signature, in the order of their first calls."""
@@ -244,8 +260,7 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
         for traced in graph.traced.values():
             program_of(traced)  # a kernel that is wrong by itself says so with its lines
         raise _glia.error_of(merged(e.diagnostics)) from None
-    objects = list({id(o): o for o, *_ in graph.calls}.values())
-    return KernelExecutable(function, program, inputs, structure, updates, objects, len(graph.calls))
+    return KernelExecutable(function, program, inputs, structure, updates, [o for o, *_ in graph.calls], graph.traced)
 
 
 def active() -> Graph | None:

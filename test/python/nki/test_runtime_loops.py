@@ -156,3 +156,22 @@ def test_a_loop_reads_what_is_defined():
     for n in range(4):
         expected = X[0, :, : 4 * min(n, 2)].reshape(128, min(n, 2), 4).sum(1, dtype=np.float32)
         np.testing.assert_array_equal(exe.run(X, np.full((1, 1), n, np.int32)), expected)
+
+
+def test_moves_within_a_tensor():
+    def kernel(x, n):
+        y = nl.ndarray((5, 128, COLUMNS), dtype=nl.float32, buffer=nl.shared_hbm)
+        for i in range(5):
+            t = tile()
+            nisa.dma_copy(dst=t, src=x[i])
+            nisa.dma_copy(dst=y[i], src=t)
+        for i in nl.dynamic_range(number(n, 4)):
+            nisa.dma_copy(dst=y[1], src=y[i])
+        return y
+
+    exe = glia.compile(jit(kernel), X, np.zeros((1, 1), np.int32), target="trn2")
+    for n in range(5):
+        expected = X[:5].copy()
+        for i in range(n):
+            expected[1] = expected[i]
+        np.testing.assert_array_equal(exe.run(X, np.full((1, 1), n, np.int32)), expected)
