@@ -134,6 +134,8 @@ Program compileBest(nisa::Kernel &k, const CompileOptions &options) {
     return compileStages(work, options, {.keep = true, .order = true});
   } catch (const TooLarge &) {
     return first;
+  } catch (const Error &) { // it does not end, or the other order cannot be written: what is wrong is said of the first
+    return first;
   }
 }
 
