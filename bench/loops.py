@@ -43,24 +43,14 @@ def running_sum(x, out, state):
     nisa.dma_copy(dst=out, src=state)
 
 
-def written_out(body):
+def over_all(body, loop):
+    """`loop`: range, which is written out, or nl.dynamic_range."""
+
     def kernel(x, n):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
         state = tile()
         nisa.memset(dst=state, value=0.0)
-        for i in range(BLOCKS):
-            body(x[i], out[i], state)
-        return out
-
-    return kernel
-
-
-def counted(body):
-    def kernel(x, n):
-        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-        state = tile()
-        nisa.memset(dst=state, value=0.0)
-        for i in nl.dynamic_range(BLOCKS):
+        for i in loop(BLOCKS):
             body(x[i], out[i], state)
         return out
 
@@ -88,8 +78,8 @@ def measure(report=None, targets=TARGETS):
     x, n = np.ones((BLOCKS, 128, COLUMNS), np.float32), np.full((1, 1), BLOCKS, np.int32)
     for body in (copy, chain, running_sum):
         for target in targets:
-            out = glia.compile(jit(written_out(body)), x, n, target=target).time()
-            loop = glia.compile(jit(counted(body)), x, n, target=target).time()
+            out = glia.compile(jit(over_all(body, range)), x, n, target=target).time()
+            loop = glia.compile(jit(over_all(body, nl.dynamic_range)), x, n, target=target).time()
             data = glia.compile(jit(count_is_data(body)), x, n, np.zeros_like(x), target=target)
             full, none = (data.profile(x, count, np.zeros_like(x)).total for count in (n, 0 * n))
             times = {"a count": loop, "a count that is data": full - none}

@@ -70,7 +70,7 @@ def show_kernels():
         )
         failures += not row.ok
     print(
-        "least: what no order of the kernel's instructions can be faster than, by glia bound; of a loop whose count is data, one pass.\n"
+        "least: what no order of the kernel's instructions can be faster than, by glia bound; a loop whose count is data counts for nothing.\n"
     )
     return failures
 

@@ -1,5 +1,4 @@
-"""A loop that the device counts: the sum of the first n blocks of x, where n is data. One compiled program serves every n; the loop
-body is in it once."""
+"""A loop that the device counts: the sum of the first n blocks of x, where n is data. One compiled program serves every n."""
 
 import nki
 import nki.isa as nisa

@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace glia {
 
@@ -49,19 +50,16 @@ private:
   int number = 0;
 };
 
-// What was tried made the kernel too large for its memory.
-struct TooLarge {};
-
-void place(nisa::KernelOp op, const Target &target, bool tried) {
+// False: what was tried made the kernel too large for its memory.
+bool place(nisa::KernelOp op, const Target &target, bool tried) {
   try {
     allocateMemory(op, target);
   } catch (const Error &) {
     if (tried)
-      throw TooLarge();
+      return false;
     throw;
   }
-  if (tried && op->hasAttr("spills"))
-    throw TooLarge();
+  return !(tried && op->hasAttr("spills"));
 }
 
 // What is tried, and given up if it does not fit.
@@ -70,7 +68,8 @@ struct Tried {
   bool order = false; // an order comes before memory
 };
 
-Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried tried) {
+// Nothing: what is tried does not fit.
+std::optional<Program> compileStages(nisa::Kernel &k, const CompileOptions &options, Tried tried) {
   const nisa::KernelOp op = k.op();
   const std::shared_ptr<const Target> target = loadTarget(const_cast<nisa::KernelOp &>(op).getTarget().str());
   Stages stages(k, options.dump);
@@ -88,12 +87,13 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried trie
   stages.done("loops");
   if (tried.order) {
     if (!orderBeforeMemory(op, *target))
-      throw TooLarge();
+      return std::nullopt;
     addRemark(op, "put instructions in order before it gave out memory");
     stages.done("order");
   }
   mergeAliases(op);
-  place(op, *target, kept || tried.order);
+  if (!place(op, *target, kept || tried.order))
+    return std::nullopt;
   stages.done("memory");
   replicateRegisters(op);
   scheduleKernel(op, *target);
@@ -108,13 +108,11 @@ Program compileStages(nisa::Kernel &k, const CompileOptions &options, Tried trie
 }
 
 Program compileFirst(nisa::Kernel &k, const CompileOptions &options) {
-  try {
-    nisa::Kernel work = k.clone();
-    return compileStages(work, options, {.keep = options.keepTiles});
-  } catch (const TooLarge &) {
-    nisa::Kernel work = k.clone();
-    return compileStages(work, options, {.keep = false});
-  }
+  nisa::Kernel work = k.clone();
+  if (std::optional<Program> p = compileStages(work, options, {.keep = options.keepTiles}))
+    return std::move(*p);
+  work = k.clone();
+  return *compileStages(work, options, {.keep = false});
 }
 
 // The order before memory is better where tiles are what instructions wait for, and worse where it brings tiles together that need
@@ -125,15 +123,14 @@ Program compileBest(nisa::Kernel &k, const CompileOptions &options) {
     return first;
   try {
     nisa::Kernel work = k.clone();
-    Program other = compileStages(work, {}, {.keep = true, .order = true});
-    if (simulateTime(other).total >= simulateTime(first).total)
+    std::optional<Program> other = compileStages(work, {}, {.keep = true, .order = true});
+    if (!other || simulateTime(*other).total >= simulateTime(first).total)
       return first;
-    if (options.dump.empty())
-      return other;
-    work = k.clone();
-    return compileStages(work, options, {.keep = true, .order = true});
-  } catch (const TooLarge &) {
-    return first;
+    if (!options.dump.empty()) { // once more, to show how
+      work = k.clone();
+      other = compileStages(work, options, {.keep = true, .order = true});
+    }
+    return std::move(*other);
   } catch (const Error &) { // it does not end, or the other order cannot be written: what is wrong is said of the first
     return first;
   }

@@ -2,6 +2,7 @@
 // several times over in one iteration: the schedule lets the copies overlap, and only addresses in HBM are left to registers.
 #include "KernelCost.h"
 #include "Transforms/LoopBody.h"
+#include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Verify/Footprint.h"
@@ -25,9 +26,9 @@ class Unroller {
 public:
   Unroller(nisa::CoreOp core, const Target &t) : core(core), target(t), window(t.integer("fetch.window")) {}
 
-  // Returns whether there was one.
-  bool run() {
-    bool any = false;
+  // Returns how many there were.
+  size_t run() {
+    size_t made = 0;
     std::vector<nisa::LoopOp> loops;
     core.walk([&](nisa::LoopOp loop) { loops.push_back(loop); });
     const bool few = llvm::count_if(loops, [](nisa::LoopOp l) { return !l.getCount(); }) <= kMostLoops;
@@ -35,9 +36,9 @@ public:
       if ((loop.getCount() || few) && innermost(loop) && mayCopy(loop))
         if (const int32_t copies = copiesOf(loop); copies > 1) {
           loop.getCount() ? unroll(loop, copies) : unrollData(loop, copies);
-          any = true;
+          ++made;
         }
-    return any;
+    return made;
   }
 
 private:
@@ -238,11 +239,13 @@ private:
 void unrollLoops(nisa::KernelOp k, const Target &target) {
   if (k.asWritten())
     return;
-  bool any = false;
+  size_t made = 0;
   for (auto core : k.getBody().getOps<nisa::CoreOp>())
-    any |= Unroller(core, target).run();
-  if (any) // copies need not all be on one engine
-    chooseEngines(k);
+    made += Unroller(core, target).run();
+  if (!made)
+    return;
+  chooseEngines(k); // copies need not all be on one engine
+  addRemark(k, "made one iteration of several in " + counted(made, "loop"));
 }
 
 } // namespace glia
