@@ -22,7 +22,8 @@ bool improve(std::vector<Kind *> &kinds, EngineShares::Costs &load) {
   constexpr double kAtOnce = 8;   // steps that a kind takes at least to go elsewhere: others get their turn
   std::array<size_t, kNumEngines> byLoad;
   std::iota(byLoad.begin(), byLoad.end(), size_t{0});
-  std::stable_sort(byLoad.begin(), byLoad.end(), [&](size_t a, size_t b) { return load[a] > load[b]; });
+  std::sort(byLoad.begin(), byLoad.end(),
+            [&](size_t a, size_t b) { return load[a] != load[b] ? load[a] > load[b] : a < b; });
   for (size_t from : byLoad) {
     Kind *best = nullptr;
     size_t to = 0;
