@@ -1,7 +1,7 @@
 // The graph compiler for Python: a graph in, a program out. glia.jit is the public form.
 #include "Bindings.h"
 #include "GraphBytes.h"
-#include "glia/Emit/CompileGraph.h"
+#include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 
 #include <nanobind/stl/shared_ptr.h>

@@ -1,8 +1,8 @@
 // The reference interpreter for Python: text of a graph and arrays in, arrays out. glia.interpret is the public form.
 #include "Bindings.h"
 #include "GraphBytes.h"
-#include "glia/Emit/CheckGraph.h"
-#include "glia/Emit/KernelCalls.h"
+#include "glia/Check/CheckGraph.h"
+#include "glia/Lower/KernelCalls.h"
 #include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Support/Diagnostic.h"

@@ -1,6 +1,6 @@
 // The least time of graphs, against what can be computed by hand from the target's parameters.
 #include "glia/Bound/Least.h"
-#include "glia/Emit/CompileGraph.h"
+#include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""glia.jit: JAX functions as programs, against JAX on the host. Small ones: what the emitters compute is tested in test/Emit."""
+"""glia.jit: JAX functions as programs, against JAX on the host. Small ones: what the emitters compute is tested in test/Lower."""
 
 import glia
 import ml_dtypes

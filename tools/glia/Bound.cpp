@@ -6,7 +6,7 @@
 #include "glia/Target/Title.h"
 #ifdef GLIA_COMPILER
 #include "glia/CodeGen/ScheduleBound.h"
-#include "glia/Emit/CompileGraph.h"
+#include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #endif
 

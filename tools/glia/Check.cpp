@@ -1,4 +1,4 @@
-#include "glia/Emit/CheckGraph.h"
+#include "glia/Check/CheckGraph.h"
 #include "Tool.h"
 #include "glia/Graph/Read.h"
 #include "glia/Support/File.h"

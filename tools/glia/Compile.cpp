@@ -1,7 +1,7 @@
 // glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
 #include "Tool.h"
 #include "glia/CodeGen/Compile.h"
-#include "glia/Emit/CompileGraph.h"
+#include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #include "glia/Program/Container.h"
 #include "glia/Runtime/CompilerFaults.h"

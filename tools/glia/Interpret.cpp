@@ -1,5 +1,5 @@
 #include "Tool.h"
-#include "glia/Emit/KernelCalls.h"
+#include "glia/Lower/KernelCalls.h"
 #include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Runtime/Npy.h"

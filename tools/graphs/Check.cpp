@@ -1,5 +1,5 @@
 #include "Check.h"
-#include "glia/Emit/CheckGraph.h"
+#include "glia/Check/CheckGraph.h"
 #include "glia/Graph/Parse.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@ public:
   ~Trace();
 
   void schedule(std::string_view name); // setSchedule
-  void core(int number); // following calls belong to this core; HBM tensors are common to the cores
+  void core(int number);                // following calls belong to this core; HBM tensors are common to the cores
   int tensor(std::string_view kind, std::string_view name, DType dtype, const std::vector<int64_t> &shape, bool shared,
              std::span<const std::byte> data, int loc = 0);
   // What the author promises of the values of an input; checked when the program runs. Throws Error TRACE-PROMISE.

@@ -2,7 +2,7 @@
 #include "CountFlops.h"
 #include "ElementTypes.h"
 #include "Worker.h"
-#include "glia/Emit/CompileGraph.h"
+#include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/Checksum.h"

@@ -1,6 +1,6 @@
 #include "Inspect.h"
 #include "Worker.h"
-#include "glia/Emit/CheckGraph.h"
+#include "glia/Check/CheckGraph.h"
 #include "glia/Runtime/Profile.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/File.h"

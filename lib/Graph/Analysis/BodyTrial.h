@@ -1,0 +1,100 @@
+// What a body of a reduction or of a sort does, by trying it: one that only compares and selects is known completely by what it does
+// for each order of its operands.
+#pragma once
+#include "GraphBuilder.h"
+#include "glia/Lower/Family.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace glia::emit {
+
+// Evaluates a body of comparisons, selections, numbers and logic; nullopt if it has anything else. The total order of floats, in which -0
+// is below +0, only if that is asked for.
+class Trial {
+public:
+  explicit Trial(mlir::Block &body, bool totalOrder = false) : body(body), totalOrder(totalOrder) {}
+
+  std::optional<std::vector<double>> run(llvm::ArrayRef<double> arguments) {
+    llvm::DenseMap<mlir::Value, double> values;
+    for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
+      values[argument] = value;
+    for (mlir::Operation &op : body.without_terminator()) {
+      std::vector<double> in;
+      for (mlir::Value v : op.getOperands()) {
+        if (!values.count(v))
+          return std::nullopt;
+        in.push_back(values[v]);
+      }
+      const std::optional<double> made = evaluate(&op, in);
+      if (!made)
+        return std::nullopt;
+      values[op.getResult(0)] = *made;
+    }
+    std::vector<double> out;
+    for (mlir::Value v : body.getTerminator()->getOperands()) {
+      if (!values.count(v))
+        return std::nullopt;
+      out.push_back(values[v]);
+    }
+    return out;
+  }
+
+private:
+  mlir::Block &body;
+  bool totalOrder;
+
+  // As a number that compares like the total order does.
+  static int64_t ordered(double x) {
+    const auto bits = std::bit_cast<int64_t>(x);
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+  }
+  template <class T> static bool compared(graph::ComparisonDirection how, T a, T b) {
+    switch (how) {
+    case graph::ComparisonDirection::EQ: return a == b;
+    case graph::ComparisonDirection::NE: return a != b;
+    case graph::ComparisonDirection::GE: return a >= b;
+    case graph::ComparisonDirection::GT: return a > b;
+    case graph::ComparisonDirection::LE: return a <= b;
+    case graph::ComparisonDirection::LT: return a < b;
+    }
+    return false;
+  }
+
+  std::optional<double> evaluate(mlir::Operation *op, llvm::ArrayRef<double> in) const {
+    const llvm::StringRef name = opName(op);
+    if (auto compare = llvm::dyn_cast<graph::CompareOp>(op)) {
+      if (compare.getCompareType() != graph::ComparisonType::TOTALORDER)
+        return compared(compare.getComparisonDirection(), in[0], in[1]);
+      if (!totalOrder)
+        return std::nullopt;
+      return compared(compare.getComparisonDirection(), ordered(in[0]), ordered(in[1]));
+    }
+    if (name == "constant")
+      return splatOf(op->getResult(0));
+    if (name == "select")
+      return in[0] != 0 ? in[1] : in[2];
+    if (name == "minimum" || name == "maximum") {
+      if (std::isnan(in[0]) || std::isnan(in[1]))
+        return std::numeric_limits<double>::quiet_NaN();
+      return name == "minimum" ? std::fmin(in[0], in[1]) : std::fmax(in[0], in[1]);
+    }
+    if (op->getNumResults() != 1 || !elementOf(op->getResult(0)).isInteger(1))
+      return std::nullopt;
+    if (name == "and")
+      return in[0] != 0 && in[1] != 0;
+    if (name == "or")
+      return in[0] != 0 || in[1] != 0;
+    if (name == "xor")
+      return (in[0] != 0) != (in[1] != 0);
+    if (name == "not")
+      return in[0] == 0;
+    return std::nullopt;
+  }
+};
+
+} // namespace glia::emit

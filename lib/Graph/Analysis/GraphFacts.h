@@ -1,0 +1,13 @@
+// More of what can be said of a value or an operation by looking at it alone; families find what they need in glia/Lower/Family.h.
+#pragma once
+#include "glia/Lower/Family.h"
+
+namespace glia::emit {
+
+mlir::Value rootOf(mlir::Value v);     // behind all reshapes and the like: what is in HBM for it
+bool isEmpty(mlir::Value v);           // a tensor without elements
+bool takes64Bits(mlir::Operation *op); // numbers of 64 bits, as an operand
+// Dimensions of a dot's operand that are neither batched nor contracted, in order.
+std::vector<int64_t> freeDims(size_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
+
+} // namespace glia::emit

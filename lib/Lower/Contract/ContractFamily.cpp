@@ -1,0 +1,373 @@
+// dot_general: sums of products over any dimensions, with the pointwise operations behind it. The contraction is on the partitions of
+// both operands, in blocks of 128; the sums of 128 rows and 512 columns stay in PSUM over the whole contraction.
+#include "ContractPlan.h"
+#include "Lower/Families.h"
+#include "TurnedOperand.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kLoopBatches = 256; // of one iteration of a run-time loop
+
+// An operand on chip: free elements [from, from + width), in tiles of `step`.
+struct Panel {
+  std::vector<Tile> pieces;
+  int64_t from = 0, step = kColumnBlock;
+  Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const {
+    const int64_t i = (x - from) / step;
+    return pieces[static_cast<size_t>(i)].index(0, b).index(0, block).part(0, x - from - i * step, n);
+  }
+};
+
+class ContractKernel {
+public:
+  ContractKernel(KernelBuilder &k, const ContractPlan &p, Epilogue &epilogue, mlir::Value root)
+      : k(k), p(p), epilogue(epilogue), place(root.getLoc()), rank(shapeOf(root).size()), leftSource(p.left),
+        rightSource(p.right) {}
+
+  void run() {
+    if (p.batches * p.nr * p.nc == 0)
+      return;
+    if (p.nk == 0)
+      return zeros();
+    k.location(place);
+    if (p.turnLeft)
+      leftSource = turnOnce(k, leftSource, packedWidth(p.rowsStay || p.piece ? p.panel : p.chunk));
+    if (p.turnRight)
+      rightSource = turnOnce(k, rightSource, packedWidth(p.rowsStay || p.piece ? p.chunk : p.panel));
+    if (p.loop == ContractPlan::None)
+      return range({0, p.batches}, {0, p.nr}, {0, p.nc});
+    if (p.ahead)
+      return oneAhead();
+    // Whole steps in the loop, what is left over behind it.
+    const Range b{0, p.batches}, r{0, p.nr}, c{0, p.nc};
+    switch (p.loop) {
+    case ContractPlan::Batches: {
+      const int64_t step = std::max(p.together, std::min(p.batches / 2, kLoopBatches / p.together * p.together));
+      repeat(p.batch[0], p.batches / step, step, [&] { range({0, step}, r, c); });
+      return range({p.batches / step * step, p.batches}, r, c);
+    }
+    case ContractPlan::Rows: {
+      repeat(p.rows[0], p.nr / p.panel, p.panel, [&] { range(b, {0, p.panel}, c); });
+      return range(b, {p.nr / p.panel * p.panel, p.nr}, c);
+    }
+    default: {
+      const int64_t step = p.rowsStay || p.piece ? p.chunk : p.panel;
+      repeat(p.columns[0], p.nc / step, step, [&] { range(b, r, {0, step}); });
+      return range(b, r, {p.nc / step * step, p.nc});
+    }
+    }
+  }
+
+private:
+  KernelBuilder &k;
+  const ContractPlan &p;
+  Epilogue &epilogue;
+  mlir::Location place;
+  size_t rank;
+  PanelSource leftSource, rightSource;
+  int64_t batch = 0, together = 1;
+
+  struct Range {
+    int64_t from, to;
+  };
+
+  // Panels of what stays in a loop, two in turns: one is multiplied while the next is loaded and turned.
+  void oneAhead() {
+    const bool down = p.loop == ContractPlan::Rows;
+    const PanelSource &stays = down ? leftSource : rightSource;
+    const int64_t all = down ? p.nr : p.nc, pairs = (all / p.panel - 1) / 2;
+    Panel now = make(stays, p.panel, p.blocks), next = make(stays, p.panel, p.blocks);
+    const auto multiply = [&](Panel &panel, int64_t at) {
+      panel.from = at;
+      if (down)
+        passColumns(panel, at, p.panel, {0, p.nc});
+      else
+        passRows(panel, at, p.panel, {0, p.nr});
+    };
+    fill(now, stays, 0, 0, p.blocks);
+    repeat(down ? p.rows[0] : p.columns[0], pairs, 2 * p.panel, [&] {
+      fill(next, stays, p.panel, 0, p.blocks);
+      multiply(now, 0);
+      fill(now, stays, 2 * p.panel, 0, p.blocks);
+      multiply(next, p.panel);
+    });
+    multiply(now, 2 * pairs * p.panel);
+    const Range rest{(2 * pairs + 1) * p.panel, all}, whole{0, down ? p.nc : p.nr};
+    down ? range({0, 1}, rest, whole) : range({0, 1}, whole, rest);
+  }
+
+  // Panels of what is turned before: a load of `width` elements takes whole ones.
+  static int64_t packedWidth(int64_t width) {
+    int64_t most = kColumnBlock;
+    while (most > kContract && width % most)
+      most /= 2;
+    return most;
+  }
+
+  void repeat(const ContractAxis &axis, int64_t count, int64_t step, const std::function<void()> &body) {
+    k.location(place);
+    const int reg = k.loop(count);
+    const auto move = [&](PanelSource &s, size_t side) {
+      if (axis.strides[side])
+        s.tensor.moves.push_back({reg, s.packed ? kContract * p.blocks * step : axis.strides[side] * step});
+    };
+    move(leftSource, p.rowSide);
+    move(rightSource, 1 - p.rowSide);
+    epilogue.moved(axis.root, reg, step);
+    body();
+    k.endLoop();
+    leftSource.tensor.moves.clear();
+    rightSource.tensor.moves.clear();
+    epilogue.still();
+  }
+
+  void range(Range b, Range r, Range c) {
+    if (r.from == r.to || c.from == c.to)
+      return;
+    for (batch = b.from; batch < b.to; batch += p.together) {
+      together = std::min(p.together, b.to - batch);
+      if (p.piece)
+        inPieces(r, c);
+      else if (p.rowsStay)
+        rowsStay(r, c);
+      else
+        columnsStay(r, c);
+    }
+  }
+
+  Panel make(const PanelSource &s, int64_t width, int64_t blocks) {
+    Panel out;
+    for (int64_t x = 0; x < width; x += out.step)
+      out.pieces.push_back(panelTile(k, s, together, blocks, std::min(out.step, width - x)));
+    return out;
+  }
+
+  void fill(Panel &panel, const PanelSource &s, int64_t from, int64_t block, int64_t blocks) {
+    k.location(place);
+    panel.from = from;
+    for (const Tile &piece : panel.pieces) {
+      fillPanel(k, piece, s, batch, together, block, blocks, from, piece.dims[2].count);
+      from += panel.step;
+    }
+  }
+
+  Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
+    k.location(place);
+    Panel out = make(s, width, blocks);
+    fill(out, s, from, block, blocks);
+    return out;
+  }
+
+  void rowsStay(Range rows, Range columns) {
+    for (int64_t r = rows.from; r < rows.to; r += p.panel) {
+      const int64_t nr = std::min(p.panel, rows.to - r);
+      passColumns(load(leftSource, r, nr, 0, p.blocks), r, nr, columns);
+    }
+  }
+
+  void passColumns(const Panel &stays, int64_t r, int64_t nr, Range columns) {
+    for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
+      const int64_t nc = std::min(p.chunk, columns.to - c);
+      products(stays, r, nr, load(rightSource, c, nc, 0, p.blocks), c, nc);
+    }
+  }
+
+  void columnsStay(Range rows, Range columns) {
+    for (int64_t c = columns.from; c < columns.to; c += p.panel) {
+      const int64_t nc = std::min(p.panel, columns.to - c);
+      passRows(load(rightSource, c, nc, 0, p.blocks), c, nc, rows);
+    }
+  }
+
+  void passRows(const Panel &stays, int64_t c, int64_t nc, Range rows) {
+    for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
+      const int64_t nr = std::min(p.chunk, rows.to - r);
+      products(load(leftSource, r, nr, 0, p.blocks), r, nr, stays, c, nc);
+    }
+  }
+
+  void products(const Panel &left, int64_t r, int64_t nr, const Panel &right, int64_t c, int64_t nc) {
+    for (int64_t x = c; x < c + nc; x += kColumnBlock) {
+      const int64_t columns = std::min(kColumnBlock, c + nc - x);
+      // Several narrow products share a bank, an epilogue and its transfers.
+      const int64_t beside = columns == p.nc ? kColumnBlock / columns : 1, whole = nr / kRowBlock;
+      if (beside > 1 && whole > 1 && p.rows.size() == 1) {
+        for (int64_t b = 0; b < together; ++b) {
+          for (int64_t i = 0; i < whole; i += beside)
+            rowBlocks(left, right, b, r + i * kRowBlock, std::min(beside, whole - i));
+          if (nr % kRowBlock)
+            product(left, right, b, r + whole * kRowBlock, nr % kRowBlock, x, columns);
+        }
+      } else if (beside > 1 && together > 1 && nr == p.nr && nr <= kRowBlock && p.batch.size() == 1) {
+        for (int64_t b = 0; b < together; b += beside)
+          batches(left, right, b, std::min(beside, together - b));
+      } else {
+        for (int64_t b = 0; b < together; ++b)
+          for (int64_t y = r; y < r + nr; y += kRowBlock)
+            product(left, right, b, y, std::min(kRowBlock, r + nr - y), x, columns);
+      }
+    }
+  }
+
+  void multiply(const Tile &sum, const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x,
+                int64_t columns, int64_t first = 0, int64_t blocks = -1) {
+    k.location(place);
+    for (int64_t i = 0; i < (blocks < 0 ? p.blocks : blocks); ++i) {
+      const int64_t depth = std::min(kContract, p.nk - (first + i) * kContract);
+      k.matmul(sum, left.at(b, i, y, rows).rows(0, depth), right.at(b, i, x, columns).rows(0, depth), first + i > 0);
+    }
+  }
+
+  void product(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x, int64_t columns) {
+    const Tile sum = k.psum(rows, {columns});
+    multiply(sum, left, right, b, y, rows, x, columns);
+    epilogue.block(sum, blockAt(b, y, x));
+  }
+
+  void rowBlocks(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t n) {
+    const Tile sum = k.psum(kRowBlock, {n * p.nc});
+    for (int64_t i = 0; i < n; ++i)
+      multiply(sum.columns(i * p.nc, p.nc), left, right, b, y + i * kRowBlock, kRowBlock, 0, p.nc);
+    Block at = blockAt(b, 0, 0);
+    at.rows = {{p.rows[0].root, kRowBlock}};
+    at.columns.insert(at.columns.begin(), {p.rows[0].root, n, kRowBlock});
+    at.start[static_cast<size_t>(p.rows[0].root)] = y;
+    epilogue.block(sum, at);
+  }
+
+  void batches(const Panel &left, const Panel &right, int64_t b, int64_t n) {
+    const Tile sum = k.psum(p.nr, {n * p.nc});
+    for (int64_t i = 0; i < n; ++i)
+      multiply(sum.columns(i * p.nc, p.nc), left, right, b + i, 0, p.nr, 0, p.nc);
+    Block at = blockAt(b, 0, 0);
+    at.columns.insert(at.columns.begin(), {p.batch[0].root, n});
+    epilogue.block(sum, at);
+  }
+
+  // The contraction in pieces, several sums at a time.
+  void inPieces(Range rowRange, Range columnRange) {
+    for (int64_t r = rowRange.from; r < rowRange.to; r += p.panel)
+      for (int64_t c = columnRange.from; c < columnRange.to; c += p.chunk) {
+        const int64_t nr = std::min(p.panel, rowRange.to - r), nc = std::min(p.chunk, columnRange.to - c);
+        std::vector<Tile> sums;
+        for (int64_t first = 0; first < p.blocks; first += p.piece) {
+          const int64_t n = std::min(p.piece, p.blocks - first);
+          const Panel a = load(leftSource, r, nr, first, n), b = load(rightSource, c, nc, first, n);
+          size_t i = 0;
+          for (int64_t y = r; y < r + nr; y += kRowBlock)
+            for (int64_t x = c; x < c + nc; x += kColumnBlock, ++i) {
+              const int64_t rows = std::min(kRowBlock, r + nr - y), columns = std::min(kColumnBlock, c + nc - x);
+              if (first == 0)
+                sums.push_back(k.psum(rows, {columns}));
+              multiply(sums[i], a, b, 0, y, rows, x, columns, first, n);
+            }
+        }
+        size_t i = 0;
+        for (int64_t y = r; y < r + nr; y += kRowBlock)
+          for (int64_t x = c; x < c + nc; x += kColumnBlock)
+            epilogue.block(sums[i++], blockAt(0, y, x));
+      }
+  }
+
+  Block blockAt(int64_t b, int64_t y, int64_t x) const {
+    Block at;
+    at.start.assign(rank, 0);
+    int64_t left = batch + b;
+    for (size_t i = p.batch.size(); i-- > 0; left /= p.batch[i].count)
+      at.start[static_cast<size_t>(p.batch[i].root)] = left % p.batch[i].count;
+    for (const ContractAxis &a : p.rows)
+      at.rows.push_back({a.root, a.count});
+    for (const ContractAxis &a : p.columns)
+      at.columns.push_back({a.root, a.count});
+    at.row = y;
+    at.column = x;
+    return at;
+  }
+
+  // Sums of nothing.
+  void zeros() {
+    for (batch = 0; batch < p.batches; ++batch)
+      for (int64_t y = 0; y < p.nr; y += kRowBlock)
+        for (int64_t x = 0; x < p.nc; x += kColumnBlock) {
+          const Tile sum = k.sbuf(DType::F32, std::min(kRowBlock, p.nr - y), {std::min(kColumnBlock, p.nc - x)});
+          k.fill(sum, 0);
+          epilogue.block(sum, blockAt(0, y, x));
+        }
+  }
+};
+
+graph::DotGeneralOp anchorOf(const Group &g) {
+  for (mlir::Operation *op : g.ops)
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
+      return dot;
+  return nullptr;
+}
+
+class ContractFamily : public Family {
+public:
+  std::string_view name() const override { return "dot"; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
+
+  std::optional<std::string> accepts(mlir::Operation *op) const override {
+    auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
+    if (!dot)
+      return std::nullopt;
+    for (mlir::Value v : {op->getOperand(0), op->getOperand(1), mlir::Value(op->getResult(0))}) {
+      const auto t = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
+      if (!t)
+        return "the device does not hold its element type";
+      if (!isFloat(*t))
+        return "sums of products of integers";
+    }
+    return "";
+  }
+
+  bool joins(const Group &g, mlir::Operation *op) const override {
+    constexpr size_t kMostOps = 64;
+    constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue
+    const graph::DotGeneralOp dot = anchorOf(g);
+    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1 || onlyReduced(op->getResult(0)))
+      return false;
+    std::vector<mlir::Operation *> ops = g.ops;
+    ops.push_back(op);
+    const mlir::Value root = dot->getResult(0);
+    std::optional<EpiloguePlan> plan = planEpilogue(ops, root);
+    return plan && storesRuns(plan->values[op->getResult(0)], dot) && epilogueBytes(ops, root, kColumnBlock) <= kMostBytes;
+  }
+
+  void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
+    graph::DotGeneralOp dot = anchorOf(g);
+    const auto at = [&](mlir::Value v) -> const Tile * { // the same tensor may be on both sides
+      const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
+      return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
+    };
+    const mlir::Value root = dot->getResult(0);
+    Epilogue epilogue(k, g, root, inputs, outputs);
+    const ContractPlan plan = planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)),
+                                              epilogue.strides(), epilogueBytes(g.ops, root, kColumnBlock));
+    ContractKernel(k, plan, epilogue, root).run();
+  }
+
+private:
+  // The last dimension is no batch: what is stored together is computed together.
+  static bool storesRuns(const EpiloguePlan::Value &v, graph::DotGeneralOp dot) {
+    for (size_t i = v.place.size(); i-- > 0;)
+      if (v.place[i] >= 0 && shapeOf(dot->getResult(0))[static_cast<size_t>(v.place[i])] != 1)
+        return v.place[i] >= static_cast<int>(dot.getDotDimensionNumbers().getLhsBatchingDimensions().size());
+    return true;
+  }
+};
+
+} // namespace
+
+const Family &contractFamily() {
+  static const ContractFamily family;
+  return family;
+}
+
+} // namespace glia::emit

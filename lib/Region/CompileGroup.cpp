@@ -1,0 +1,166 @@
+#include "CompileGroup.h"
+#include "Region/Form/ExtractGroup.h"
+#include "Region/Place/InPlace.h"
+#include "Region/Form/SplitGroup.h"
+#include "Lower/Kernel/StoredShape.h"
+#include "glia/CodeGen/Compile.h"
+#include "glia/Lower/KernelCalls.h"
+#include "glia/Link/Link.h"
+#include "glia/Support/Diagnostic.h"
+#include "glia/Support/File.h"
+#include "glia/Transforms/ChooseEngines.h"
+#include "glia/Transforms/CombineInstructions.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace glia::emit {
+
+Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
+  const auto type = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
+  const std::optional<DType> d = type ? machineType(type.getElementType()) : std::nullopt;
+  if (!d) {
+    std::string text;
+    llvm::raw_string_ostream(text) << v.getType();
+    const nisa::Origin o = nisa::originOf(v.getLoc());
+    throw Error("GRAPH-TYPE", "the device does not hold values of type " + text,
+                "Use 32-bit or narrower integers and floats; docs/graph.md says what is narrowed.", {o.file, o.line, 0});
+  }
+  Tensor t;
+  t.name = std::move(name);
+  t.dtype = *d;
+  t.shape = storedShape(shapeOf(v));
+  t.kind = kind;
+  return t;
+}
+
+// A half of a tensor in HBM.
+static Tile cut(const Tile &t, int dim, int core) {
+  if (dim < 0)
+    return t;
+  const int64_t half = t.dims[static_cast<size_t>(dim)].count / 2;
+  return t.part(dim, core * half, half);
+}
+
+using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the outputs that are written over them
+
+static nisa::Kernel finished(KernelBuilder &k) {
+  nisa::Kernel kernel = k.finish();
+  combineInstructions(kernel.op());
+  chooseEngines(kernel.op(), Forms::Free);
+  return kernel;
+}
+
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores,
+                               const InPlace &inPlace) {
+  std::optional<HalfGroup> half = cores == 2 ? halveGroup(g) : std::nullopt;
+  KernelBuilder k(name, target, half ? 2 : 1);
+  k.fewTables = g.fewTables;
+  std::vector<Tile> inputs, outputs;
+  for (size_t i = 0; i < g.outputs.size(); ++i) {
+    const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
+    outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
+  }
+  for (size_t i = 0; i < g.inputs.size(); ++i) {
+    const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
+    const auto place = llvm::find_if(inPlace, [&](const auto &p) { return p.first == i; });
+    if (g.over == i) {
+      inputs.push_back(outputs.at(0));
+    } else if (place != inPlace.end()) {
+      inputs.push_back(outputs.at(place->second).reshaped(atLeastOne(shapeOf(g.inputs[i]))));
+    } else if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
+      inputs.emplace_back().dtype = t.dtype;
+      for (int64_t n : shapeOf(g.inputs[i]))
+        inputs.back().dims.push_back({1, n});
+    } else {
+      inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
+    }
+  }
+  k.location(g.ops.back()->getLoc());
+  if (!half) {
+    g.family->emit(k, g, inputs, outputs);
+    return finished(k);
+  }
+  for (int core = 0; core < 2; ++core) {
+    k.trace().core(core);
+    std::vector<Tile> in, out;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      in.push_back(cut(inputs[i], half->inputDims[i], core));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      out.push_back(cut(outputs[i], half->outputDims[i], core));
+    g.family->emit(k, half->group, in, out);
+  }
+  return finished(k);
+}
+
+// What cannot be written in place is written as if there were no such wish.
+static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores) {
+  nisa::Kernel kernel = writeGroup(g, name, target, cores, g.inPlace);
+  InPlace good;
+  for (const auto &p : g.inPlace)
+    if (readsBeforeWriting(kernel, "out" + std::to_string(p.second)))
+      good.push_back(p);
+  return good.size() == g.inPlace.size() ? std::move(kernel) : writeGroup(g, name, target, cores, good);
+}
+
+// Whatever goes wrong in a group that was accepted is a mistake of ours: the group is written down as a graph of its own.
+[[noreturn]] static void internal(const Group &g, const std::string &name, const std::string &target,
+                                  const std::string &what) {
+  std::string text;
+  llvm::raw_string_ostream(text) << *extractGroup(g);
+  std::string where;
+  const std::string file = "glia-internal-" + name + "-" + target + ".mlir";
+  try {
+    writeFile(file, text);
+    where = "the group was written to " + file;
+  } catch (const Error &) { // the folder may be read-only
+    where = "no reproducer could be written";
+  }
+  const nisa::Origin o = nisa::originOf(g.ops.back()->getLoc());
+  throw Error("GRAPH-INTERNAL", "a bug in glia's graph compiler, in " + name + ": " + what + "; " + where,
+              "Please report it with that file. `glia check FILE` repeats it.", {o.file, o.line, 0});
+}
+
+// The call of a kernel that the graph brings along, under the names of the group.
+static Program linkWritten(const Group &g, const std::string &target) {
+  mlir::Operation *op = g.ops.front();
+  std::vector<Tensor> tensors;
+  const auto nameOf = [&](const std::vector<mlir::Value> &list, mlir::Value v, const char *stem) {
+    const auto at = std::find(list.begin(), list.end(), v);
+    return stem + std::to_string(at - list.begin());
+  };
+  for (mlir::Value v : g.inputs)
+    tensors.push_back(tensorOf(v, nameOf(g.inputs, v, "in"), TensorKind::Input));
+  for (mlir::Value v : g.outputs)
+    tensors.push_back(tensorOf(v, nameOf(g.outputs, v, "out"), TensorKind::Output));
+  KernelCalls kernels(target);
+  LinkCall call;
+  call.object = kernels.compile(op);
+  const std::vector<std::string> in = tensorNames(*call.object, TensorKind::Input),
+                                 out = tensorNames(*call.object, TensorKind::Output);
+  for (size_t i = 0; i < in.size(); ++i)
+    call.bind.push_back({in[i], nameOf(g.inputs, op->getOperand(i), "in"), true});
+  for (size_t i = 0; i < out.size(); ++i)
+    if (llvm::is_contained(g.outputs, op->getResult(i))) // others become outputs that nobody asks for
+      call.bind.push_back({out[i], nameOf(g.outputs, op->getResult(i), "out"), true});
+  return linkProgram(loadTarget(target), std::move(tensors), {call});
+}
+
+Program compileGroup(const Group &g, const std::string &name, const std::string &target, int cores,
+                     const std::function<void(nisa::Kernel &)> &written) {
+  if (isKernelCall(g.ops.front()))
+    return linkWritten(g, target);
+  try {
+    nisa::Kernel kernel = writeGroup(g, name, target, cores);
+    if (written)
+      written(kernel);
+    return compileKernel(kernel, {.keepTiles = false});
+  } catch (const Error &e) {
+    if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
+      throw;
+    internal(g, name, target, e.diagnostics()[0].code + ": " + e.diagnostics()[0].message);
+  } catch (const std::exception &e) {
+    internal(g, name, target, e.what());
+  }
+}
+
+} // namespace glia::emit

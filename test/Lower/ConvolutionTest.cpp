@@ -1,0 +1,243 @@
+// Convolutions against the reference interpreter on every target: fixed ones for each way of lowering, random attributes, and values
+// that are not finite.
+#include "Check/CheckGraph.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace glia;
+
+namespace {
+
+struct Axis {
+  int64_t input, kernel, stride = 1, low = 0, high = 0, inputDilation = 1, kernelDilation = 1;
+  bool reverse = false;
+  int64_t output() const {
+    const auto spread = [](int64_t n, int64_t d) { return n == 0 ? 0 : (n - 1) * d + 1; };
+    const int64_t room = spread(input, inputDilation) + low + high - spread(kernel, kernelDilation);
+    return room < 0 ? 0 : room / stride + 1;
+  }
+};
+
+struct Case {
+  std::string input = "bf01", kernel = "oi01", result = "bf01"; // dimensions in memory
+  int64_t batch = 1, channels = 1, outputs = 1;
+  std::vector<Axis> axes;
+  int64_t groups = 1, batchGroups = 1;
+  std::string type = "f32", resultType = "f32";
+};
+
+std::string listed(const std::string &dims) {
+  std::string out;
+  for (char d : dims)
+    out += (out.empty() ? "[" : ", ") + std::string(1, d);
+  return out + "]";
+}
+std::string typed(const std::string &dims, const std::vector<std::pair<char, int64_t>> &sizes, const std::string &type) {
+  std::string out = "tensor<";
+  for (char d : dims)
+    for (const auto &[name, size] : sizes)
+      if (name == d)
+        out += std::to_string(size) + "x";
+  return out + type + ">";
+}
+
+std::string textOf(const Case &c) {
+  std::vector<std::pair<char, int64_t>> in{{'b', c.batch}, {'f', c.channels}},
+      kernel{{'o', c.outputs}, {'i', c.channels / c.groups}}, out{{'b', c.batch / c.batchGroups}, {'f', c.outputs}};
+  std::string stride, pad, lhs, rhs, reverse;
+  for (size_t d = 0; d < c.axes.size(); ++d) {
+    const Axis &a = c.axes[d];
+    const char name = static_cast<char>('0' + d);
+    in.push_back({name, a.input});
+    kernel.push_back({name, a.kernel});
+    out.push_back({name, a.output()});
+    const std::string comma = d ? ", " : "";
+    stride += comma + std::to_string(a.stride);
+    pad += comma + "[" + std::to_string(a.low) + ", " + std::to_string(a.high) + "]";
+    lhs += comma + std::to_string(a.inputDilation);
+    rhs += comma + std::to_string(a.kernelDilation);
+    reverse += comma + (a.reverse ? "true" : "false");
+  }
+  const std::string x = typed(c.input, in, c.type), w = typed(c.kernel, kernel, c.type),
+                    y = typed(c.result, out, c.resultType);
+  return "func.func @main(%x: " + x + ", %w: " + w + ") -> " + y +
+         " {\n  %0 = stablehlo.convolution(%x, %w) dim_numbers = " + listed(c.input) + "x" + listed(c.kernel) + "->" +
+         listed(c.result) + ", window = {stride = [" + stride + "], pad = [" + pad + "], lhs_dilate = [" + lhs +
+         "], rhs_dilate = [" + rhs + "], reverse = [" + reverse +
+         "]} {batch_group_count = " + std::to_string(c.batchGroups) +
+         " : i64, feature_group_count = " + std::to_string(c.groups) + " : i64} : (" + x + ", " + w + ") -> " + y +
+         "\n  return %0 : " + y + "\n}";
+}
+
+// Forward convolutions: channels fill the contraction, or copies of the input do.
+TEST(Convolution, Forward) {
+  const Axis same{20, 3, 1, 1, 1}, half{21, 3, 2, 1, 1};
+  expectRight(textOf({.batch = 2, .channels = 70, .outputs = 130, .axes = {same, same}}));
+  expectRight(textOf({.channels = 129, .outputs = 5, .axes = {half, half}}));
+  expectRight(textOf({.channels = 32, .outputs = 20, .axes = {half, same}}));
+  expectRight(textOf({.batch = 2, .channels = 3, .outputs = 64, .axes = {{33, 7, 2, 3, 3}, {40, 7, 2, 3, 3}}}));
+  expectRight(textOf({.channels = 1, .outputs = 7, .axes = {{16, 7, 2, 3, 3}, {16, 7, 2, 3, 3}}}));
+  expectRight(textOf({.batch = 3, .channels = 64, .outputs = 128, .axes = {{8, 1}, {9, 1}}}));
+  expectRight(textOf({.channels = 2, .outputs = 3, .axes = {{5, 3, 1, 1, 1}, {1300, 3, 1, 1, 1}}})); // several bands
+}
+
+// The gradient of the input: strides become dilations of the input, and phases here.
+TEST(Convolution, GradientOfInput) {
+  const Axis by2{11, 3, 1, 1, 2, 2, 1, true}, by3{6, 5, 1, 2, 3, 3, 1, true};
+  expectRight(textOf({.kernel = "io01", .channels = 66, .outputs = 9, .axes = {by2, by2}}));
+  expectRight(
+      textOf({.kernel = "io01", .batch = 2, .channels = 64, .outputs = 3, .axes = {{16, 7, 1, 3, 4, 2, 1, true}, by3}}));
+  expectRight(textOf(
+      {.kernel = "io01", .channels = 5, .outputs = 4, .axes = {{9, 2, 1, 0, 0, 3, 1, true}, by3}})); // phases without taps
+}
+
+// The gradient of weights: the kernel is as large as the input, and batch and channels change places.
+TEST(Convolution, GradientOfWeights) {
+  const Axis same{24, 24, 1, 1, 1}, half{24, 12, 1, 1, 0, 1, 2};
+  const auto turned = [](Case c) {
+    c.input = "fb01", c.kernel = "io01", c.result = "fb01";
+    return textOf(c);
+  };
+  expectRight(turned({.batch = 70, .channels = 1, .outputs = 130, .axes = {same, same}}));
+  expectRight(turned({.batch = 5, .channels = 3, .outputs = 6, .axes = {half, half}}));
+  expectRight(
+      turned({.batch = 3, .channels = 1, .outputs = 64, .axes = {{48, 24, 1, 3, 2, 1, 2}, {50, 25, 1, 3, 2, 1, 2}}}));
+  expectRight(turned({.batch = 130, .channels = 2, .outputs = 20, .axes = {{7, 7}, {13, 13}}}));
+  expectRight(turned({.batch = 8, .channels = 2, .outputs = 8, .axes = {same, half}, .batchGroups = 4}));
+}
+
+TEST(Convolution, ChannelsLast) {
+  const Axis same{14, 3, 1, 1, 1}, half{17, 3, 2, 0, 1};
+  expectRight(textOf({.input = "b01f",
+                      .kernel = "01io",
+                      .result = "b01f",
+                      .batch = 2,
+                      .channels = 40,
+                      .outputs = 70,
+                      .axes = {same, half}}));
+  expectRight(
+      textOf({.input = "b01f", .kernel = "01io", .result = "b01f", .channels = 3, .outputs = 8, .axes = {half, half}}));
+  expectRight(textOf({.input = "f01b",
+                      .kernel = "i01o",
+                      .result = "01bf",
+                      .batch = 40,
+                      .channels = 2,
+                      .outputs = 30,
+                      .axes = {{14, 14, 1, 1, 1}, {16, 16, 1, 1, 1}}}));
+}
+
+TEST(Convolution, OneDimension) {
+  expectRight(textOf({.input = "bf0",
+                      .kernel = "oi0",
+                      .result = "bf0",
+                      .batch = 2,
+                      .channels = 20,
+                      .outputs = 30,
+                      .axes = {{70, 5, 1, 2, 2}}}));
+  expectRight(textOf(
+      {.input = "b0f", .kernel = "0io", .result = "b0f", .channels = 80, .outputs = 3, .axes = {{700, 3, 3, 1, -2, 1, 2}}}));
+  expectRight(textOf({.input = "bf", .kernel = "oi", .result = "bf", .batch = 3, .channels = 200, .outputs = 140}));
+}
+
+TEST(Convolution, Groups) {
+  const Axis same{9, 3, 1, 1, 1};
+  expectRight(textOf({.batch = 2, .channels = 12, .outputs = 8, .axes = {same, same}, .groups = 4}));
+  expectRight(textOf({.channels = 16, .outputs = 16, .axes = {same, {10, 3, 2, 1, 1}}, .groups = 16}));
+  expectRight(textOf({.batch = 6, .channels = 4, .outputs = 9, .axes = {same, same}, .batchGroups = 3}));
+}
+
+TEST(Convolution, NarrowTypes) {
+  const Axis same{12, 3, 1, 1, 1};
+  for (const char *type : {"bf16", "f16"}) {
+    expectRight(textOf({.channels = 70, .outputs = 20, .axes = {same, same}, .type = type, .resultType = type}));
+    expectRight(textOf({.channels = 3, .outputs = 20, .axes = {same, same}, .type = type}));
+    expectRight(textOf({.input = "fb01",
+                        .kernel = "io01",
+                        .result = "fb01",
+                        .batch = 20,
+                        .channels = 1,
+                        .outputs = 6,
+                        .axes = {{12, 12, 1, 1, 1}, {12, 12, 1, 1, 1}},
+                        .type = type,
+                        .resultType = type}));
+  }
+}
+
+// Weights that do not fit at once: streamed, and channels of a band one part after the other.
+TEST(Convolution, ManyChannels) {
+  expectRight(textOf({.channels = 1100, .outputs = 3, .axes = {{4, 3, 1, 1, 1}, {5, 3, 1, 1, 1}}}));
+  expectRight(textOf({.channels = 130, .outputs = 128, .axes = {{13, 13, 1, 6, 6}, {4, 4, 1, 2, 2, 1, 1, true}}}));
+}
+
+TEST(Convolution, RandomAttributes) {
+  std::mt19937 random(7);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  const char *targets[] = {"trn1", "trn2", "trn3"};
+  for (int i = 0, done = 0; done < 60; ++i) {
+    Case c;
+    const bool flat = draw(0, 3) == 0;
+    const auto shuffled = [&](std::string s) {
+      if (flat)
+        s.pop_back();
+      if (draw(0, 1))
+        std::shuffle(s.begin(), s.end(), random);
+      return s;
+    };
+    c.input = shuffled("bf01"), c.kernel = shuffled("oi01"), c.result = shuffled("bf01");
+    const int64_t groups = draw(0, 2) ? 1 : draw(2, 3);
+    (draw(0, 1) ? c.groups : c.batchGroups) = groups;
+    c.batch = draw(1, 3) * c.batchGroups;
+    c.channels = draw(1, 5) * c.groups;
+    c.outputs = draw(1, 5) * groups;
+    for (int d = 0; d < (flat ? 1 : 2); ++d)
+      c.axes.push_back(
+          {draw(1, 9), draw(1, 6), draw(1, 3), draw(-2, 4), draw(-2, 4), draw(1, 3), draw(1, 3), draw(0, 1) == 1});
+    bool empty = false;
+    for (const Axis &a : c.axes) // negative padding may leave nothing
+      empty = empty || a.output() < 1 || (a.input - 1) * a.inputDilation + 1 + a.low + a.high < 1;
+    if (empty)
+      continue;
+    const std::string text = textOf(c);
+    const char *target = targets[done++ % 3];
+    EXPECT_EQ(differences(text, target, randomInputs(graph::parseGraph(text, "test.mlir").main(), static_cast<uint64_t>(i))),
+              "")
+        << target << "\n"
+        << text;
+  }
+}
+
+// An infinity or NaN of the input reaches the outputs whose windows hold it, and no other.
+TEST(Convolution, NotFinite) {
+  const Axis same{12, 3, 1, 1, 1}, whole{12, 12, 1, 1, 1};
+  const Case cases[] = {
+      {.channels = 70, .outputs = 8, .axes = {same, same}},
+      {.channels = 3, .outputs = 8, .axes = {same, {13, 3, 2, 1, 1}}},
+      {.kernel = "io01", .channels = 6, .outputs = 8, .axes = {{6, 3, 1, 1, 2, 2, 1, true}, same}},
+      {.input = "fb01", .kernel = "io01", .result = "fb01", .batch = 40, .outputs = 8, .axes = {whole, whole}},
+      {.input = "b01f", .kernel = "01io", .result = "b01f", .channels = 40, .outputs = 8, .axes = {same, same}}};
+  for (const Case &c : cases)
+    for (const char *target : {"trn1", "trn2", "trn3"}) {
+      const std::string text = textOf(c);
+      std::vector<HostTensor> inputs = randomInputs(graph::parseGraph(text, "test.mlir").main(), 3);
+      const float bad[] = {INFINITY, NAN, -INFINITY};
+      const size_t n = inputs[0].bytes.size() / 4;
+      for (size_t i = 0; i < 3; ++i)
+        std::memcpy(&inputs[0].bytes[(n * (i + 1) / 5 + 7 * i) * 4], &bad[i], 4);
+      EXPECT_EQ(differences(text, target, inputs), "") << target << "\n" << text;
+    }
+}
+
+TEST(Convolution, RefusesByName) {
+  const std::string text =
+      textOf({.input = "bf012", .kernel = "oi012", .result = "bf012", .axes = {{4, 2}, {4, 2}, {4, 2}}});
+  EXPECT_NE(differences(text, "trn2", {}).find("3-D convolution"), std::string::npos) << differences(text, "trn2", {});
+  Case c{.channels = 2, .axes = {{4, 2}, {4, 2}}};
+  c.type = c.resultType = "i32";
+  EXPECT_NE(differences(textOf(c), "trn2", {}).find("convolution of integers"), std::string::npos);
+}
+
+} // namespace
