@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
   Quotient,   // a reciprocal and a product
   Reduction,
   Window,
+  Recurrence, // two tensors and the state
   Product,
   Convolution,
   Kernel, // written by hand
@@ -93,8 +94,10 @@ Kind kindOf(mlir::Operation *op) {
   if (it == kinds().end() || op->getNumResults() == 0)
     return Kind::Nothing;
   const Kind k = it->second;
-  if (k == Kind::Kernel)
-    return llvm::cast<graph::CustomCallOp>(op).getCallTargetName() == "glia.nki" ? k : Kind::Nothing;
+  if (k == Kind::Kernel) {
+    const llvm::StringRef target = llvm::cast<graph::CustomCallOp>(op).getCallTargetName();
+    return target == "glia.nki" ? k : target == "glia.recurrence" ? Kind::Recurrence : Kind::Nothing;
+  }
   if (k == Kind::Quotient) {
     if (repeats(op->getOperand(1)))
       return Kind::Passing;
@@ -111,7 +114,7 @@ Kind kindOf(mlir::Operation *op) {
 
 bool runsOverElements(Kind k) {
   return k == Kind::Binary || k == Kind::Function || k == Kind::Root || k == Kind::Reciprocal || k == Kind::Quotient ||
-         k == Kind::Kernel || k == Kind::Window;
+         k == Kind::Kernel || k == Kind::Window || k == Kind::Recurrence;
 }
 
 class GraphWork {
@@ -182,6 +185,7 @@ private:
       break;
     case Kind::Reduction: reduction(op); break;
     case Kind::Window: work.add(n, {1, kNo, 1}); break;
+    case Kind::Recurrence: work.add(n, {2, kNo, 4}); break; // a product and a sum
     case Kind::Product:
     case Kind::Convolution:
       out.tensor += k == Kind::Product ? product(op) : convolution(op);

@@ -28,7 +28,7 @@ const Rule *findRule(std::string_view operation) {
 }
 
 const Rule *findCustomCall(std::string_view target) {
-  static const Table table = tableOf({customCallRules(), linalgCallRules(), eigenCallRules()});
+  static const Table table = tableOf({customCallRules(), linalgCallRules(), eigenCallRules(), recurrenceCallRules()});
   return find(table, target);
 }
 

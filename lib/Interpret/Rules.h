@@ -24,6 +24,7 @@ std::span<const Rule> dynamicRules(); // sizes that are operands
 std::span<const Rule> linalgRules();
 std::span<const Rule> linalgCallRules(); // by call target
 std::span<const Rule> eigenCallRules();
+std::span<const Rule> recurrenceCallRules();
 std::span<const Rule> fourierRules();
 std::span<const Rule> customCallRules(); // by call target, not by operation
 

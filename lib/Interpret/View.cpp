@@ -161,7 +161,9 @@ template <class Base> std::optional<Shape> ViewOf<Base>::ints(std::string_view a
 }
 
 template <class Base> std::optional<std::string> ViewOf<Base>::text(std::string_view attribute) const {
-  const Attribute a = find(op, attribute);
+  Attribute a = find(op, attribute);
+  if (const auto fields = dyn_cast_or_null<DictionaryAttr>(a); fields && !attribute.empty())
+    a = fields.get(StringRef(attribute.data(), attribute.size()));
   if (!a)
     return std::nullopt;
   if (const auto v = dyn_cast<StringAttr>(a))

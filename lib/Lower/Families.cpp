@@ -12,6 +12,7 @@ std::span<const Family *const> families() {
       &controlFamily(),     //
       &kernelFamily(),      //
       &windowFamily(),      //
+      &scanFamily(),        //
       &gatherFamily(),      //
       &scatterFamily(),     //
       &topKFamily(),        // one per line

@@ -11,6 +11,7 @@ const Family &movementFamily();    // MovementFamily.cpp
 const Family &controlFamily();     // ControlFamily.cpp
 const Family &kernelFamily();      // KernelCalls.cpp
 const Family &windowFamily();      // WindowFamily.cpp
+const Family &scanFamily();        // ScanFamily.cpp
 const Family &gatherFamily();      // GatherFamily.cpp
 const Family &scatterFamily();     // ScatterFamily.cpp
 const Family &topKFamily();        // TopKFamily.cpp

@@ -16,6 +16,7 @@
 #include "FoldDynamic.h"
 #include "FoldLogistic.h"
 #include "FoldReverse.h"
+#include "FoldScans.h"
 #include "FoldTranspose.h"
 #include "Graph/Analysis/GraphBuilder.h"
 #include "NarrowTypes.h"
@@ -23,6 +24,7 @@
 #include "SimplifyIdentities.h"
 #include "Graph/Analysis/SmallAngles.h"
 #include "RemoveEmpty.h"
+#include "ScanLoops.h"
 #include "Graph/Decompose/SplitComplex.h"
 #include "Graph/Decompose/SplitWords.h"
 #include "UnrollLoops.h"
@@ -117,8 +119,10 @@ constexpr Rewrite kRewrites[] = {
     {"decompose linear algebra", decomposeLinalg},
     {"decompose Fourier transforms", decomposeFourier},
     {"split complex", splitComplex},
+    {"scan loops", scanLoops},
     {"unroll loops", unrollLoops},
     {"remove empty", removeEmpty},
+    {"fold scans", foldScans},
     {"decompose reductions", decomposeReductions},
     {"decompose windows", decomposeWindows},
     {"decompose scatters", decomposeScatters},

@@ -98,6 +98,32 @@ func.func @main(%x: tensor<6xcomplex<f32>>, %y: tensor<6xcomplex<f32>>) -> tenso
   %1 = stablehlo.multiply %0, %y : tensor<6xcomplex<f32>>
   return %1 : tensor<6xcomplex<f32>>
 })"},
+    {"scan loops", R"(
+func.func @main(%a: tensor<9x6xf32>, %b: tensor<9x6xf32>, %h: tensor<6xf32>) -> (tensor<6xf32>, tensor<9x6xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %e = stablehlo.constant dense<0.0> : tensor<9x6xf32>
+  %r:3 = stablehlo.while(%i = %zero, %g = %h, %y = %e) : tensor<i32>, tensor<6xf32>, tensor<9x6xf32>
+   cond {
+    %n = stablehlo.constant dense<9> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.dynamic_slice %a, %i, %z, sizes = [1, 6] : (tensor<9x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x6xf32>
+    %1 = stablehlo.reshape %0 : (tensor<1x6xf32>) -> tensor<6xf32>
+    %2 = stablehlo.dynamic_slice %b, %i, %z, sizes = [1, 6] : (tensor<9x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x6xf32>
+    %3 = stablehlo.reshape %2 : (tensor<1x6xf32>) -> tensor<6xf32>
+    %4 = stablehlo.multiply %1, %g : tensor<6xf32>
+    %5 = stablehlo.subtract %4, %3 : tensor<6xf32>
+    %6 = stablehlo.subtract %5, %1 : tensor<6xf32>
+    %7 = stablehlo.reshape %6 : (tensor<6xf32>) -> tensor<1x6xf32>
+    %8 = stablehlo.dynamic_update_slice %y, %7, %i, %z : (tensor<9x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) -> tensor<9x6xf32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %5, %8 : tensor<i32>, tensor<6xf32>, tensor<9x6xf32>
+  }
+  return %r#1, %r#2 : tensor<6xf32>, tensor<9x6xf32>
+})"},
     {"unroll loops", R"(
 func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -123,6 +149,26 @@ func.func @main(%x: tensor<3x4xf32>, %e: tensor<0x4xf32>, %y: tensor<3x4xf32>) -
   %1 = stablehlo.subtract %0, %y : tensor<3x4xf32>
   %2 = stablehlo.reduce(%e init: %c) applies stablehlo.add across dimensions = [0] : (tensor<0x4xf32>, tensor<f32>) -> tensor<4xf32>
   return %1, %2 : tensor<3x4xf32>, tensor<4xf32>
+})"},
+    {"fold scans", R"(
+func.func @main(%a: tensor<4x3xf32>, %b: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.slice %b [0:4, 0:2:2] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %1 = stablehlo.slice %a [0:4, 1:3:2] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %2 = stablehlo.slice %b [0:4, 1:3:2] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %3 = stablehlo.multiply %1, %0 : tensor<4x1xf32>
+  %4 = stablehlo.add %3, %2 : tensor<4x1xf32>
+  %5 = stablehlo.slice %a [0:4, 2:3:2] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %6 = stablehlo.slice %b [0:4, 2:3:2] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %7 = stablehlo.multiply %4, %5 : tensor<4x1xf32>
+  %8 = stablehlo.add %6, %7 : tensor<4x1xf32>
+  %9 = stablehlo.slice %b [0:4, 0:1] : (tensor<4x3xf32>) -> tensor<4x1xf32>
+  %10 = stablehlo.concatenate %9, %8, dim = 1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x2xf32>
+  %11 = stablehlo.pad %10, %zero, low = [0, 0], high = [0, 0], interior = [0, 1] : (tensor<4x2xf32>, tensor<f32>) -> tensor<4x3xf32>
+  %12 = stablehlo.pad %4, %zero, low = [0, 1], high = [0, 1], interior = [0, 1] : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x3xf32>
+  %13 = stablehlo.add %11, %12 : tensor<4x3xf32>
+  %14 = stablehlo.subtract %13, %a : tensor<4x3xf32>
+  return %14 : tensor<4x3xf32>
 })"},
     {"decompose reductions", R"(
 func.func @main(%x: tensor<7x9xf32>) -> (tensor<7xf32>, tensor<7xi32>) {
