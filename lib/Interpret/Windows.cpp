@@ -3,6 +3,7 @@
 #include "Interpret/Rules.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace glia::interp {
 
@@ -20,6 +21,10 @@ struct Windows {
     baseDilation = c.intsOr("base_dilations", rank, 1);
     dilation = c.intsOr("window_dilations", rank, 1);
     padding = c.intsOr("padding", 2 * rank, 0);
+  }
+
+  void place() { // before windows are visited
+    const size_t rank = input.size();
     const Shape own = rowMajor(input);
     offsets.resize(rank);
     for (size_t d = 0; d < rank; ++d)
@@ -51,6 +56,38 @@ private:
   }
 };
 
+// Along one dimension all elements up to each one, or from each one on: each result is one step from its neighbour. Only where the initial value, which
+// the padding holds, is neutral for itself. From the end, elements are folded in the other order, in f64.
+bool accumulate(const Windows &w, Fold fold, Word init, const Word *in, Word *to) {
+  const size_t rank = w.size.size();
+  std::optional<size_t> dim;
+  for (size_t d = 0; d < rank; ++d) {
+    if (w.size[d] == 1 && w.strides[d] == 1 && w.baseDilation[d] == 1 && w.padding[2 * d] == 0 && w.input[d] == w.output[d])
+      continue;
+    const int64_t n = w.input[d];
+    if (dim || w.size[d] != n || w.output[d] != n || w.strides[d] != 1 || w.dilation[d] != 1 || w.baseDilation[d] != 1 ||
+        (w.padding[2 * d] != 0 && w.padding[2 * d] != n - 1))
+      return false;
+    dim = d;
+  }
+  Word twice = init;
+  fold(&twice, 0, &init, 0, 1);
+  if (!dim || twice != init)
+    return false;
+  const int64_t inner = rowMajor(w.input)[*dim], length = w.input[*dim], all = countOf(w.input);
+  const bool forward = w.padding[2 * *dim] != 0;
+  for (int64_t o = 0; o < all; o += length * inner)
+    for (int64_t i = 0; i < inner; ++i) {
+      Word acc = init;
+      for (int64_t t = 0; t < length; ++t) {
+        const int64_t at = o + (forward ? t : length - 1 - t) * inner + i;
+        fold(&acc, 0, in + at, 0, 1);
+        to[at] = acc;
+      }
+    }
+  return true;
+}
+
 // Places in the padding, and between elements when the base is dilated, hold the initial value.
 void reduceWindow(Call &c) {
   const size_t arrays = c.operandCount() / 2;
@@ -60,14 +97,17 @@ void reduceWindow(Call &c) {
     outs.push_back(c.fresh(k));
   for (Tensor &t : outs)
     to.push_back(t.own());
-  const Windows windows(c, c.tensor(0).shape, outs[0].shape);
+  Windows windows(c, c.tensor(0).shape, outs[0].shape);
   const std::unique_ptr<Body> body = c.body(0);
   std::vector<Word> init(arrays), arguments(2 * arrays), results(arrays);
   for (size_t k = 0; k < arrays; ++k)
     init[k] = c.tensor(arrays + k).at(0);
   const Fold fold = arrays == 1 ? findFold(body->single(), outs[0].element) : nullptr;
   const Word *in = c.tensor(0).words();
-  for (int64_t p = 0, n = outs[0].count(); p < n; ++p) {
+  const bool done = fold && accumulate(windows, fold, init[0], in, to[0]);
+  if (!done)
+    windows.place();
+  for (int64_t p = 0, n = done ? 0 : outs[0].count(); p < n; ++p) {
     if (fold) {
       Word acc = init[0];
       windows.visit(p, [&](int64_t at) { fold(&acc, 0, at < 0 ? &init[0] : in + at, 0, 1); });
@@ -97,7 +137,8 @@ void selectAndScatter(Call &c) {
   Tensor out = c.fresh(0);
   Word *to = out.own();
   std::fill_n(to, out.count(), c.tensor(2).at(0));
-  const Windows windows(c, in.shape, source.shape);
+  Windows windows(c, in.shape, source.shape);
+  windows.place();
   const std::unique_ptr<Body> select = c.body(0), scatter = c.body(1);
   const Fold fold = findFold(scatter->single(), out.element);
   for (int64_t p = 0, n = source.count(); p < n; ++p) {

@@ -40,6 +40,10 @@ bool isUnsignedType(mlir::Type t) {
 }
 
 Number wrapped(mlir::Type t, Number n) {
+  if (t.isF32() && n.f == n.f) {
+    n.f = static_cast<float>(n.f);
+    return n;
+  }
   if (isFloatType(t)) {
     n.f = toDouble(fromDouble(t, n.f));
     return n;
@@ -87,12 +91,22 @@ std::optional<Elements> elementsOf(mlir::Operation *op) {
         break;
     }
   };
-  if (isFloatType(t))
+  out.values.reserve(static_cast<size_t>(value.isSplat() ? 1 : count));
+  if (t.isF32()) {
+    for (float x : value.getValues<float>()) {
+      out.values.push_back({0, x == x ? x : toDouble(llvm::APFloat(x))});
+      if (value.isSplat())
+        break;
+    }
+  } else if (isFloatType(t)) {
     add(value.getValues<llvm::APFloat>());
-  else
+  } else {
     add(value.getValues<llvm::APInt>());
+  }
   return out;
 }
+
+bool isConstant(mlir::Operation *op) { return op && (llvm::isa<graph::IotaOp>(op) || opName(op) == "constant"); }
 
 mlir::DenseElementsAttr attributeOf(const Elements &e) {
   const mlir::Type t = e.type.getElementType();
@@ -100,6 +114,13 @@ mlir::DenseElementsAttr attributeOf(const Elements &e) {
   for (const Number &n : e.values)
     one &= equal(n, e.values[0]);
   const size_t count = one ? 1 : e.values.size();
+  if (t.isF32() && llvm::none_of(e.values, [](const Number &n) { return n.f != n.f; })) {
+    std::vector<float> out;
+    out.reserve(count);
+    for (size_t i = 0; i < count; ++i)
+      out.push_back(static_cast<float>(e.values[i].f));
+    return mlir::DenseElementsAttr::get(e.type, llvm::ArrayRef<float>(out));
+  }
   if (isFloatType(t)) {
     std::vector<llvm::APFloat> out;
     for (size_t i = 0; i < count; ++i)

@@ -1,5 +1,6 @@
 #include "FoldConstants.h"
 #include "Graph/Analysis/ConstantElements.h"
+#include "Lower/Window/WindowScan.h"
 #include "glia/Lower/Family.h"
 
 #include <bit>
@@ -311,10 +312,43 @@ std::optional<Elements> reduced(mlir::Operation *op, In in) {
   return out;
 }
 
+// Windows that grow from one end: running sums and the like, in double as those of the reference, each rounded once.
+std::optional<Elements> accumulated(mlir::Operation *op, In in) {
+  auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op);
+  if (!window || in.size() != 2 || !in[1].splat())
+    return std::nullopt;
+  mlir::Block &body = op->getRegion(0).front();
+  const Pair pair = body.getOperations().size() == 2 ? findBinary(&body.front()) : nullptr;
+  const std::optional<WindowScan> scan = scanOf(windowDims(op, op->getOperand(0), op->getResult(0)));
+  static constexpr llvm::StringLiteral kCommutative[] = {"add", "multiply", "maximum", "minimum", "and", "or", "xor"};
+  Elements out{typeOf(op->getResult(0)), {}};
+  const int64_t n = out.type.getNumElements();
+  if (!pair || !scan || n > kMostElements || !llvm::is_contained(kCommutative, opName(&body.front())))
+    return std::nullopt;
+  const mlir::Type element = out.type.getElementType();
+  const Kind k = kindOf(element);
+  const Number start = in[1].values[0];
+  if (const Number twice = wrapped(element, pair(k, start, start)); twice.i != start.i || !(twice.f == start.f))
+    return std::nullopt; // the padding counts
+  out.values.resize(static_cast<size_t>(n));
+  for (int64_t o = 0; o < scan->outer; ++o)
+    for (int64_t i = 0; i < scan->inner; ++i) {
+      Number sum = start;
+      for (int64_t t = 0; t < scan->length; ++t) {
+        const int64_t at = (o * scan->length + (scan->backward ? scan->length - 1 - t : t)) * scan->inner + i;
+        sum = pair(k, sum, in[0].at(at));
+        if (!k.isFloat)
+          sum = wrapped(element, sum);
+        out.values[static_cast<size_t>(at)] = wrapped(element, sum);
+      }
+    }
+  return out;
+}
+
 bool isKnown(mlir::Operation *op) {
   static constexpr llvm::StringLiteral kOthers[] = {"reduce",  "compare", "select",           "is_finite",
                                                     "convert", "reshape", "broadcast_in_dim", "transpose",
-                                                    "slice",   "reverse", "concatenate"};
+                                                    "slice",   "reverse", "concatenate",      "reduce_window"};
   if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
       !llvm::isa<mlir::RankedTensorType>(op->getResult(0).getType()) ||
       !llvm::isa<mlir::RankedTensorType>(op->getOperand(0).getType()) || !isNumberType(elementOf(op->getResult(0))))
@@ -329,7 +363,8 @@ void foldConstants(mlir::func::FuncOp main) {
     const int64_t size = op->getNumResults() == 1 && llvm::isa<mlir::RankedTensorType>(op->getResult(0).getType())
                              ? typeOf(op->getResult(0)).getNumElements()
                              : 0;
-    if (!isKnown(op) || size == 0)
+    if (!isKnown(op) || size == 0 ||
+        !llvm::all_of(op->getOperands(), [](mlir::Value v) { return isConstant(v.getDefiningOp()); }))
       continue;
     std::vector<Elements> in;
     bool counts = true; // only counting: a view of it is cheaper than a constant
@@ -347,6 +382,8 @@ void foldConstants(mlir::func::FuncOp main) {
       made = movement(op, in);
     if (!made)
       made = reduced(op, in);
+    if (!made)
+      made = accumulated(op, in);
     if (!made)
       continue;
     GraphBuilder g(op);

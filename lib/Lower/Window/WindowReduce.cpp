@@ -287,7 +287,7 @@ std::string refuseWindowReduction(mlir::Operation *op) {
   }
   if (padded && !s->neutral && !s->c.repeats())
     return "a start that is added or multiplied once for each place in the padding";
-  if (scanOf(dims) && !splatOf(op->getOperand(0)))
+  if (scanOf(dims))
     return "";
   if (taps > 65536)
     return "windows of more than 65536 elements";
@@ -316,8 +316,8 @@ void emitWindowReduction(KernelBuilder &k, mlir::Operation *op, const Tile &in, 
   if (elementsOf(op->getResult(0)) == 0)
     return;
   const std::vector<WindowDim> dims = windowDims(op, op->getOperand(0), op->getResult(0));
-  if (const std::optional<WindowScan> scan = scanOf(dims); scan && !splat)
-    return emitScan(k, *scan, s.c, s.start, in, out);
+  if (const std::optional<WindowScan> scan = scanOf(dims); scan)
+    return emitScan(k, *scan, s.c, s.start, splat ? spread(k, s.c.type, shapeOf(op->getOperand(0)), *splat) : in, out);
   const std::optional<WindowPlan> plan = planOf(dims, s);
   if (!plan)
     throw std::logic_error("windows without a plan");

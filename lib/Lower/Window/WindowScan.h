@@ -1,6 +1,6 @@
-// Windows that grow from one end to the other: running sums, products, maxima. One instruction scans a row; where it would
-// not be exact, and from the end to the beginning, rows are combined with themselves, 1, 2, 4 ... further on. Rows are all
-// other dimensions.
+// Windows that grow from one end to the other: running sums, products, maxima. One instruction scans a row (Lower/Scan/ScanKernel.h); where it
+// would not be exact, from the end to the beginning, and where rows are few, they are cut into segments (Lower/Scan/FoldSegments.h). Rows are
+// all other dimensions.
 #pragma once
 #include "Lower/Rows/Combine.h"
 #include "WindowShape.h"
