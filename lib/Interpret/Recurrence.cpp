@@ -27,14 +27,17 @@ void recurrence(Call &c) {
     c.fail("the result of a recurrence has the shape of its terms, its start one dimension less");
   Word *to = out.own();
   std::vector<Word> state(static_cast<size_t>(inner)), next(state.size());
-  for (int64_t at = 0; at < out.count(); at += inner) {
+  const bool reverse = c.integerOr("backend_config.reverse", 0) != 0;
+  for (int64_t i = 0; i < out.count(); i += inner) {
+    const int64_t row = i / inner / length, step = i / inner % length;
+    const int64_t at = (row * length + (reverse ? length - 1 - step : step)) * inner;
     const Word *term = terms.words() + at;
-    const bool first = at / inner % length == 0;
+    const bool first = step == 0;
     if (first && operands == 2) {
       std::copy_n(term, inner, state.begin());
     } else {
       if (first)
-        std::copy_n(c.tensor(2).words() + at / length, inner, state.begin());
+        std::copy_n(c.tensor(2).words() + row * inner, inner, state.begin());
       std::copy_n(factors.words() + at, inner, next.begin());
       scale(next.data(), 1, state.data(), 1, inner);
       settle(Element::F32, c.inDouble, next.data(), inner);

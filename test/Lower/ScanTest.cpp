@@ -11,17 +11,17 @@ struct Shape {
   int dim = 0;
 };
 
-std::string config(int dim, const std::string &scale, const std::string &combine) {
-  return " {backend_config = {dimension = " + std::to_string(dim) + " : i64, scale = \"" + scale + "\", combine = \"" +
-         combine + "\"}, api_version = 4 : i32} : ";
+std::string config(int dim, const std::string &scale, const std::string &combine, bool reverse = false) {
+  return " {backend_config = {dimension = " + std::to_string(dim) + " : i64, reverse = " + (reverse ? "true" : "false") +
+         ", scale = \"" + scale + "\", combine = \"" + combine + "\"}, api_version = 4 : i32} : ";
 }
 
 std::string recurrence(const Shape &s, bool start, const std::string &type = "f32", const std::string &scale = "multiply",
-                       const std::string &combine = "add") {
+                       const std::string &combine = "add", bool reverse = false) {
   const std::string t = "tensor<" + s.all + "x" + type + ">", u = "tensor<" + s.start + type + ">";
   return "func.func @main(%a: " + t + ", %b: " + t + (start ? ", %s: " + u : "") + ") -> " + t +
          " {\n  %0 = stablehlo.custom_call @glia.recurrence(%a, %b" + (start ? ", %s" : "") + ")" +
-         config(s.dim, scale, combine) + "(" + t + ", " + t + (start ? ", " + u : "") + ") -> " + t +
+         config(s.dim, scale, combine, reverse) + "(" + t + ", " + t + (start ? ", " + u : "") + ") -> " + t +
          "\n  return %0 : " + t + "\n}\n";
 }
 
@@ -33,6 +33,12 @@ TEST(Scan, Shapes) {
     expectRight(recurrence(s, false));
     expectRight(recurrence(s, true));
   }
+}
+
+TEST(Scan, FromTheEnd) {
+  for (const Shape &s : {Shape{"5x3", "3x", 0}, Shape{"129x130", "130x", 0}, Shape{"2x700x17", "2x17x", 1}})
+    for (const bool start : {false, true})
+      expectRight(recurrence(s, start, "f32", "multiply", "add", true));
 }
 
 TEST(Scan, TypesAndOperations) {
@@ -51,6 +57,40 @@ TEST(Scan, NumbersInThePlaceOfTensors) {
                 "\n  %z = stablehlo.constant dense<2.0> : " + u + "\n  %0 = stablehlo.custom_call @glia.recurrence(" + a +
                 ", " + b + ", %z)" + config(0, "multiply", "add") + "(" + t + ", " + t + ", " + u + ") -> " + t +
                 "\n  %1 = stablehlo.add %0, %x : " + t + "\n  return %1 : " + t + "\n}\n");
+}
+
+// Running folds of every kind: few rows and many, both directions, the folded dimension anywhere.
+TEST(Scan, RunningFolds) {
+  struct Fold {
+    const char *shape;
+    int dim;
+    const char *type = "f32", *op = "add", *start = "0.0";
+  };
+  for (const Fold &f : {Fold{"1x13", 1}, Fold{"4111", 0}, Fold{"3x2500", 1}, Fold{"130x513", 1}, Fold{"500x5", 0},
+                        Fold{"260x130", 0}, Fold{"2x300x3", 1}, Fold{"70x40", 0, "bf16"}, Fold{"600", 0, "bf16"},
+                        Fold{"600", 0, "i32", "add", "0"}, Fold{"300x5", 0, "i8", "add", "0"},
+                        Fold{"3x200", 1, "f32", "maximum", "0xFF800000"}, Fold{"3x200", 1, "f32", "maximum", "0.25"},
+                        Fold{"3x200", 1, "i16", "minimum", "32767"}, Fold{"200x3", 0, "f32", "multiply", "1.0"}})
+    for (const bool reverse : {false, true}) {
+      const std::string shape = f.shape, t = "tensor<" + shape + "x" + f.type + ">",
+                        scalar = std::string("tensor<") + f.type + ">";
+      std::vector<int64_t> size;
+      for (size_t at = 0; at < shape.size(); at = std::min(shape.find('x', at), shape.size() - 1) + 1)
+        size.push_back(std::stoll(shape.substr(at)));
+      std::string windows, padding;
+      for (size_t d = 0; d < size.size(); ++d) {
+        const bool here = static_cast<int>(d) == f.dim;
+        const std::string more = here ? std::to_string(size[d] - 1) : "0";
+        windows += (d ? ", " : "") + std::to_string(here ? size[d] : 1);
+        padding += (d ? ", [" : "[") + (reverse ? "0, " + more : more + ", 0") + "]";
+      }
+      expectRight("func.func @main(%x: " + t + ") -> " + t + " {\n  %i = stablehlo.constant dense<" + f.start + "> : " +
+                  scalar + "\n  %0 = \"stablehlo.reduce_window\"(%x, %i) <{window_dimensions = array<i64: " + windows +
+                  ">, padding = dense<[" + padding + "]> : tensor<" + std::to_string(size.size()) +
+                  "x2xi64>}> ({\n  ^bb0(%a: " + scalar + ", %b: " + scalar + "):\n    %m = stablehlo." + f.op +
+                  " %a, %b : " + scalar + "\n    stablehlo.return %m : " + scalar + "\n  }) : (" + t + ", " + scalar +
+                  ") -> " + t + "\n  return %0 : " + t + "\n}\n");
+    }
 }
 
 // The first element is the first term, whatever its factor is.

@@ -180,3 +180,13 @@ def test_gradient_of_a_loop():
     for got, want in zip(exe(H, A, X), jax.jit(f)(H, A, X), strict=True):
         close(got, np.asarray(want, np.float64), 1e-5)
     assert exe.groups < 20
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_of_constants_are_constants(reverse):
+    x = values(4000)
+    exe = glia.jit(lambda x: x + lax.cumsum(jnp.ones(4000), reverse=reverse), target="trn2").compile(x)
+    count = np.arange(1, 4001)
+    close(exe(x), np.float64(x) + (count[::-1] if reverse else count))
+    assert exe.groups == 1
+    assert exe.operations == 1

@@ -35,20 +35,38 @@ std::optional<Recurrence> recurrenceOf(mlir::Operation *op) {
   const auto dim = how ? how.getAs<mlir::IntegerAttr>("dimension") : mlir::IntegerAttr();
   const auto scale = how ? how.getAs<mlir::StringAttr>("scale") : mlir::StringAttr();
   const auto combine = how ? how.getAs<mlir::StringAttr>("combine") : mlir::StringAttr();
+  const auto reverse = how ? how.getAs<mlir::BoolAttr>("reverse") : mlir::BoolAttr();
   if (!dim || !scale || !combine || op->getResult(0).getType() != op->getOperand(1).getType())
     return std::nullopt;
-  const Recurrence r{op->getOperand(0), op->getOperand(1), op->getNumOperands() == 3 ? op->getOperand(2) : mlir::Value(),
-                     dim.getInt(),      scale.getValue(),  combine.getValue()};
+  const Recurrence r{op->getOperand(0),
+                     op->getOperand(1),
+                     op->getNumOperands() == 3 ? op->getOperand(2) : mlir::Value(),
+                     dim.getInt(),
+                     scale.getValue(),
+                     combine.getValue(),
+                     reverse && reverse.getValue()};
   return fits(r) ? std::optional(r) : std::nullopt;
 }
 
-mlir::Value makeRecurrence(GraphBuilder &g, const Recurrence &r) {
+mlir::Value makeRecurrence(GraphBuilder &g, Recurrence r) {
+  int64_t inner = 1;
+  for (int64_t n : typeOf(r.terms).getShape().drop_front(static_cast<size_t>(r.dim) + 1))
+    inner *= n;
+  if (r.reverse && inner == 1) {
+    const auto turned = [&](mlir::Value x) {
+      return g.make("reverse", {x}, x.getType(), {g.b.getNamedAttr("dimensions", g.b.getDenseI64ArrayAttr({r.dim}))});
+    };
+    r.factors = turned(r.factors);
+    r.terms = turned(r.terms);
+    r.reverse = false;
+    return turned(makeRecurrence(g, r));
+  }
   llvm::SmallVector<mlir::Value, 3> operands{r.factors, r.terms};
   if (r.start)
     operands.push_back(r.start);
-  const mlir::NamedAttribute how[] = {g.b.getNamedAttr("combine", g.b.getStringAttr(r.combine)),
-                                      g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(r.dim)),
-                                      g.b.getNamedAttr("scale", g.b.getStringAttr(r.scale))};
+  const mlir::NamedAttribute how[] = {
+      g.b.getNamedAttr("combine", g.b.getStringAttr(r.combine)), g.b.getNamedAttr("dimension", g.b.getI64IntegerAttr(r.dim)),
+      g.b.getNamedAttr("reverse", g.b.getBoolAttr(r.reverse)), g.b.getNamedAttr("scale", g.b.getStringAttr(r.scale))};
   return g.make(
       "custom_call", operands, r.terms.getType(),
       {g.b.getNamedAttr("call_target_name", g.b.getStringAttr(kTarget)),
@@ -57,7 +75,7 @@ mlir::Value makeRecurrence(GraphBuilder &g, const Recurrence &r) {
                                            g.b.getContext(), graph::CustomCallApiVersion::API_VERSION_TYPED_FFI))});
 }
 
-mlir::Value runningFold(GraphBuilder &g, llvm::StringRef op, mlir::Value x, int64_t dim) {
+mlir::Value runningFold(GraphBuilder &g, llvm::StringRef op, mlir::Value x, int64_t dim, bool reverse) {
   const mlir::RankedTensorType type = typeOf(x);
   const mlir::Type element = type.getElementType();
   const bool logical = element.isInteger(1);
@@ -70,7 +88,7 @@ mlir::Value runningFold(GraphBuilder &g, llvm::StringRef op, mlir::Value x, int6
   const auto rank = static_cast<size_t>(type.getRank());
   std::vector<int64_t> ones(rank, 1), size = ones, padding(2 * rank, 0);
   size[static_cast<size_t>(dim)] = type.getDimSize(dim);
-  padding[2 * static_cast<size_t>(dim)] = type.getDimSize(dim) - 1;
+  padding[2 * static_cast<size_t>(dim) + (reverse ? 1 : 0)] = type.getDimSize(dim) - 1;
   const auto table = mlir::RankedTensorType::get({static_cast<int64_t>(rank), 2}, g.b.getI64Type());
   mlir::OperationState state(
       g.loc, "stablehlo.reduce_window", {x, start}, {type},

@@ -21,6 +21,24 @@ std::vector<int64_t> behindFirst(llvm::ArrayRef<int64_t> dims, bool withFirst) {
 
 } // namespace
 
+std::optional<bool> isBackward(const CountedLoop &loop, mlir::Value index) {
+  const mlir::Value counter = loop.op->getRegion(1).front().getArgument(loop.counter);
+  if (index == counter)
+    return false;
+  // c - counter, also as (c - counter) - d.
+  double last = 0;
+  for (mlir::Operation *op = index.getDefiningOp(); op && opName(op) == "subtract"; op = index.getDefiningOp()) {
+    const std::optional<double> from = splatOf(op->getOperand(0)), by = splatOf(op->getOperand(1));
+    if (from && op->getOperand(1) == counter)
+      return last + *from == static_cast<double>(loop.count - 1) ? std::optional(true) : std::nullopt;
+    if (!by)
+      return std::nullopt;
+    last -= *by;
+    index = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
 std::optional<CountedLoop> countedLoop(mlir::Operation *loop) {
   if (opName(loop) != "while")
     return std::nullopt;
@@ -40,13 +58,23 @@ std::optional<CountedLoop> countedLoop(mlir::Operation *loop) {
   const mlir::Value x = next->getOperand(0), y = next->getOperand(1), c = body.getArgument(i);
   if (!(x == c && isNumber(y, 1)) && !(y == c && isNumber(x, 1)))
     return std::nullopt;
-  return CountedLoop{loop, i, static_cast<int64_t>(*count)};
+  CountedLoop out{loop, i, static_cast<int64_t>(*count), false};
+  bool forward = false, backward = false;
+  for (mlir::Operation &op : body)
+    if (opName(&op) == "dynamic_slice" || opName(&op) == "dynamic_update_slice")
+      if (const std::optional<bool> b = isBackward(out, op.getOperand(opName(&op) == "dynamic_slice" ? 1 : 2)))
+        (*b ? backward : forward) = true;
+  out.backward = backward && !forward;
+  return out;
 }
 
 StackedBody::StackedBody(GraphBuilder &g, const CountedLoop &loop) : g(g), loop(loop) {
   mlir::Block &body = loop.op->getRegion(1).front();
   const mlir::Value counter = body.getArgument(loop.counter);
-  known[counter] = {g.iota(mlir::RankedTensorType::get({loop.count}, elementOf(counter)), 0), true};
+  mlir::Value iterations = g.iota(mlir::RankedTensorType::get({loop.count}, elementOf(counter)), 0);
+  if (loop.backward)
+    iterations = g.subtract(g.number(static_cast<double>(loop.count - 1), iterations), iterations);
+  known[counter] = {iterations, true};
   for (mlir::BlockArgument a : body.getArguments()) // what the loop does not change
     if (body.getTerminator()->getOperand(a.getArgNumber()) == a)
       known[a] = {loop.op->getOperand(a.getArgNumber()), false};
@@ -83,24 +111,6 @@ mlir::Value StackedBody::perStep(const Stacked &s) {
 
 mlir::Value StackedBody::reversed(mlir::Value stacked) {
   return g.make("reverse", {stacked}, stacked.getType(), {g.b.getNamedAttr("dimensions", g.b.getDenseI64ArrayAttr({0}))});
-}
-
-std::optional<bool> StackedBody::isBackward(mlir::Value index) {
-  const mlir::Value counter = loop.op->getRegion(1).front().getArgument(loop.counter);
-  if (index == counter)
-    return false;
-  // c - counter, also as (c - counter) - d.
-  double last = 0;
-  for (mlir::Operation *op = index.getDefiningOp(); op && opName(op) == "subtract"; op = index.getDefiningOp()) {
-    const std::optional<double> from = splatOf(op->getOperand(0)), by = splatOf(op->getOperand(1));
-    if (from && op->getOperand(1) == counter)
-      return last + *from == static_cast<double>(loop.count - 1) ? std::optional(true) : std::nullopt;
-    if (!by)
-      return std::nullopt;
-    last -= *by;
-    index = op->getOperand(0);
-  }
-  return std::nullopt;
 }
 
 std::optional<StackedBody::Stacked> StackedBody::of(mlir::Value v) {
@@ -156,10 +166,12 @@ std::optional<StackedBody::Stacked> StackedBody::element(graph::DynamicSliceOp o
       typeOf(op->getResult(0)).getShape().front() != 1 ||
       typeOf(op->getResult(0)).getShape().drop_front() != typeOf(x).getShape().drop_front())
     return std::nullopt;
-  const std::optional<bool> backward = isBackward(op->getOperand(1));
+  const std::optional<bool> backward = isBackward(loop, op->getOperand(1));
   if (!backward) // other starts are clamped to 0: the other dimensions are whole
     return std::nullopt;
-  return Stacked{g.reshape(*backward ? reversed(from->value) : from->value, stackedType(op->getResult(0)).getShape()), true};
+  return Stacked{
+      g.reshape(*backward != loop.backward ? reversed(from->value) : from->value, stackedType(op->getResult(0)).getShape()),
+      true};
 }
 
 // The iterations are a batch, or more rows of the left operand if the right one is always the same.

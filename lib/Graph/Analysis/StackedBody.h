@@ -1,5 +1,5 @@
 // The body of a counted loop for all iterations at once: what a value is in iteration t is element t of a tensor with one dimension more,
-// in front. Only what can be said so without following the loop: elements of tensors that the loop does not change, the counter, and
+// in front; or element t from the end, if that is how the loop goes through its tensors. Only what can be said so without following the loop: elements of tensors that the loop does not change, the counter, and
 // operations on these.
 #pragma once
 #include "GraphBuilder.h"
@@ -16,8 +16,11 @@ struct CountedLoop {
   mlir::Operation *op = nullptr;
   unsigned counter = 0; // which carried value
   int64_t count = 0;
+  bool backward = false; // it reads and writes rows from the last to the first
 };
 std::optional<CountedLoop> countedLoop(mlir::Operation *loop);
+// An index is the counter (false), or the last one minus the counter (true).
+std::optional<bool> isBackward(const CountedLoop &loop, mlir::Value index);
 
 class StackedBody {
 public:
@@ -32,8 +35,6 @@ public:
   // What is known from outside: a carried value of all iterations.
   void set(mlir::Value inBody, Stacked s);
   mlir::Value perStep(const Stacked &s); // [count, shape], repeated if need be
-  std::optional<bool>
-  isBackward(mlir::Value index);             // of an index: the counter (false), or the last one minus the counter (true)
   mlir::Value reversed(mlir::Value stacked); // along the iterations
 
 private:

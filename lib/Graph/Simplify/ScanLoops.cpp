@@ -154,7 +154,10 @@ private:
     // What an iteration reads: the state behind the one before.
     std::vector<int64_t> first{1};
     llvm::append_range(first, typeOf(start).getShape());
-    stack.set(carried, {g.concatenate({g.reshape(start, first), g.slice(states, 0, 0, loop.count - 1)}, 0), true});
+    const Value begin = g.reshape(start, first);
+    const Value before = loop.backward ? g.concatenate({g.slice(states, 0, 1, loop.count), begin}, 0)
+                                       : g.concatenate({begin, g.slice(states, 0, 0, loop.count - 1)}, 0);
+    stack.set(carried, {before, true});
     return true;
   }
 
@@ -174,13 +177,14 @@ private:
     if (!isFloat) {
       if (l->factor)
         return {};
-      return g.add(runningFold(g, "add", all(l->term, 0, carried), 0), everywhere(start));
+      return g.add(runningFold(g, "add", all(l->term, 0, carried), 0, loop.backward), everywhere(start));
     }
     if (!l->factor && splatOf(start) == 0.0)
-      return runningFold(g, "add", all(l->term, 0, carried), 0);
+      return runningFold(g, "add", all(l->term, 0, carried), 0, loop.backward);
     if (!l->term && splatOf(start) == 1.0)
-      return runningFold(g, "multiply", all(l->factor, 1, carried), 0);
-    return makeRecurrence(g, {all(l->factor, 1, carried), all(l->term, -0.0, carried), start, 0, "multiply", "add"});
+      return runningFold(g, "multiply", all(l->factor, 1, carried), 0, loop.backward);
+    return makeRecurrence(
+        g, {all(l->factor, 1, carried), all(l->term, -0.0, carried), start, 0, "multiply", "add", loop.backward});
   }
 
   Value extreme(mlir::Operation *op, Value carried, Value start, bool isFloat) {
@@ -191,16 +195,17 @@ private:
         continue;
       const Value with = op->getOperand(k);
       if (with == carried)
-        return g.binary(name, runningFold(g, name, stack.perStep(*term), 0), everywhere(start));
+        return g.binary(name, runningFold(g, name, stack.perStep(*term), 0, loop.backward), everywhere(start));
       const std::optional<Linear> l = isFloat ? linear(with, carried) : std::nullopt;
       if (l && !l->factor && l->term)
-        return makeRecurrence(g, {stack.perStep(*l->term), stack.perStep(*term), start, 0, "add", name});
+        return makeRecurrence(g, {stack.perStep(*l->term), stack.perStep(*term), start, 0, "add", name, loop.backward});
     }
     return {};
   }
 
   // ---- what the loop gives ----------------------------------------------------------------------------------------------------
   std::vector<Value> results() {
+    const int64_t last = loop.backward ? 0 : loop.count - 1;
     std::vector<Value> out;
     for (unsigned i = 0; i < body.getNumArguments(); ++i) {
       const Value argument = body.getArgument(i);
@@ -209,15 +214,15 @@ private:
       } else if (yielded(i) == argument) {
         out.push_back(loop.op->getOperand(i));
       } else if (const auto it = states.find(i); it != states.end()) {
-        out.push_back(g.reshape(g.slice(it->second, 0, loop.count - 1, loop.count), typeOf(argument).getShape()));
+        out.push_back(g.reshape(g.slice(it->second, 0, last, last + 1), typeOf(argument).getShape()));
       } else {
         graph::DynamicUpdateSliceOp update = rowsOf(i);
-        const std::optional<bool> backward = stack.isBackward(update->getOperand(2));
+        const std::optional<bool> backward = isBackward(loop, update->getOperand(2));
         const std::optional<Stacked> row = stack.of(update->getOperand(1));
         if (!backward || !row)
           return {};
         const Value rows = g.reshape(stack.perStep(*row), typeOf(argument).getShape());
-        out.push_back(*backward ? stack.reversed(rows) : rows);
+        out.push_back(*backward != loop.backward ? stack.reversed(rows) : rows);
       }
     }
     return out;

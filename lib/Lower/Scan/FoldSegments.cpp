@@ -15,6 +15,10 @@ namespace {
 constexpr int64_t kElements = 4096; // of a tile, per partition
 constexpr int64_t kColumns = 128;   // that are turned at a time
 constexpr int64_t kLeast = 16;      // steps of a segment
+constexpr int64_t kStep = 64;       // elements of an instruction, per partition
+// Elements of all rows, per partition, that are visited one by one: each is a place of its own to the compiler, which takes milliseconds for it.
+// Beyond it all steps are folded by doubling distances.
+constexpr int64_t kApart = 16384;
 
 class Fold {
 public:
@@ -62,8 +66,10 @@ private:
   void fold(int64_t at, int64_t n) {
     const int64_t each = (n + segments - 1) / segments, used = (n + each - 1) / each;
     int64_t parts = 1; // as many as a step should have elements for
-    while (!scans && parts * width < 64 && parts * parts < each)
+    while (!scans && parts * width < kStep && parts * parts < each)
       parts *= 2;
+    if (parts > 1 && f.outer * f.length * f.inner > kApart * 128)
+      parts = each;
     const int64_t steps = (each + parts - 1) / parts, held = parts * steps;
     const Tile loaded = k.sbuf(f.c.type, rows * used, {held * width});
     if (n != used * held)

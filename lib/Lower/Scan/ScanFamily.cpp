@@ -22,6 +22,9 @@ public:
     const std::optional<DType> t = machineType(elementOf(r->terms));
     if (!t || !isFloat(*t) || sizeOf(*t) < 2)
       return "a recurrence of a type that the device does not compute on";
+    const llvm::ArrayRef<int64_t> behind = typeOf(r->terms).getShape().drop_front(static_cast<size_t>(r->dim) + 1);
+    if (r->reverse && llvm::all_of(behind, [](int64_t n) { return n == 1; }))
+      return "a recurrence from the last element of its memory to the first";
     return "";
   }
 
@@ -39,6 +42,7 @@ public:
     const std::vector<int64_t> shape = shapeOf(r.terms);
     for (size_t d = 0; d < shape.size(); ++d)
       (static_cast<int64_t>(d) < r.dim ? f.outer : static_cast<int64_t>(d) > r.dim ? f.inner : f.length) *= shape[d];
+    f.backward = r.reverse;
     f.type = *machineType(elementOf(r.terms));
     f.op0 = combinerOf(r.scale, false);
     f.op1 = combinerOf(r.combine, false);

@@ -1,5 +1,6 @@
 // Rows, which are all other dimensions, lie on the partitions, and a row is scanned piece after piece: the last state of one begins the
-// next. Where the scanned dimension is not the last one, blocks of 128 steps are turned on their way in and on their way out.
+// next. Where the scanned dimension is not the last one, blocks of 128 steps are turned on their way in and on their way out. From the end to the
+// beginning, transfers bring steps that lie apart in the other order; those that lie along memory are turned twice, read backwards once.
 #include "ScanKernel.h"
 #include "Lower/Contract/OperandTiles.h"
 #include "Lower/Rows/Combine.h"
@@ -13,6 +14,10 @@ namespace {
 constexpr int64_t kLeastPiece = 512, kMostPiece = 2048; // steps at a time
 constexpr int64_t kBlock = 128;                         // steps that are turned together
 constexpr int64_t kBank = 512;                          // elements of PSUM at a time, per partition
+
+bool turnsExactly(const Target &target, DType type) {
+  return target.has("exact_transpose") && (type == DType::F32 || type == DType::BF16 || type == DType::F16);
+}
 
 class Scan {
 public:
@@ -35,12 +40,13 @@ private:
   // ---- steps that are neighbours in memory ----------------------------------------------------------------------------------
   void alongMemory() {
     const int64_t blocks = (f.outer + 127) / 128;
-    const int64_t piece = std::clamp((blocks * f.length / 8 + 127) / 128 * 128, kLeastPiece, kMostPiece);
+    const int64_t piece =
+        f.backward ? kBank : std::clamp((blocks * f.length / 8 + 127) / 128 * 128, kLeastPiece, kMostPiece);
     for (int64_t r = 0; r < f.outer; r += 128) {
       const int64_t n = std::min<int64_t>(128, f.outer - r);
       Tile last = begin(0, r, n);
-      for (int64_t at = 0; at < f.length; at += piece) {
-        const int64_t m = std::min(piece, f.length - at);
+      for (int64_t done = 0; done < f.length; done += piece) {
+        const int64_t m = std::min(piece, f.length - done), at = f.backward ? f.length - done - m : done;
         const auto loaded = [&](const ScanOperand &x) {
           if (x.isNumber())
             return Tile();
@@ -48,9 +54,9 @@ private:
           k.copy(t, matrix(x.tile).part(0, r, n).part(1, at, m));
           return t;
         };
-        const Tile factors = loaded(f.factors), state = scan(factors, loaded(f.terms), n, m, last);
+        const Tile factors = inSbuf(round(loaded(f.factors))), state = scan(factors, round(loaded(f.terms)), n, m, last);
         last = state.columns(m - 1, 1);
-        k.copy(matrix(f.out).part(0, r, n).part(1, at, m), inType(k, state, f.type));
+        k.copy(matrix(f.out).part(0, r, n).part(1, at, m), inSbuf(round(inType(k, state, f.type))));
       }
     }
   }
@@ -60,11 +66,34 @@ private:
     return t;
   }
 
+  // The elements of each row from the last to the first, in PSUM; as they are in a scan forward.
+  Tile round(const Tile &x) {
+    if (!f.backward || x.handle < 0)
+      return x;
+    const int64_t n = x.partitions, m = x.elements();
+    const Tile out = k.psum(n, {m}, f.type);
+    for (int64_t at = 0; at < m; at += kBlock) { // of the result; the elements from the end
+      const int64_t w = std::min(kBlock, m - at);
+      const Tile turned = k.psum(w, {n}, f.type), copy = k.sbuf(f.type, w, {n});
+      k.transpose(turned, backwards(x.columns(m - at - w, w)));
+      k.move(copy, turned);
+      k.transpose(out.columns(at, w), copy);
+    }
+    return out;
+  }
+  static Tile backwards(Tile t) {
+    Tile::Dim &d = t.dims.back();
+    t.offset += (d.count - 1) * d.stride;
+    d.stride = -d.stride;
+    return t;
+  }
+
   // ---- steps that lie apart ---------------------------------------------------------------------------------------------------
-  // Steps [at, at + m) of columns [i, i + w): a step per partition, in blocks of them.
+  // Steps [at, at + m), from the end if backward, of columns [i, i + w): a step per partition, in blocks of them.
   Tile steps(Tile t, int64_t o, int64_t at, int64_t m, int64_t i, int64_t w) const {
-    t.offset += (o * f.length + at) * f.inner + i;
-    t.dims = {{f.inner, std::min(m, kBlock)}, {f.inner * kBlock, std::max<int64_t>(1, m / kBlock)}, {1, w}};
+    t.offset += (o * f.length + (f.backward ? f.length - 1 - at : at)) * f.inner + i;
+    const int64_t step = f.backward ? -f.inner : f.inner;
+    t.dims = {{step, std::min(m, kBlock)}, {step * kBlock, std::max<int64_t>(1, m / kBlock)}, {1, w}};
     return t;
   }
 
@@ -73,12 +102,12 @@ private:
     std::vector<Tile> last;
     for (int64_t c = 0; c < w; c += kBlock)
       last.push_back(begin(o, i + c, std::min(kBlock, w - c)));
-    for (int64_t at = 0; at < f.length;) {
-      const int64_t left = f.length - at, m = left >= kBank ? kBank : left >= kBlock ? left / kBlock * kBlock : left;
+    for (int64_t done = 0; done < f.length;) {
+      const int64_t left = f.length - done, m = left >= kBank ? kBank : left >= kBlock ? left / kBlock * kBlock : left;
       const auto loaded = [&](const ScanOperand &x) {
         if (x.isNumber())
           return Tile();
-        const Tile from = steps(x.tile, o, at, m, i, w), t = k.sbuf(f.type, from.dims[0].count, {from.dims[1].count, w});
+        const Tile from = steps(x.tile, o, done, m, i, w), t = k.sbuf(f.type, from.dims[0].count, {from.dims[1].count, w});
         k.copy(t, from);
         return t;
       };
@@ -92,14 +121,12 @@ private:
         state = made.columns(m - 1, 1);
         turnBack(result, inType(k, made, f.type), c);
       }
-      k.copy(steps(f.out, o, at, m, i, w), result);
-      at += m;
+      k.copy(steps(f.out, o, done, m, i, w), result);
+      done += m;
     }
   }
 
-  bool turnsInPsum() const {
-    return k.target().has("exact_transpose") && (f.type == DType::F32 || f.type == DType::BF16 || f.type == DType::F16);
-  }
+  bool turnsInPsum() const { return turnsExactly(k.target(), f.type); }
 
   // dst[column, step] of columns [c, c + n), in PSUM where the Tensor engine turns.
   Tile turned(const Tile &t, int64_t c, int64_t n) {
@@ -177,6 +204,8 @@ private:
 };
 
 } // namespace
+
+bool scansBackward(const Target &target, DType type, int64_t inner) { return inner > 1 || turnsExactly(target, type); }
 
 void emitScan(KernelBuilder &k, const ScanForm &f) { Scan(k, f).run(); }
 

@@ -16,6 +16,7 @@ struct ScanOperand {
 // The tensors are [outer, length, inner], row-major; the length is scanned. The start is [outer, inner].
 struct ScanForm {
   int64_t outer = 1, length = 1, inner = 1;
+  bool backward = false; // from the last element to the first: where scansBackward
   DType type = DType::F32;
   std::string_view op0, op1; // names of alu_op
   ScanOperand factors, terms;
@@ -23,6 +24,8 @@ struct ScanForm {
   Tile out;
 };
 
+// Elements that lie along memory are turned round by the Tensor engine, where it moves their bits.
+bool scansBackward(const Target &target, DType type, int64_t inner);
 void emitScan(KernelBuilder &k, const ScanForm &f);
 
 } // namespace glia::emit

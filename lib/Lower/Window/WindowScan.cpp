@@ -27,10 +27,10 @@ std::optional<WindowScan> scanOf(const std::vector<WindowDim> &dims) {
 
 namespace {
 
-// The instruction that scans goes forward, with a state in fp32, and wants rows on the partitions.
+// The instruction that scans has a state in fp32, and wants rows on the partitions.
 bool scansRows(const Target &target, const WindowScan &s, const Combiner &c) {
   constexpr int64_t kRows = 64, kColumns = 32;
-  if (!isFloat(c.type) || s.backward || sizeOf(c.type) < 2)
+  if (!isFloat(c.type) || sizeOf(c.type) < 2 || (s.backward && !scansBackward(target, c.type, s.inner)))
     return false;
   return s.inner == 1 ? s.outer >= kRows : target.has("exact_transpose") && s.inner >= kColumns;
 }
@@ -42,7 +42,7 @@ void emitScan(KernelBuilder &k, const WindowScan &s, const Combiner &c, double s
     return emitFoldSegments(k, {s.outer, s.length, s.inner, s.backward, c, start, in, out});
   const bool multiplies = c.op == "multiply";
   const ScanOperand x{in, 0}, one{{}, 1}, nothing{{}, -0.0};
-  emitScan(k, {s.outer, s.length, s.inner, c.type, "multiply", multiplies ? "add" : c.op, multiplies ? x : one,
+  emitScan(k, {s.outer, s.length, s.inner, s.backward, c.type, "multiply", multiplies ? "add" : c.op, multiplies ? x : one,
                multiplies ? nothing : x, ScanOperand{{}, start}, out});
 }
 
