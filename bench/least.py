@@ -46,6 +46,28 @@ def chain(x):
     return x * jnp.tanh(x) / (1 + jnp.exp(-x))
 
 
+def pair(p, q):
+    return p[0] * q[0], q[0] * p[1] + q[1]
+
+
+def states(axis):
+    return lambda a, b: jax.lax.associative_scan(pair, (a, b), axis=axis)[1]
+
+
+def carried(h, a, x):
+    return jax.lax.scan(lambda h, t: (t[0] * h + t[1],) * 2, h, (a, x))
+
+
+def scans():
+    rows = of(1024, 4096)
+    yield "associative scan 1024x4096", 0.67, states(1), (rows, rows)
+    yield "scan loop 2048 of 2048", 0, carried, (of(2048), of(2048, 2048), of(2048, 2048))
+    yield "cumsum 2048x8192", 0.67, lambda x: jnp.cumsum(x, 1), (of(2048, 8192),)
+    yield "cumsum 8192x2048, axis 0", 0.67, lambda x: jnp.cumsum(x, 0), (of(8192, 2048),)
+    yield "cumsum 2048x8192, reverse", 0, lambda x: jax.lax.cumsum(x, 1, reverse=True), (of(2048, 8192),)
+    yield "cumsum 1048576", 0, jnp.cumsum, (of(1048576),)
+
+
 def rows():
     """(name, what is due of least / predicted, function, arguments)"""
     for dtype, short in ((jnp.float32, "f32"), (jnp.bfloat16, "bf16")):
@@ -62,6 +84,7 @@ def rows():
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
+    yield from scans()
 
 
 def measure(report=None, only=(), targets=TARGETS):

@@ -66,11 +66,12 @@ TEST(Scan, RunningFolds) {
     int dim;
     const char *type = "f32", *op = "add", *start = "0.0";
   };
-  for (const Fold &f : {Fold{"1x13", 1}, Fold{"4111", 0}, Fold{"3x2500", 1}, Fold{"130x513", 1}, Fold{"500x5", 0},
-                        Fold{"260x130", 0}, Fold{"2x300x3", 1}, Fold{"70x40", 0, "bf16"}, Fold{"600", 0, "bf16"},
-                        Fold{"600", 0, "i32", "add", "0"}, Fold{"300x5", 0, "i8", "add", "0"},
-                        Fold{"3x200", 1, "f32", "maximum", "0xFF800000"}, Fold{"3x200", 1, "f32", "maximum", "0.25"},
-                        Fold{"3x200", 1, "i16", "minimum", "32767"}, Fold{"200x3", 0, "f32", "multiply", "1.0"}})
+  for (const Fold &f :
+       {Fold{"1x13", 1}, Fold{"4111", 0}, Fold{"3x2500", 1}, Fold{"130x513", 1}, Fold{"500x5", 0}, Fold{"260x130", 0},
+        Fold{"2x300x3", 1}, Fold{"70x40", 0, "bf16"}, Fold{"600", 0, "bf16"}, Fold{"3x200", 1, "bf16", "maximum", "0xFF80"},
+        Fold{"600", 0, "i32", "add", "0"}, Fold{"300x5", 0, "i8", "add", "0"},
+        Fold{"3x200", 1, "f32", "maximum", "0xFF800000"}, Fold{"3x200", 1, "f32", "maximum", "0.25"},
+        Fold{"3x200", 1, "i16", "minimum", "32767"}, Fold{"200x3", 0, "f32", "multiply", "1.0"}})
     for (const bool reverse : {false, true}) {
       const std::string shape = f.shape, t = "tensor<" + shape + "x" + f.type + ">",
                         scalar = std::string("tensor<") + f.type + ">";

@@ -98,6 +98,7 @@ public:
   bool convert();
   bool narrow();
   bool pattern();   // Patterns.cpp
+  bool scan();      // Scans.cpp
   bool broadcast(); // Movement.cpp
   bool reshape();
   bool transpose();

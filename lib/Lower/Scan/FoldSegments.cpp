@@ -22,7 +22,7 @@ constexpr int64_t kApart = 16384;
 
 class Fold {
 public:
-  Fold(KernelBuilder &k, const FoldForm &f) : k(k), f(f), type(sumType(f.c)) {
+  Fold(KernelBuilder &k, const FoldForm &f) : k(k), f(f), type(isFloat(f.c.type) ? DType::F32 : sumType(f.c)) {
     scans = isFloat(f.c.type) && !f.backward && f.inner == 1;
     segments = std::clamp<int64_t>(128 / f.outer, 1, std::max<int64_t>(1, f.length / kLeast));
   }
