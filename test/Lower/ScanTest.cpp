@@ -41,6 +41,16 @@ TEST(Scan, FromTheEnd) {
       expectRight(recurrence(s, start, "f32", "multiply", "add", true));
 }
 
+// So many columns that they are not turned where the Tensor engine cannot.
+TEST(Scan, ManyColumns) {
+  for (const bool reverse : {false, true})
+    for (const bool start : {false, true}) {
+      const std::string text =
+          recurrence({"35x8321", "8321x", 0}, start, reverse ? "bf16" : "f32", "multiply", "add", reverse);
+      EXPECT_EQ(differences(text, "trn1", randomInputs(graph::parseGraph(text, "test.mlir").main(), 1)), "");
+    }
+}
+
 TEST(Scan, TypesAndOperations) {
   for (const char *type : {"bf16", "f16"})
     for (const Shape &s : {Shape{"7x600", "7x", 1}, Shape{"300x9", "9x", 0}})
@@ -50,13 +60,15 @@ TEST(Scan, TypesAndOperations) {
 }
 
 TEST(Scan, NumbersInThePlaceOfTensors) {
-  const std::string t = "tensor<300x9xf32>", u = "tensor<9xf32>";
-  for (const auto &[a, b] : {std::pair("%n", "%x"), std::pair("%x", "%m"), std::pair("%n", "%m")})
-    expectRight("func.func @main(%x: " + t + ", %s: " + u + ") -> " + t +
-                " {\n  %n = stablehlo.constant dense<0.75> : " + t + "\n  %m = stablehlo.constant dense<1.5> : " + t +
-                "\n  %z = stablehlo.constant dense<2.0> : " + u + "\n  %0 = stablehlo.custom_call @glia.recurrence(" + a +
-                ", " + b + ", %z)" + config(0, "multiply", "add") + "(" + t + ", " + t + ", " + u + ") -> " + t +
-                "\n  %1 = stablehlo.add %0, %x : " + t + "\n  return %1 : " + t + "\n}\n");
+  for (const std::string columns : {"9", "8195"})
+    for (const auto &[a, b] : {std::pair("%n", "%x"), std::pair("%x", "%m"), std::pair("%n", "%m")}) {
+      const std::string t = "tensor<20x" + columns + "xf32>", u = "tensor<" + columns + "xf32>";
+      expectRight("func.func @main(%x: " + t + ", %s: " + u + ") -> " + t +
+                  " {\n  %n = stablehlo.constant dense<0.75> : " + t + "\n  %m = stablehlo.constant dense<1.5> : " + t +
+                  "\n  %z = stablehlo.constant dense<2.0> : " + u + "\n  %0 = stablehlo.custom_call @glia.recurrence(" + a +
+                  ", " + b + ", %z)" + config(0, "multiply", "add") + "(" + t + ", " + t + ", " + u + ") -> " + t +
+                  "\n  %1 = stablehlo.add %0, %x : " + t + "\n  return %1 : " + t + "\n}\n");
+    }
 }
 
 // Running folds of every kind: few rows and many, both directions, the folded dimension anywhere.

@@ -18,7 +18,7 @@ constexpr int64_t kLeast = 16;      // steps of a segment
 constexpr int64_t kStep = 64;       // elements of an instruction, per partition
 // Elements of all rows, per partition, that are visited one by one: each is a place of its own to the compiler, which takes milliseconds for it.
 // Beyond it all steps are folded by doubling distances.
-constexpr int64_t kApart = 16384;
+constexpr int64_t kApart = 16384, kDoubled = 1024;
 
 class Fold {
 public:
@@ -34,7 +34,7 @@ public:
       for (column = 0; column < f.inner; column += kColumns) {
         width = std::min(kColumns, f.inner - column);
         before = startsNeutral() ? Tile() : begin();
-        const int64_t most = std::max<int64_t>(1, kElements / width) * segments;
+        const int64_t most = std::max<int64_t>(1, (isMuch() && !scans ? kDoubled : kElements) / width) * segments;
         const int64_t pieces = (f.length + most - 1) / most, piece = (f.length + pieces - 1) / pieces;
         for (int64_t i = 0; i < pieces; ++i) {
           const int64_t at = (f.backward ? pieces - 1 - i : i) * piece;
@@ -53,6 +53,7 @@ private:
   int64_t outer = 0, rows = 0, column = 0, width = 0;
   Tile before; // what the pieces so far come to: [columns, rows] if there are segments, else [rows, columns]
 
+  bool isMuch() const { return f.outer * f.length * f.inner > kApart * 128 && f.inner < kStep; }
   double neutral() const { return neutralOf(f.c.op, f.c.type, f.c.logical); }
 
   bool startsNeutral() const { return isNeutral(f.c.op, f.start, f.c.type, f.c.logical); }
@@ -68,7 +69,7 @@ private:
     int64_t parts = 1; // as many as a step should have elements for
     while (!scans && parts * width < kStep && parts * parts < each)
       parts *= 2;
-    if (parts > 1 && f.outer * f.length * f.inner > kApart * 128)
+    if (parts > 1 && isMuch())
       parts = each;
     const int64_t steps = (each + parts - 1) / parts, held = parts * steps;
     const Tile loaded = k.sbuf(f.c.type, rows * used, {held * width});

@@ -2,7 +2,7 @@
 #include "Graph/Analysis/Recurrence.h"
 #include "Lower/Families.h"
 #include "Lower/Rows/Combine.h"
-#include "ScanKernel.h"
+#include "ScanSteps.h"
 
 #include <algorithm>
 
@@ -51,7 +51,11 @@ public:
     if (r.start)
       f.start = operand(r.start);
     f.out = outputs[0];
-    if (elementsOf(op->getResult(0)) > 0)
+    if (elementsOf(op->getResult(0)) == 0)
+      return;
+    if (prefersSteps(k.target(), f))
+      emitScanSteps(k, f);
+    else
       emitScan(k, f);
   }
 };
