@@ -14,7 +14,8 @@ std::span<const Family *const> families() {
       &windowFamily(),      //
       &gatherFamily(),      //
       &scatterFamily(),     //
-      &topKFamily(),        // one per line
+      &topKFamily(),        //
+      &weightedFamily(),    // one per line
   };
   return all;
 }

@@ -14,5 +14,6 @@ const Family &windowFamily();      // WindowFamily.cpp
 const Family &gatherFamily();      // GatherFamily.cpp
 const Family &scatterFamily();     // ScatterFamily.cpp
 const Family &topKFamily();        // TopKFamily.cpp
+const Family &weightedFamily();    // WeightedFamily.cpp
 
 } // namespace glia::emit
