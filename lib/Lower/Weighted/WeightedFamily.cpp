@@ -7,7 +7,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kMostInstructions = 60'000;
-constexpr int64_t kLeastScores = 64 * 64; // fewer cost more instructions one by one than through HBM together
+constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
 
 graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
   for (mlir::Operation *op : llvm::reverse(ops))

@@ -32,6 +32,11 @@ public:
     sources();
     if (!conditions())
       return std::nullopt;
+    // Partitions are reached from multiples of 32 on.
+    const int64_t next = (p.contract + 31) / 32 * 32;
+    if (next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16)
+      p.piecesAt = next;
+    chooseLoop();
     return std::move(p);
   }
 
@@ -184,6 +189,26 @@ private:
       p.values.free = {{1, 1}};
   }
 
+  // Along what has most, but not what shares columns and values. Its step divides it.
+  void chooseLoop() {
+    constexpr int64_t kMostAtOnce = 40'000, kInLoop = 12'000; // instructions
+    const int64_t all = p.instructions();
+    if (all <= kMostAtOnce)
+      return;
+    int best = -1;
+    for (size_t i = 0; i < p.batch.size(); ++i)
+      if (valueDim.contains(p.batch[i].inScores) &&
+          (best < 0 || p.batch[i].count > p.batch[static_cast<size_t>(best)].count))
+        best = static_cast<int>(i);
+    if (best < 0)
+      return;
+    const int64_t count = p.batch[static_cast<size_t>(best)].count;
+    p.loop = best;
+    p.step = std::max<int64_t>(1, std::min(count / 2, kInLoop * count / all));
+    while (count % p.step)
+      --p.step;
+  }
+
   bool conditions() {
     for (const IndexCondition &c : m.keep) {
       WeightedPlan::Keep k{0, 0, c.constant};
@@ -207,6 +232,12 @@ int64_t blocksOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 } // namespace
 
+int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
+  for (size_t i = batch.size(); --i > axis;)
+    flat /= batch[i].count;
+  return flat % batch[axis].count;
+}
+
 int64_t WeightedPlan::bytes() const {
   const int64_t depth = blocksOf(contract, kContract);
   const int64_t once =
@@ -214,13 +245,14 @@ int64_t WeightedPlan::bytes() const {
   const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
   const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
-  return once + turning + rows + made + masks + 4 * (width + 8) * 4;
+  return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + 4 * (width + 8) * 4;
 }
 
 int64_t WeightedPlan::instructions() const {
   const int64_t depth = blocksOf(contract, kContract), columnBlocks = blocksOf(columns, kContract);
   const int64_t rowBlocks = blocksOf(row.count, kRowBlockOf), passes = blocksOf(row.count, kRowsAtOnce);
-  return batches *
+  const int64_t here = loop < 0 ? batches : batches / batch[static_cast<size_t>(loop)].count * step;
+  return here *
          (rowBlocks * (blocksOf(columns, kRowsAtOnce) * depth + columnBlocks + 12) + passes * columnBlocks * (depth + 2));
 }
 
