@@ -22,6 +22,7 @@ const std::vector<Part> &parts() {
       {"compare", 8, &Generator::compareSelect, true},
       {"convert", 6, &Generator::convert, true},
       {"pattern", 6, &Generator::pattern, true},
+      {"mean", 1, &Generator::weightedMean, true},
       {"broadcast", 6, &Generator::broadcast, true},
       {"reshape", 4, &Generator::reshape, true},
       {"transpose", 5, &Generator::transpose, true},

@@ -97,8 +97,9 @@ public:
   bool compareSelect();
   bool convert();
   bool narrow();
-  bool pattern();   // Patterns.cpp
-  bool broadcast(); // Movement.cpp
+  bool pattern();      // Patterns.cpp
+  bool weightedMean(); // WeightedMean.cpp
+  bool broadcast();    // Movement.cpp
   bool reshape();
   bool transpose();
   bool slice();

@@ -1,5 +1,8 @@
 #include "IndexCondition.h"
+#include "Graph/Analysis/ConstantElements.h"
 #include "glia/Graph/Graph.h"
+
+#include <algorithm>
 
 namespace glia::emit {
 
@@ -19,7 +22,9 @@ public:
       return std::nullopt;
     std::optional<Conditions> out;
     const llvm::StringRef name = opName(op);
-    if (name == "compare") {
+    if (name == "constant") {
+      out = band(v);
+    } else if (name == "compare") {
       out = compared(llvm::cast<graph::CompareOp>(op));
     } else if (name == "and") {
       out = conditions(op->getOperand(0));
@@ -35,7 +40,7 @@ public:
         if (!seenThrough(op, v, c.factors))
           return std::nullopt;
     }
-    if (out)
+    if (out && name != "constant")
       ops.insert(op);
     return out;
   }
@@ -43,6 +48,66 @@ public:
 private:
   llvm::SetVector<mlir::Operation *> &ops;
   Conditions none;
+
+  // A matrix of which a band is true: from a diagonal, or a column, to another one.
+  static std::optional<Conditions> band(mlir::Value v) {
+    const std::vector<int64_t> shape = shapeOf(v);
+    std::vector<int64_t> sizes; // without those of 1
+    for (int64_t n : shape)
+      if (n != 1)
+        sizes.push_back(n);
+    const std::optional<Elements> truth = sizes.size() == 2 ? elementsOf(v.getDefiningOp()) : std::nullopt;
+    if (!truth)
+      return std::nullopt;
+    const int64_t rows = sizes[0], columns = sizes[1];
+    std::vector<std::pair<int64_t, int64_t>> runs; // of each row; equal: nothing
+    for (int64_t i = 0; i < rows; ++i) {
+      int64_t from = columns, to = 0, count = 0;
+      for (int64_t j = 0; j < columns; ++j)
+        if (truth->at(i * columns + j).i != 0) {
+          from = std::min(from, j);
+          to = j + 1;
+          ++count;
+        }
+      if (count != std::max<int64_t>(0, to - from))
+        return std::nullopt;
+      runs.push_back({from, to});
+    }
+    for (int64_t slope : {1, 0}) {
+      std::optional<int64_t> first, end; // of row 0
+      for (int64_t i = 0; i < rows; ++i) {
+        const auto [from, to] = runs[static_cast<size_t>(i)];
+        if (from < to && from > 0)
+          first = from - slope * i;
+        if (from < to && to < columns)
+          end = to - slope * i;
+      }
+      bool fits = true;
+      for (int64_t i = 0; i < rows && fits; ++i) {
+        const auto [from, to] = runs[static_cast<size_t>(i)];
+        const int64_t a = first ? std::clamp<int64_t>(*first + slope * i, 0, columns) : 0,
+                      b = end ? std::clamp<int64_t>(*end + slope * i, 0, columns) : columns;
+        fits = from < to ? a == from && b == to : a >= b;
+      }
+      if (!fits)
+        continue;
+      Conditions out;
+      const auto condition = [&](int64_t row, int64_t column, int64_t constant) {
+        IndexCondition c{std::vector<int64_t>(shape.size(), 0), constant};
+        size_t at = 0;
+        for (size_t d = 0; d < shape.size(); ++d)
+          if (shape[d] != 1)
+            c.factors[d] = at++ == 0 ? row : column;
+        out.push_back(std::move(c));
+      };
+      if (first)
+        condition(-slope, 1, -*first);
+      if (end)
+        condition(slope, -1, *end - 1);
+      return out;
+    }
+    return std::nullopt;
+  }
 
   std::optional<Conditions> compared(graph::CompareOp op) {
     using Direction = graph::ComparisonDirection;

@@ -2,6 +2,8 @@
 #include "Lower/Families.h"
 #include "WeightedKernel.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 namespace glia::emit {
 
 namespace {
@@ -29,6 +31,10 @@ class WeightedFamily : public Family {
 public:
   std::string_view name() const override { return "mean"; }
   bool takesSplats(mlir::Operation *) const override { return true; }
+  bool writesConstant(mlir::Operation *op, unsigned operand) const override { // of conditions
+    mlir::Operation *from = op->getOperand(operand).getDefiningOp();
+    return from && opName(from) == "constant" && mlir::getElementTypeOrSelf(op->getOperand(operand).getType()).isInteger(1);
+  }
   std::optional<std::string> accepts(mlir::Operation *) const override { return std::nullopt; }
 
   std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &target) const override {
@@ -45,14 +51,15 @@ public:
 
   bool joins(const Group &g, mlir::Operation *op) const override {
     constexpr size_t kMostBehind = 32;
-    constexpr int64_t kMostBytes = 16384; // of SBUF
+    constexpr int64_t kMostBytes = 32768; // of SBUF
     const std::optional<WeightedMean> m = matchWeightedMean(lastDot(g.ops));
     if (!m || op->getNumResults() != 1 || onlyReduced(op->getResult(0)))
       return false;
     std::vector<mlir::Operation *> ops = behindOf(g.ops, *m);
     ops.push_back(op);
     const mlir::Value root = m->result->getResult(0);
-    return ops.size() <= kMostBehind && planEpilogue(ops, root) && epilogueBytes(ops, root, kRowsAtOnce) <= kMostBytes;
+    return ops.size() <= kMostBehind && planEpilogue(ops, root) &&
+           epilogueBytes(ops, root, planWeightedMean(*m, nullptr, nullptr, nullptr)->width) <= kMostBytes;
   }
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
