@@ -42,6 +42,13 @@ def rotary(x, c, s):
     return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
 
 
+def attention(q, k, v, causal=False):
+    s = jnp.einsum("bqd,bkd->bqk", q, k) * q.shape[-1] ** -0.5
+    if causal:
+        s = jnp.where(jnp.arange(s.shape[1])[:, None] >= jnp.arange(s.shape[2])[None], s, -jnp.inf)
+    return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
+
+
 def chain(x):
     return x * jnp.tanh(x) / (1 + jnp.exp(-x))
 
@@ -60,6 +67,11 @@ def rows():
         yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
+        for heads, length, width in ((4, 2048, 64), (4, 2048, 128), (1, 4096, 128), (1, 16384, 64)):
+            qkv = (of(heads, length, width, dtype=dtype),) * 3
+            yield f"attention {short} {heads}x{length}x{width}", 1 / 1.35, attention, qkv
+            causal = lambda q, k, v: attention(q, k, v, True)  # noqa: E731
+            yield f"attention causal {short} {heads}x{length}x{width}", 1 / 1.35, causal, qkv
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
 
