@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace glia::emit {
 
@@ -52,7 +53,6 @@ void WeightedKernel::means() {
   for (const auto &step : begin(0))
     step();
   for (size_t i = 0; i < all.size(); ++i) {
-    takeApart(all[i]);
     weigh(all[i], i + 1 < all.size() ? begin(i + 1) : Steps());
     all[i].shared.reset();
   }
@@ -132,6 +132,11 @@ WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
   out.push_back([this, &rows] { rows.panel = panel(rowSide, rows.batch, rows.first, rows.count); });
   for (int64_t b = 0; b < blocksOf(rows.count, kRowBlockOf); ++b)
     largest(rows, b, out);
+  out.push_back([this, &rows] {
+    if (const auto read = std::exchange(unread, nullptr))
+      read();
+    takeApart(rows);
+  });
   return out;
 }
 
@@ -176,23 +181,28 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
                    columnsAt(*rows.shared, d, part.from + x, w).rows(0, deep(d)), d > 0);
         x += w;
       }
-      if (part.holds == Holds::Somewhere) {
-        const Tile kept = k.sbuf(DType::F32, n, {part.count});
-        k.move(kept, s);
-        k.select(kept, mask(false, row, n, part.from, part.count), static_cast<float>(masked));
-        s = kept;
-      }
-      k.reduce(found->columns(static_cast<int64_t>(i), 1), s, "max", all == 1);
-      if (i + 1 < all)
-        return;
-      Tile out = *found;
-      if (all > 1) {
-        out = k.sbuf(DType::F32, n, {1});
-        k.reduce(out, *found, "max", true);
-      }
-      if (others)
-        k.scalar(out, out, "min", -masked);
-      rows.lowered[static_cast<size_t>(block)] = out;
+      // Another bank is filled before this one is read.
+      const auto read = std::exchange(unread, [this, &rows, block, row, n, others, found, i, part, all, s]() mutable {
+        if (part.holds == Holds::Somewhere) {
+          const Tile kept = k.sbuf(DType::F32, n, {part.count});
+          k.move(kept, s);
+          k.select(kept, mask(false, row, n, part.from, part.count), static_cast<float>(masked));
+          s = kept;
+        }
+        k.reduce(found->columns(static_cast<int64_t>(i), 1), s, "max", all == 1);
+        if (i + 1 < all)
+          return;
+        Tile out = *found;
+        if (all > 1) {
+          out = k.sbuf(DType::F32, n, {1});
+          k.reduce(out, *found, "max", true);
+        }
+        if (others)
+          k.scalar(out, out, "min", -masked);
+        rows.lowered[static_cast<size_t>(block)] = out;
+      });
+      if (read)
+        read();
     });
 }
 
@@ -328,29 +338,42 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     if (i < parts.size() && parts[i].from < parts[i].to)
       scores[i] = loweredScores(rows, parts[i].column, limit(parts[i].from), limit(parts[i].to));
   };
-  size_t done = 0;
-  score(0);
-  for (size_t i = 0; i < parts.size(); ++i) {
+  std::vector<Tile> weights(parts.size());
+  const auto weight = [&](size_t i) {
     const Part &part = parts[i];
-    score(i + 1);
-    for (; done < meanwhile.size() && done * parts.size() <= (i + 1) * meanwhile.size(); ++done)
-      meanwhile[done]();
+    if (part.from == part.to)
+      return;
+    const int64_t from = limit(part.from);
+    weights[i] = k.sbuf(p.weights, part.count, {limit(part.to) - from});
+    k.activation(weights[i], scores[i], "exp", m.scale);
+    for (int64_t r = part.from; r < part.to; ++r)
+      if (const int64_t at = limit(r), n = limit(r + 1) - at; part.holds[static_cast<size_t>(r)] != Holds::Everywhere)
+        k.select(weights[i].columns(at - from, n), mask(true, rows.first + at, n, part.column, part.count),
+                 other.rows(0, part.count).columns(at, n));
+  };
+  const auto add = [&](size_t i) {
+    const Part &part = parts[i];
     const Tile values = rows.shared->values.index(0, 0).index(0, part.column / kContract).rows(0, part.count);
-    if (part.from < part.to) {
-      const int64_t from = limit(part.from);
-      const Tile weights = k.sbuf(p.weights, part.count, {limit(part.to) - from});
-      k.activation(weights, scores[i], "exp", m.scale);
-      for (int64_t r = part.from; r < part.to; ++r)
-        if (const int64_t at = limit(r), n = limit(r + 1) - at; part.holds[static_cast<size_t>(r)] != Holds::Everywhere)
-          k.select(weights.columns(at - from, n), mask(true, rows.first + at, n, part.column, part.count),
-                   other.rows(0, part.count).columns(at, n));
-      sums.add(part.from, part.to, weights, values, false);
-    }
+    if (part.from < part.to)
+      sums.add(part.from, part.to, weights[i], values, false);
     if (part.from > 0)
       sums.add(0, part.from, other.rows(0, part.count), values, true);
     if (part.to < blocks)
       sums.add(part.to, blocks, other.rows(0, part.count), values, true);
+  };
+  // Each engine has the next part at hand when it is done with one.
+  size_t done = 0;
+  score(0);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    score(i + 1);
+    weight(i);
+    for (; done < meanwhile.size() && done * parts.size() * 3 <= (i + 1) * meanwhile.size() * 4; ++done)
+      meanwhile[done](); // early enough for the next rows to begin at once
+    if (i > 0)
+      add(i - 1);
   }
+  if (!parts.empty())
+    add(parts.size() - 1);
   for (; done < meanwhile.size(); ++done)
     meanwhile[done]();
   for (int64_t r = 0; r < blocks; ++r)

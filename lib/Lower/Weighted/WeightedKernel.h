@@ -46,6 +46,7 @@ private:
   double masked;                           // before the scale
   Tile ones;                               // three rows
   std::map<std::vector<int64_t>, Tile> masks;
+  std::function<void()> unread; // scores that are made and not looked at yet
 
   void means();
   Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
