@@ -126,3 +126,11 @@ def test_lookalikes(name):
         return out if also is None else jnp.concatenate([out, also], -1)
 
     expect(f, qkv(2, 150, 150, 64, 64), "trn2", groups=None)
+
+
+def test_weights_of_themselves():
+    def f(q, k):
+        weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k), -1)
+        return jnp.einsum("bqk,bkd->bqd", weights, weights)
+
+    expect(f, qkv(1, 150, 150, 16, 1)[:2], "trn2", groups=None)

@@ -257,8 +257,10 @@ private:
     return found == columns.size();
   }
 
-  // Nobody else needs what is not stored.
+  // Nobody else needs what is not stored, the values neither.
   bool alone() const {
+    if (m.ops.contains(m.result->getOperand(1 - m.side).getDefiningOp()))
+      return false;
     for (mlir::Operation *op : m.ops)
       if (op != m.result->getResult(0).getDefiningOp() &&
           !llvm::all_of(op->getUsers(), [&](mlir::Operation *u) { return m.ops.contains(u); }))
