@@ -19,10 +19,14 @@ public:
       if (dims[i] >= 0)
         b.start[static_cast<size_t>(dims[i])] = at[i];
   }
-  BlockAt &rows(int which, int64_t count) { return add(b.rows, which, count); }
-  BlockAt &columns(int which, int64_t count) { return add(b.columns, which, count); }
+  BlockAt &rows(int which, int64_t count, int64_t step = 1) { return add(b.rows, which, count, step); }
+  BlockAt &columns(int which, int64_t count, int64_t step = 1) { return add(b.columns, which, count, step); }
   BlockAt &fromRow(int64_t row) {
     b.row = row;
+    return *this;
+  }
+  BlockAt &fromColumn(int64_t column) {
+    b.column = column;
     return *this;
   }
   operator const Block &() const { return b; }
@@ -30,9 +34,9 @@ public:
 private:
   const std::vector<int> &dims;
   Block b;
-  BlockAt &add(std::vector<Loop> &loops, int which, int64_t count) {
+  BlockAt &add(std::vector<Loop> &loops, int which, int64_t count, int64_t step) {
     if (dims[static_cast<size_t>(which)] >= 0)
-      loops.push_back({dims[static_cast<size_t>(which)], count});
+      loops.push_back({dims[static_cast<size_t>(which)], count, step});
     return *this;
   }
 };
@@ -85,6 +89,61 @@ void ConvolutionResult::put(const Tile &tile, Span batch, Span outputs, Span row
                                   .columns(ROW, ny)
                                   .columns(COLUMN, nx));
       }
+  k.location(location);
+}
+
+void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, int64_t output, bool lying, int64_t image) {
+  const int64_t outputs = result.dims[1].count / rows.groups;
+  const int down = lying ? COLUMN : ROW, across = lying ? ROW : COLUMN;
+  const Tile memory = lying ? result.permuted({0, 1, 3, 2}) : result;
+  Tile start = memory;
+  start.offset += image * memory.dims[0].stride + output * memory.dims[1].stride + part.y.from * memory.dims[2].stride + part.x.from * memory.dims[3].stride;
+  const int64_t columns = part.x.count, positions = part.y.count * columns;
+  const Dims ofRows = rowDims(memory, rows, outputs, part.step),
+             ofPositions = merged({{memory.dims[2].stride, part.y.count}, {memory.dims[3].stride, columns}});
+  Tile all = tile;
+  all.dims = {{1, positions}};
+  const auto blockAt = [&](int64_t y, int64_t x) {
+    std::array<int64_t, 4> at{image, output, 0, 0};
+    at[static_cast<size_t>(down)] = part.y.from + y;
+    at[static_cast<size_t>(across)] = part.x.from + x;
+    return BlockAt(dims, at);
+  };
+  if (channelsLast(memory)) { // positions on the partitions, as they are stored
+    for (int64_t at = 0; at < positions; at += 128) {
+      const int64_t n = std::min<int64_t>(128, positions - at);
+      const Tile t = k.sbuf(tile.dtype, n, {rows.partitions()});
+      transposeTile(k, t, all.columns(at, n));
+      if (!epilogue) {
+        store(k, start, t, ofPositions, ofRows, at, rows.first);
+        continue;
+      }
+      epilogue->block(t, blockAt(0, 0)
+                             .rows(down, part.y.count)
+                             .rows(across, columns)
+                             .fromRow(at)
+                             .columns(down, rows.bands, part.step)
+                             .columns(BATCH, rows.images)
+                             .columns(OUTPUT, rows.groups, outputs)
+                             .fromColumn(rows.first));
+      k.location(location);
+    }
+    return;
+  }
+  if (!epilogue)
+    return store(k, start, all, ofRows, ofPositions, rows.first, 0);
+  const int64_t width = std::min(columns, kEpilogueColumns), height = std::max<int64_t>(kEpilogueColumns / columns, 1);
+  for (int64_t y = 0; y < part.y.count; y += height)
+    for (int64_t x = 0; x < columns; x += width) {
+      const int64_t ny = std::min(height, part.y.count - y), nx = std::min(width, columns - x);
+      epilogue->block(all.columns(y * columns + x, ny * nx), blockAt(y, x)
+                                                                .rows(down, rows.bands, part.step)
+                                                                .rows(BATCH, rows.images)
+                                                                .rows(OUTPUT, rows.groups, outputs)
+                                                                .fromRow(rows.first)
+                                                                .columns(down, ny)
+                                                                .columns(across, nx));
+    }
   k.location(location);
 }
 

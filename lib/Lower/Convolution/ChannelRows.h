@@ -1,0 +1,34 @@
+// Images with groups of channels on the partitions, for convolutions whose groups are too small for the Tensor engine: one row is one
+// group of one image. Where these are few, bands of an image's rows lie on further partitions.
+#pragma once
+#include "Convolution.h"
+#include "ConvolutionTiles.h"
+#include "Lower/Rows/RowsView.h"
+
+namespace glia::emit {
+
+struct ChannelRows {
+  int64_t images = 1, groups = 1;
+  int64_t first = 0, count = 1; // of the rows image * groups + group
+  int64_t bands = 1; // partition b * count + i is band b of row first + i; several: all rows are there
+  int64_t partitions() const { return count * bands; }
+};
+
+// The rows that share a pass, 128 at most.
+std::vector<ChannelRows> chunksOf(int64_t images, int64_t groups, int64_t bands);
+
+// What lies on chip of each row: positions of an image, from a band to the next `step` of its rows further.
+struct ImagePart {
+  Span y, x;
+  int64_t step = 0;
+};
+
+// [channel of a group]: tiles [row][y][x] of `source`, which is [image, channel, y, x] in HBM. What lies outside of an image is zero.
+std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, DType type);
+
+// The rows, as dimensions over a tensor [image, channel, y, x] whose groups have so many channels.
+Dims rowDims(const Tile &memory, const ChannelRows &rows, int64_t channelsOfGroup, int64_t step);
+// Positions lie apart and channels together.
+bool channelsLast(const Tile &memory);
+
+} // namespace glia::emit
