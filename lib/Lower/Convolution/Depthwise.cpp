@@ -122,8 +122,8 @@ private:
         const int64_t height = std::min(r.count, a.count - r.from), width = std::min(x.count, b.count - x.from);
         if (height <= 0 || width <= 0)
           continue;
-        const std::vector<Span> columns = spansOf(width, kDepthwiseBlock);
-        for (const Span &rr : spansOf(height, kDepthwiseBlock / columns[0].count))
+        const std::vector<Span> columns = spansOf(width, p.block);
+        for (const Span &rr : spansOf(height, p.block / columns[0].count))
           for (const Span &cc : columns)
             out.push_back({&a, &b, rr, cc});
       }
@@ -162,29 +162,38 @@ private:
     };
     if (terms.size() == 1 && isWhole(terms[0], b))
       return multiply(place, terms[0]);
-    // The first of what GpSimd adds up need not be whole.
-    const auto add = [&](const Tile &acc, std::span<const Term> of, Engine engine) {
-      const Term &first = of.front();
-      multiply(acc.part(0, first.r.from, first.r.count).part(1, first.c.from, first.c.count), first);
-      clearAround(acc, first.r, first.c);
-      for (const Term &t : of.subspan(1)) {
-        const Tile product = k.sbuf(DType::F32, place.partitions, {t.r.count, t.c.count});
-        multiply(product, t);
-        const Tile part = acc.part(0, t.r.from, t.r.count).part(1, t.c.from, t.c.count);
-        k.emit("tensor_tensor",
-               {k.operand(part), k.operand(part), k.operand(product), nisa::SlotValue::of(static_cast<int32_t>(AluOp::Add))},
-               static_cast<int>(engine));
-      }
+    struct Sum {
+      Tile tile;
+      Engine engine;
+      bool begun = false;
     };
-    const std::span<const Term> all(terms);
-    const size_t others = static_cast<size_t>(gpSimdTerms(k.target(), static_cast<int64_t>(terms.size())));
-    const Tile acc = k.psum(place.partitions, {b.r.count, b.c.count});
-    add(acc, all.first(all.size() - others), Engine::Vector);
-    if (!others)
-      return k.move(place, acc);
-    const Tile second = k.sbuf(DType::F32, place.partitions, {b.r.count, b.c.count});
-    add(second, all.last(others), Engine::GpSimd);
-    k.tensor(place, acc, second, "add");
+    const auto add = [&](Sum &sum, const Term &t) {
+      const Tile part = sum.tile.part(0, t.r.from, t.r.count).part(1, t.c.from, t.c.count);
+      if (!std::exchange(sum.begun, true)) {
+        multiply(part, t);
+        return clearAround(sum.tile, t.r, t.c);
+      }
+      const Tile product = k.sbuf(DType::F32, place.partitions, {t.r.count, t.c.count});
+      multiply(product, t);
+      k.emit("tensor_tensor",
+             {k.operand(part), k.operand(part), k.operand(product), nisa::SlotValue::of(static_cast<int32_t>(AluOp::Add))},
+             static_cast<int>(sum.engine));
+    };
+    const int64_t all = static_cast<int64_t>(terms.size()), others = gpSimdTerms(k.target(), all);
+    Sum first{k.psum(place.partitions, {b.r.count, b.c.count}), Engine::Vector}, second{{}, Engine::GpSimd};
+    if (others)
+      second.tile = k.sbuf(DType::F32, place.partitions, {b.r.count, b.c.count});
+    int64_t due = 0;
+    for (const Term &t : terms) { // in turns
+      due += others;
+      const bool elsewhere = due >= all;
+      due -= elsewhere ? all : 0;
+      add(elsewhere ? second : first, t);
+    }
+    if (others)
+      k.tensor(place, first.tile, second.tile, "add");
+    else
+      k.move(place, first.tile);
   }
 
   // Everything but rows r and columns c.

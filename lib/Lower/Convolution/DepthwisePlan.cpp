@@ -62,6 +62,9 @@ std::optional<DepthwisePlan> planDepthwise(const Convolution &c, int64_t sbufByt
     while (p.tileRows < p.bandRows && fits(p.tileRows + 1, p.tileColumns))
       ++p.tileRows;
   p.tileRows = ceilDiv(p.bandRows, ceilDiv(p.bandRows, p.tileRows));
+  // Two blocks at least, so that one is added up while the other is multiplied.
+  constexpr int64_t kShortBlock = 256;
+  p.block = std::clamp(ceilDiv(p.tileRows * p.tileColumns, 2), kShortBlock, kDepthwiseBlock);
   return p;
 }
 
