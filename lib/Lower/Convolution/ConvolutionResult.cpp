@@ -60,10 +60,11 @@ void ConvolutionResult::put(const Tile &tile, Span batch, Span outputs, Span row
   if (!epilogue)
     return storeChannels(k, target, tile);
   if (turned(target)) { // positions on the partitions, as they are stored
-    forPositions(target, tile, [&](const Tile &piece, int64_t image, Span y, Span x, int64_t at) {
+    forPositions(target, tile, [&](const Tile &piece, Span images, Span y, Span x, int64_t at) {
       const Tile t = k.sbuf(tile.dtype, piece.elements(), {outputs.count});
       transposeTile(k, t, piece);
-      epilogue->block(t, BlockAt(dims, {batch.from + image, outputs.from, rows.from + y.from, columns.from + x.from})
+      epilogue->block(t, BlockAt(dims, {batch.from + images.from, outputs.from, rows.from + y.from, columns.from + x.from})
+                             .rows(BATCH, images.count)
                              .rows(ROW, y.count)
                              .rows(COLUMN, x.count)
                              .fromRow(at)
