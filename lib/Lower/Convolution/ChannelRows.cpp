@@ -38,7 +38,8 @@ bool isCut(const std::vector<Run> &runs, int64_t rows) {
 // Where a run's first row inside of the image begins.
 Tile startOf(const Tile &source, const ImagePart &part, const Run &run) {
   Tile t = source;
-  t.offset += (part.y.from + run.band * part.step + run.inside.from) * source.dims[2].stride + part.x.from * source.dims[3].stride;
+  t.offset +=
+      (part.y.from + run.band * part.step + run.inside.from) * source.dims[2].stride + part.x.from * source.dims[3].stride;
   return t;
 }
 
@@ -96,9 +97,9 @@ std::vector<Tile> loadTurned(KernelBuilder &k, const Tile &source, const Channel
       const int64_t from = std::max(at, inside), to = std::min(at + n, inside + run.inside.count * part.x.count);
       if (from >= to)
         continue;
-      load(k, flat(lying.rows(from - at, to - from), run.band * all.count, run.bands * all.count), startOf(source, part, run),
-           positionsOf(source, run.inside.count, part.x.count), rowDims(source, bandsOf(all, run.bands), 1, part.step),
-           from - inside, all.first);
+      load(k, flat(lying.rows(from - at, to - from), run.band * all.count, run.bands * all.count),
+           startOf(source, part, run), positionsOf(source, run.inside.count, part.x.count),
+           rowDims(source, bandsOf(all, run.bands), 1, part.step), from - inside, all.first);
     }
     for (int64_t i = 0; i < channels; ++i)
       transposeTile(k, flat(out[static_cast<size_t>(i)], at, n), lying.index(1, i));
@@ -125,7 +126,8 @@ Dims rowDims(const Tile &memory, const ChannelRows &rows, int64_t channelsOfGrou
                  {channelsOfGroup * memory.dims[1].stride, rows.groups}});
 }
 
-std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, DType type) {
+std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part,
+                             DType type) {
   const int64_t channels = source.dims[1].count / rows.groups;
   const std::vector<Run> runs = runsOf(part, rows.bands, source.dims[2].count);
   if (channelsLast(source))

@@ -10,7 +10,7 @@ namespace glia::emit {
 struct ChannelRows {
   int64_t images = 1, groups = 1;
   int64_t first = 0, count = 1; // of the rows image * groups + group
-  int64_t bands = 1; // partition b * count + i is band b of row first + i; several: all rows are there
+  int64_t bands = 1;            // partition b * count + i is band b of row first + i; several: all rows are there
   int64_t partitions() const { return count * bands; }
 };
 
@@ -24,7 +24,8 @@ struct ImagePart {
 };
 
 // [channel of a group]: tiles [row][y][x] of `source`, which is [image, channel, y, x] in HBM. What lies outside of an image is zero.
-std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, DType type);
+std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part,
+                             DType type);
 
 // The rows, as dimensions over a tensor [image, channel, y, x] whose groups have so many channels.
 Dims rowDims(const Tile &memory, const ChannelRows &rows, int64_t channelsOfGroup, int64_t step);

@@ -93,12 +93,14 @@ void ConvolutionResult::put(const Tile &tile, Span batch, Span outputs, Span row
   k.location(location);
 }
 
-void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, int64_t output, bool lying, int64_t image) {
+void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, int64_t output, bool lying,
+                                int64_t image) {
   const int64_t outputs = result.dims[1].count / rows.groups;
   const int down = lying ? COLUMN : ROW, across = lying ? ROW : COLUMN;
   const Tile memory = lying ? result.permuted({0, 1, 3, 2}) : result;
   Tile start = memory;
-  start.offset += image * memory.dims[0].stride + output * memory.dims[1].stride + part.y.from * memory.dims[2].stride + part.x.from * memory.dims[3].stride;
+  start.offset += image * memory.dims[0].stride + output * memory.dims[1].stride + part.y.from * memory.dims[2].stride +
+                  part.x.from * memory.dims[3].stride;
   const int64_t columns = part.x.count, positions = part.y.count * columns;
   const Dims ofRows = rowDims(memory, rows, outputs, part.step),
              ofPositions = merged({{memory.dims[2].stride, part.y.count}, {memory.dims[3].stride, columns}});
@@ -138,12 +140,12 @@ void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const
     for (int64_t x = 0; x < columns; x += width) {
       const int64_t ny = std::min(height, part.y.count - y), nx = std::min(width, columns - x);
       epilogue->block(all.columns(y * columns + x, ny * nx), blockAt(y, x)
-                                                                .rows(down, rows.bands, part.step)
-                                                                .rows(BATCH, rows.images)
-                                                                .rows(OUTPUT, rows.groups, outputs)
-                                                                .fromRow(rows.first)
-                                                                .columns(down, ny)
-                                                                .columns(across, nx));
+                                                                 .rows(down, rows.bands, part.step)
+                                                                 .rows(BATCH, rows.images)
+                                                                 .rows(OUTPUT, rows.groups, outputs)
+                                                                 .fromRow(rows.first)
+                                                                 .columns(down, ny)
+                                                                 .columns(across, nx));
     }
   k.location(location);
 }

@@ -16,7 +16,8 @@ public:
   void put(const Tile &tile, Span batch, Span outputs, Span rows, Span columns);
   // `tile` is [y][x] on chip with rows of images and groups on the partitions: of each group the output `output`, from `image` on.
   // `lying`: the image has one dimension, which is y; else y and x are row and column.
-  void putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, int64_t output, bool lying, int64_t image = 0);
+  void putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, int64_t output, bool lying,
+               int64_t image = 0);
 
 private:
   KernelBuilder &k;

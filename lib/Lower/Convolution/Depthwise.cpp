@@ -148,8 +148,8 @@ private:
   }
   static bool isWhole(const Term &t, const Block &b) { return t.r.count == b.r.count && t.c.count == b.c.count; }
 
-  void sum(const Tile &place, const Block &b, int64_t row, int64_t column, const ImagePart &in, const std::vector<Tile> &inputs,
-           const Tile &weights) {
+  void sum(const Tile &place, const Block &b, int64_t row, int64_t column, const ImagePart &in,
+           const std::vector<Tile> &inputs, const Tile &weights) {
     const std::vector<Term> terms = termsOf(b, row, column);
     if (terms.empty())
       return k.fill(place, 0);
@@ -157,7 +157,9 @@ private:
       const int64_t y = t.row->input + (row + b.r.from + t.r.from) * b.rows->stride - in.y.from,
                     x = t.column->input + (column + b.c.from + t.c.from) * b.columns->stride - in.x.from;
       k.scalar(to,
-               inputs[static_cast<size_t>(t.channel)].part(0, y, t.r.count, b.rows->stride).part(1, x, t.c.count, b.columns->stride),
+               inputs[static_cast<size_t>(t.channel)]
+                   .part(0, y, t.r.count, b.rows->stride)
+                   .part(1, x, t.c.count, b.columns->stride),
                "multiply", weights.index(0, t.channel).index(0, t.row->kernel).index(0, t.column->kernel));
     };
     if (terms.size() == 1 && isWhole(terms[0], b))

@@ -16,7 +16,7 @@ struct DepthwisePlan {
   int64_t bands = 1;                       // of an image, on partitions
   int64_t bandRows;                        // outputs of a phase in one
   int64_t tileRows, tileColumns;           // on chip at a time, of each phase
-  int64_t block; // positions of an instruction
+  int64_t block;                           // positions of an instruction
   int64_t weightBytes;
 
   int64_t stepRows() const { return rows[0].step; }

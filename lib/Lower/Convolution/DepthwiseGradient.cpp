@@ -22,7 +22,8 @@ class Gradient {
 public:
   Gradient(KernelBuilder &k, const DepthwiseGradientPlan &p, ConvolutionResult &to) : k(k), p(p), c(p.c), to(to) {
     if (k.target().has("vector_gpsimd_concurrent")) // Vector multiplies with PSUM in one cycle, GpSimd with SBUF in two
-      gpSimdShare = k.target().number("clock.gpsimd") / (k.target().number("clock.gpsimd") + 2 * k.target().number("clock.vector"));
+      gpSimdShare =
+          k.target().number("clock.gpsimd") / (k.target().number("clock.gpsimd") + 2 * k.target().number("clock.vector"));
   }
 
   void run() {
@@ -101,7 +102,8 @@ private:
                               b = loadImages(k, kernel, all, {rows, {0, x.kernel}, 0}, kernel.dtype);
       for (size_t n = 0; n < blocks.size(); ++n)
         for (int64_t o = 0; o < p.outputs; ++o)
-          sumsOfBlock(parts.index(4, static_cast<int64_t>(n)).index(0, o), a, b[static_cast<size_t>(o)], in, rows.from, blocks[n]);
+          sumsOfBlock(parts.index(4, static_cast<int64_t>(n)).index(0, o), a, b[static_cast<size_t>(o)], in, rows.from,
+                      blocks[n]);
     }
     if (blocks.size() == 1)
       return parts.index(4, 0);
@@ -111,7 +113,8 @@ private:
   }
 
   // `to` is [channel][row][column]; `row` is the kernel's row that the tile begins with.
-  void sumsOfBlock(const Tile &to, const std::vector<Tile> &input, const Tile &kernel, const ImagePart &in, int64_t row, Span block) {
+  void sumsOfBlock(const Tile &to, const std::vector<Tile> &input, const Tile &kernel, const ImagePart &in, int64_t row,
+                   Span block) {
     const ConvolutionAxis &y = c.axis[0], &x = c.axis[1];
     const Tile lying = kernel.part(0, block.from, block.count);
     Tile inPsum;
@@ -134,11 +137,12 @@ private:
             k.move(inPsum, lying);
           }
           const Tile product = k.sbuf(DType::F32, kernel.partitions, {r.count, s.count});
-          k.emit("tensor_tensor",
-                 {k.operand(product), k.operand(shifted),
-                  k.operand((elsewhere ? lying : inPsum).part(0, r.from - row - block.from, r.count).part(1, s.from, s.count)),
-                  nisa::SlotValue::of(static_cast<int32_t>(AluOp::Multiply))},
-                 static_cast<int>(elsewhere ? Engine::GpSimd : Engine::Vector));
+          k.emit(
+              "tensor_tensor",
+              {k.operand(product), k.operand(shifted),
+               k.operand((elsewhere ? lying : inPsum).part(0, r.from - row - block.from, r.count).part(1, s.from, s.count)),
+               nisa::SlotValue::of(static_cast<int32_t>(AluOp::Multiply))},
+              static_cast<int>(elsewhere ? Engine::GpSimd : Engine::Vector));
           k.reduce(to.index(0, i).index(0, u).index(0, v), product, "add");
         }
   }
@@ -169,7 +173,8 @@ std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &gi
   const auto fits = [&](int64_t rows) {
     const int64_t height = std::min(heightOf(c.axis[0], rows), c.axis[0].input),
                   width = std::min(heightOf(c.axis[1], c.axis[1].kernel), c.axis[1].input);
-    return p.inputs * height * width * sizeOf(c.input.dtype) + p.outputs * rows * c.axis[1].kernel * sizeOf(c.kernel.dtype) <=
+    return p.inputs * height * width * sizeOf(c.input.dtype) +
+               p.outputs * rows * c.axis[1].kernel * sizeOf(c.kernel.dtype) <=
            room / 2;
   };
   if (!fits(1))
@@ -182,8 +187,8 @@ std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &gi
 
 double costOf(const DepthwiseGradientPlan &p) {
   constexpr double kElement = 0.8, kInstruction = 150, kStart = 5000; // ns; an element of an output, shared by the engines
-  const double passes =
-      static_cast<double>(ceilDiv(p.groups, 128) * ceilDiv(p.images, p.imagesAtOnce)) * static_cast<double>(p.inputs * p.outputs);
+  const double passes = static_cast<double>(ceilDiv(p.groups, 128) * ceilDiv(p.images, p.imagesAtOnce)) *
+                        static_cast<double>(p.inputs * p.outputs);
   const double positions = static_cast<double>(p.c.axis[0].kernel * p.c.axis[1].kernel),
                outputs = static_cast<double>(p.c.axis[0].output * p.c.axis[1].output);
   return passes * outputs * (positions * kElement + kInstruction) + kStart;
