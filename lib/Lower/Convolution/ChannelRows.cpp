@@ -43,10 +43,6 @@ Tile startOf(const Tile &source, const ImagePart &part, const Run &run) {
   return t;
 }
 
-Dims positionsOf(const Tile &source, int64_t rows, int64_t columns) {
-  return merged({{source.dims[2].stride, rows}, {source.dims[3].stride, columns}});
-}
-
 ChannelRows bandsOf(const ChannelRows &rows, int64_t bands) {
   ChannelRows out = rows;
   out.bands = bands;
@@ -59,37 +55,43 @@ Tile flat(Tile t, int64_t from, int64_t count) {
   return t;
 }
 
+Dims rowsIn(const Tile &memory, const ChannelRows &rows, int64_t channels, int64_t step) {
+  return rowDims(rows, step * memory.dims[2].stride, memory.dims[0].stride, channels * memory.dims[1].stride);
+}
+
 // As they lie.
-Tile loadPlain(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, int64_t channel,
-               int64_t channels, DType type, const std::vector<Run> &runs) {
-  const Tile t = k.sbuf(type, rows.partitions(), {part.y.count, part.x.count});
-  if (isCut(runs, part.y.count))
+Tile loadPlain(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, int64_t channels,
+               const std::vector<Run> &runs) {
+  const Tile t = k.sbuf(source.dtype, rows.partitions(), {channels, part.y.count, part.x.count});
+  const int64_t positions = part.y.count * part.x.count;
+  const bool cut = isCut(runs, part.y.count);
+  if (cut)
     k.fill(t, 0);
-  for (const Run &run : runs) {
-    if (!run.inside.count)
-      continue;
-    const int64_t from = run.inside.from * part.x.count, count = run.inside.count * part.x.count;
-    Tile start = startOf(source, part, run);
-    start.offset += channel * source.dims[1].stride;
-    load(k, flat(t.rows(run.band * rows.count, run.bands * rows.count), from, count), start,
-         rowDims(source, bandsOf(rows, run.bands), channels, part.step), positionsOf(source, run.inside.count, part.x.count),
-         rows.first, 0);
-  }
+  const int64_t together = cut ? 1 : channels;
+  for (const Run &run : runs)
+    for (int64_t i = 0; i < channels && run.inside.count; i += together) {
+      Tile start = startOf(source, part, run);
+      start.offset += i * source.dims[1].stride;
+      load(k,
+           flat(t.rows(run.band * rows.count, run.bands * rows.count), i * positions + run.inside.from * part.x.count,
+                together * run.inside.count * part.x.count),
+           start, rowsIn(source, bandsOf(rows, run.bands), channels, part.step),
+           merged({{source.dims[1].stride, together},
+                   {source.dims[2].stride, run.inside.count},
+                   {source.dims[3].stride, part.x.count}}),
+           rows.first, 0);
+    }
   return t;
 }
 
 // Positions on the partitions, with all channels, as they lie; then turned.
-std::vector<Tile> loadTurned(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part,
-                             int64_t channels, DType type, const std::vector<Run> &runs) {
-  std::vector<Tile> out;
-  for (int64_t i = 0; i < channels; ++i)
-    out.push_back(k.sbuf(type, rows.partitions(), {part.y.count, part.x.count}));
-  ChannelRows all = rows; // of single channels
-  all.groups *= channels, all.first *= channels, all.count *= channels;
+Tile loadTurned(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, int64_t channels,
+                const std::vector<Run> &runs) {
+  const Tile t = k.sbuf(source.dtype, rows.partitions(), {channels, part.y.count, part.x.count});
   const int64_t positions = part.y.count * part.x.count;
   for (int64_t at = 0; at < positions; at += 128) {
     const int64_t n = std::min<int64_t>(128, positions - at);
-    const Tile lying = k.sbuf(type, n, {rows.partitions(), channels});
+    const Tile lying = k.sbuf(source.dtype, n, {rows.partitions(), channels});
     if (isCut(runs, part.y.count))
       k.fill(lying, 0);
     for (const Run &run : runs) {
@@ -97,45 +99,52 @@ std::vector<Tile> loadTurned(KernelBuilder &k, const Tile &source, const Channel
       const int64_t from = std::max(at, inside), to = std::min(at + n, inside + run.inside.count * part.x.count);
       if (from >= to)
         continue;
-      load(k, flat(lying.rows(from - at, to - from), run.band * all.count, run.bands * all.count),
-           startOf(source, part, run), positionsOf(source, run.inside.count, part.x.count),
-           rowDims(source, bandsOf(all, run.bands), 1, part.step), from - inside, all.first);
+      Dims columns = rowsIn(source, bandsOf(rows, run.bands), channels, part.step);
+      columns.push_back({source.dims[1].stride, channels});
+      const int64_t row = rows.count * channels;
+      load(k, flat(lying.rows(from - at, to - from), run.band * row, run.bands * row), startOf(source, part, run),
+           merged({{source.dims[2].stride, run.inside.count}, {source.dims[3].stride, part.x.count}}), merged(columns),
+           from - inside, rows.first * channels);
     }
     for (int64_t i = 0; i < channels; ++i)
-      transposeTile(k, flat(out[static_cast<size_t>(i)], at, n), lying.index(1, i));
+      transposeTile(k, flat(t, i * positions + at, n), lying.index(1, i));
   }
-  return out;
+  return t;
 }
 
 } // namespace
 
-std::vector<ChannelRows> chunksOf(int64_t images, int64_t groups, int64_t bands) {
+std::vector<ChannelRows> chunksOf(ChannelRows all) {
   std::vector<ChannelRows> out;
-  for (const Span &s : spansOf(images * groups, 128))
-    out.push_back({images, groups, s.from, s.count, bands});
+  for (const Span &s : spansOf(all.images * all.groups, 128)) {
+    all.first = s.from, all.count = s.count;
+    out.push_back(all);
+  }
   return out;
 }
 
-bool channelsLast(const Tile &memory) {
-  return memory.dims[1].stride == 1 && memory.dims[1].count > 1 && turned(memory.permuted({1, 0, 2, 3}));
+int64_t groupsBeside(int64_t images, int64_t groups, int64_t positions) {
+  constexpr int64_t kShort = 64, kLong = 512, kMost = 32; // elements of an instruction; groups
+  const auto chunks = [&](int64_t beside) { return (images * groups / beside + 127) / 128; };
+  int64_t best = 1;
+  for (int64_t beside = 2; positions <= kShort && beside * positions <= kLong && beside <= std::min(groups, kMost); ++beside)
+    if (groups % beside == 0 && chunks(beside) < chunks(best))
+      best = beside;
+  return best;
 }
 
-Dims rowDims(const Tile &memory, const ChannelRows &rows, int64_t channelsOfGroup, int64_t step) {
-  return merged({{step * memory.dims[2].stride, rows.bands},
-                 {memory.dims[0].stride, rows.images},
-                 {channelsOfGroup * memory.dims[1].stride, rows.groups}});
+bool channelsLast(const Tile &memory) { return turned(memory.permuted({1, 0, 2, 3})); }
+
+Dims rowDims(const ChannelRows &rows, int64_t band, int64_t image, int64_t group) {
+  const Tile::Dim images{image, rows.images}, groups{group, rows.groups};
+  return merged({{band, rows.bands}, rows.imagesInside ? groups : images, rows.imagesInside ? images : groups});
 }
 
-std::vector<Tile> loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part,
-                             DType type) {
+Tile loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part) {
   const int64_t channels = source.dims[1].count / rows.groups;
   const std::vector<Run> runs = runsOf(part, rows.bands, source.dims[2].count);
-  if (channelsLast(source))
-    return loadTurned(k, source, rows, part, channels, type, runs);
-  std::vector<Tile> out;
-  for (int64_t i = 0; i < channels; ++i)
-    out.push_back(loadPlain(k, source, rows, part, i, channels, type, runs));
-  return out;
+  return channelsLast(source) ? loadTurned(k, source, rows, part, channels, runs)
+                              : loadPlain(k, source, rows, part, channels, runs);
 }
 
 } // namespace glia::emit

@@ -30,16 +30,17 @@ Span reachedOf(const Phase::Tap &tap, const Phase &phase, Span t, const Convolut
   return {s.from - t.from, s.count};
 }
 
-// So many of the terms are added up by GpSimd, such that all engines are done at the same time: Vector adds to PSUM in one cycle and
-// GpSimd to SBUF in two, and Scalar and Vector share the products.
-int64_t gpSimdTerms(const Target &t, int64_t terms) {
+// So many of the terms are added up by GpSimd, such that all engines are done at the same time.
+int64_t gpSimdTerms(const Target &t, int64_t terms, bool beside) {
   if (!t.has("vector_gpsimd_concurrent"))
     return 0;
   const double vector = t.number("clock.vector"), scalar = t.number("clock.scalar"), gpSimd = t.number("clock.gpsimd");
   const auto time = [&](int64_t n) {
-    const double adds = static_cast<double>(terms - n), products = static_cast<double>(terms);
-    return std::max({2 * static_cast<double>(std::max<int64_t>(n - 1, 0)) / gpSimd, adds / vector,
-                     (adds + products) / (vector + scalar)});
+    const double adds = static_cast<double>(terms - n), products = static_cast<double>(terms), others = static_cast<double>(n);
+    if (beside) // each multiplies and adds; Vector with an operand in PSUM, in one cycle
+      return std::max(4 * others / gpSimd, 2 * adds / vector);
+    // Vector adds to PSUM in one cycle and GpSimd to SBUF in two, and Scalar and Vector share the products.
+    return std::max({2 * std::max(others - 1, 0.0) / gpSimd, adds / vector, (adds + products) / (vector + scalar)});
   };
   int64_t best = 0;
   for (int64_t n = 1; n < terms; ++n)
@@ -48,13 +49,20 @@ int64_t gpSimdTerms(const Target &t, int64_t terms) {
   return best;
 }
 
+// [output of a group][channel of a group][kernel row][kernel column], in fp32.
+struct Weights {
+  Tile sbuf, psum; // beside: there too
+};
+
 class Depthwise {
 public:
   Depthwise(KernelBuilder &k, const DepthwisePlan &p, ConvolutionResult &to) : k(k), p(p), c(p.c), to(to) {}
 
   void run() {
-    for (const ChannelRows &rows : chunksOf(p.images, p.groups, p.bands)) {
-      const Tile weights = weightsOf(rows);
+    const bool inside = p.images > 1 && c.result.dims[0].stride < c.result.dims[1].stride;
+    for (const ChannelRows &rows :
+         chunksOf({.images = p.images, .groups = p.groups, .imagesInside = inside, .bands = p.bands})) {
+      const Weights weights = weightsOf(rows);
       for (const Span &r : spansOf(p.bandRows, p.tileRows))
         for (const Span &x : spansOf(p.columns[0].count, p.tileColumns))
           compute(rows, weights, r, x);
@@ -66,53 +74,60 @@ private:
   const DepthwisePlan &p;
   const Convolution &c;
   ConvolutionResult &to;
-  std::map<int64_t, Tile> weightTiles; // by the first row's group
+  std::map<int64_t, Weights> kept; // by the first row's group
 
-  // [output of a group][channel of a group][kernel row][kernel column], in fp32.
-  Tile weightsOf(const ChannelRows &rows) {
-    if (static_cast<int64_t>(weightTiles.size() + 1) * p.weightBytes > k.target().sbufBytes / 8)
-      weightTiles.clear();
-    const auto [it, fresh] = weightTiles.try_emplace(rows.first % p.groups);
-    if (fresh || it->second.partitions < rows.partitions())
+  Weights weightsOf(const ChannelRows &rows) {
+    if (static_cast<int64_t>(kept.size() + 1) * p.weightBytes > k.target().sbufBytes / 8)
+      kept.clear();
+    const auto [it, fresh] = kept.try_emplace(rows.imagesInside ? rows.first : rows.first % p.groups);
+    if (fresh || it->second.sbuf.partitions < rows.partitions())
       it->second = loadWeights(rows);
-    return it->second.rows(0, rows.partitions());
+    Weights out{it->second.sbuf.rows(0, rows.partitions()), it->second.psum};
+    if (p.beside > 1)
+      out.psum = out.psum.rows(0, rows.partitions());
+    return out;
   }
-  Tile loadWeights(const ChannelRows &rows) {
-    const std::vector<int64_t> shape{p.outputs, p.inputs, c.axis[0].kernel, c.axis[1].kernel};
-    const Tile t = k.sbuf(c.kernel.dtype, rows.partitions(), shape);
+  Weights loadWeights(const ChannelRows &rows) {
+    const std::vector<int64_t> shape{p.outputs, c.kernel.dims[1].count, c.axis[0].kernel, c.axis[1].kernel};
+    Tile t = k.sbuf(c.kernel.dtype, rows.partitions(), shape);
     Tile flat = t;
     flat.dims = {{1, t.elements()}};
     const int64_t output = c.kernel.dims[0].stride;
-    load(k, flat, c.kernel, merged({{0, rows.bands}, {0, rows.images}, {output * p.outputs, rows.groups}}),
+    load(k, flat, c.kernel, rowDims(rows, 0, 0, output * p.outputs),
          merged({{output, p.outputs}, c.kernel.dims[1], c.kernel.dims[2], c.kernel.dims[3]}), rows.first, 0);
-    if (t.dtype == DType::F32)
-      return t;
-    const Tile wide = k.sbuf(DType::F32, rows.partitions(), shape);
-    k.move(wide, t);
-    return wide;
+    if (t.dtype != DType::F32) {
+      const Tile wide = k.sbuf(DType::F32, rows.partitions(), shape);
+      k.move(wide, t);
+      t = wide;
+    }
+    if (p.beside == 1)
+      return {t, {}};
+    const Tile psum = k.psum(rows.partitions(), shape);
+    k.move(psum, t);
+    return {t, psum};
   }
 
   // Outputs [r] of each band and [x] of each row.
-  void compute(const ChannelRows &rows, const Tile &weights, Span r, Span x) {
+  void compute(const ChannelRows &rows, const Weights &weights, Span r, Span x) {
     ImagePart in{neededBy(p.rows, r.from, r.count), neededBy(p.columns, x.from, x.count), p.bandRows * p.rows[0].stride};
     in.x = cut(in.x, c.axis[1].input);
     if (p.bands == 1)
       in.y = cut(in.y, c.axis[0].input);
-    std::vector<Tile> inputs;
+    Tile input;
     if (in.y.count && in.x.count)
-      inputs = loadImages(k, c.input, rows, in, c.input.dtype);
+      input = loadImages(k, c.input, rows, in);
     const ImagePart out{cut({r.from * p.stepRows(), r.count * p.stepRows()}, c.axis[0].output),
                         cut({x.from * p.stepColumns(), x.count * p.stepColumns()}, c.axis[1].output),
                         p.bandRows * p.stepRows()};
     const std::vector<Block> blocks = blocksOf(r, x);
-    for (int64_t o = 0; o < p.outputs; ++o) {
-      const Tile result = k.sbuf(c.result.dtype, rows.partitions(), {out.y.count, out.x.count});
+    const Tile result = k.sbuf(c.result.dtype, rows.partitions(), {p.outputs, out.y.count, out.x.count});
+    for (int64_t o = 0; o < p.outputs; o += p.beside)
       for (const Block &b : blocks)
-        sum(result.part(0, b.rows->first + b.r.from * b.rows->step, b.r.count, b.rows->step)
-                .part(1, b.columns->first + b.c.from * b.columns->step, b.c.count, b.columns->step),
-            b, r.from, x.from, in, inputs, weights.index(0, o));
-      to.putRows(result, rows, out, o, p.lying);
-    }
+        sum(result.part(0, o, p.beside)
+                .part(1, b.rows->first + b.r.from * b.rows->step, b.r.count, b.rows->step)
+                .part(2, b.columns->first + b.c.from * b.columns->step, b.c.count, b.columns->step),
+            b, r.from, x.from, in, input, o, weights);
+    to.putRows(result, rows, out, p.lying);
   }
 
   std::vector<Block> blocksOf(Span r, Span x) const {
@@ -122,8 +137,9 @@ private:
         const int64_t height = std::min(r.count, a.count - r.from), width = std::min(x.count, b.count - x.from);
         if (height <= 0 || width <= 0)
           continue;
-        const std::vector<Span> columns = spansOf(width, p.block);
-        for (const Span &rr : spansOf(height, p.block / columns[0].count))
+        const int64_t most = std::max<int64_t>(p.block / p.beside, 1);
+        const std::vector<Span> columns = spansOf(width, most);
+        for (const Span &rr : spansOf(height, most / columns[0].count))
           for (const Span &cc : columns)
             out.push_back({&a, &b, rr, cc});
       }
@@ -133,7 +149,7 @@ private:
   // What reaches the whole block comes first.
   std::vector<Term> termsOf(const Block &b, int64_t row, int64_t column) const {
     std::vector<Term> out, partial;
-    for (int64_t i = 0; i < p.inputs; ++i)
+    for (int64_t i = 0; i < p.inputs; i += p.beside)
       for (const Phase::Tap &y : b.rows->taps)
         for (const Phase::Tap &x : b.columns->taps) {
           const Span r = p.bands > 1 ? Span{0, b.r.count} : reachedOf(y, *b.rows, {row + b.r.from, b.r.count}, c.axis[0]),
@@ -148,43 +164,48 @@ private:
   }
   static bool isWhole(const Term &t, const Block &b) { return t.r.count == b.r.count && t.c.count == b.c.count; }
 
-  void sum(const Tile &place, const Block &b, int64_t row, int64_t column, const ImagePart &in,
-           const std::vector<Tile> &inputs, const Tile &weights) {
+  // `place` is [beside][row][column].
+  void sum(const Tile &place, const Block &b, int64_t row, int64_t column, const ImagePart &in, const Tile &input,
+           int64_t output, const Weights &weights) {
     const std::vector<Term> terms = termsOf(b, row, column);
     if (terms.empty())
       return k.fill(place, 0);
-    const auto multiply = [&](const Tile &to, const Term &t) {
+    const auto multiply = [&](const Tile &to, const Term &t, Engine engine) {
       const int64_t y = t.row->input + (row + b.r.from + t.r.from) * b.rows->stride - in.y.from,
                     x = t.column->input + (column + b.c.from + t.c.from) * b.columns->stride - in.x.from;
-      k.scalar(to,
-               inputs[static_cast<size_t>(t.channel)]
-                   .part(0, y, t.r.count, b.rows->stride)
-                   .part(1, x, t.c.count, b.columns->stride),
-               "multiply", weights.index(0, t.channel).index(0, t.row->kernel).index(0, t.column->kernel));
+      const Tile shifted = input.part(0, t.channel, p.beside)
+                               .part(1, y, t.r.count, b.rows->stride)
+                               .part(2, x, t.c.count, b.columns->stride);
+      Tile w = (p.beside > 1 && engine == Engine::Vector ? weights.psum : weights.sbuf)
+                   .part(0, output, p.beside)
+                   .index(2, t.row->kernel)
+                   .index(2, t.column->kernel);
+      if (p.beside == 1)
+        return k.scalar(to, shifted, "multiply", w.index(0, 0).index(0, t.channel));
+      w.dims = {w.dims[0], {0, t.r.count}, {0, t.c.count}};
+      apply(to, shifted, w, AluOp::Multiply, engine);
     };
     if (terms.size() == 1 && isWhole(terms[0], b))
-      return multiply(place, terms[0]);
+      return multiply(place, terms[0], Engine::Vector);
     struct Sum {
       Tile tile;
       Engine engine;
       bool begun = false;
     };
     const auto add = [&](Sum &sum, const Term &t) {
-      const Tile part = sum.tile.part(0, t.r.from, t.r.count).part(1, t.c.from, t.c.count);
+      const Tile part = sum.tile.part(1, t.r.from, t.r.count).part(2, t.c.from, t.c.count);
       if (!std::exchange(sum.begun, true)) {
-        multiply(part, t);
+        multiply(part, t, sum.engine);
         return clearAround(sum.tile, t.r, t.c);
       }
-      const Tile product = k.sbuf(DType::F32, place.partitions, {t.r.count, t.c.count});
-      multiply(product, t);
-      k.emit("tensor_tensor",
-             {k.operand(part), k.operand(part), k.operand(product), nisa::SlotValue::of(static_cast<int32_t>(AluOp::Add))},
-             static_cast<int>(sum.engine));
+      const Tile product = k.sbuf(DType::F32, place.partitions, part.shape());
+      multiply(product, t, sum.engine);
+      apply(part, part, product, AluOp::Add, sum.engine);
     };
-    const int64_t all = static_cast<int64_t>(terms.size()), others = gpSimdTerms(k.target(), all);
-    Sum first{k.psum(place.partitions, {b.r.count, b.c.count}), Engine::Vector}, second{{}, Engine::GpSimd};
+    const int64_t all = static_cast<int64_t>(terms.size()), others = gpSimdTerms(k.target(), all, p.beside > 1);
+    Sum first{k.psum(place.partitions, place.shape()), Engine::Vector}, second{{}, Engine::GpSimd};
     if (others)
-      second.tile = k.sbuf(DType::F32, place.partitions, {b.r.count, b.c.count});
+      second.tile = k.sbuf(DType::F32, place.partitions, place.shape());
     int64_t due = 0;
     for (const Term &t : terms) { // in turns
       due += others;
@@ -197,18 +218,22 @@ private:
     else
       k.move(place, first.tile);
   }
+  void apply(const Tile &to, const Tile &a, const Tile &b, AluOp op, Engine engine) {
+    k.emit("tensor_tensor", {k.operand(to), k.operand(a), k.operand(b), nisa::SlotValue::of(static_cast<int32_t>(op))},
+           static_cast<int>(engine));
+  }
 
   // Everything but rows r and columns c.
   void clearAround(const Tile &t, Span r, Span x) {
-    const int64_t rows = t.dims[0].count, columns = t.dims[1].count;
+    const int64_t rows = t.dims[1].count, columns = t.dims[2].count;
     if (r.from > 0)
-      k.fill(t.part(0, 0, r.from), 0);
+      k.fill(t.part(1, 0, r.from), 0);
     if (r.from + r.count < rows)
-      k.fill(t.part(0, r.from + r.count, rows - r.from - r.count), 0);
+      k.fill(t.part(1, r.from + r.count, rows - r.from - r.count), 0);
     if (x.from > 0)
-      k.fill(t.part(0, r.from, r.count).part(1, 0, x.from), 0);
+      k.fill(t.part(1, r.from, r.count).part(2, 0, x.from), 0);
     if (x.from + x.count < columns)
-      k.fill(t.part(0, r.from, r.count).part(1, x.from + x.count, columns - x.from - x.count), 0);
+      k.fill(t.part(1, r.from, r.count).part(2, x.from + x.count, columns - x.from - x.count), 0);
   }
 };
 

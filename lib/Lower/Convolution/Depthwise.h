@@ -12,6 +12,8 @@ struct DepthwisePlan {
   Convolution c;      // an image of one dimension stands upright: it is rows
   bool lying = false; // and in the graph they are columns
   std::vector<ConvolutionPhase> rows, columns;
+  // Groups of one channel that lie side by side on a partition. They are one group here, and an output needs only its own channel.
+  int64_t beside = 1;
   int64_t images, groups, inputs, outputs; // the last two of a group
   int64_t bands = 1;                       // of an image, on partitions
   int64_t bandRows;                        // outputs of a phase in one
@@ -33,6 +35,7 @@ void emitDepthwise(KernelBuilder &k, const DepthwisePlan &p, ConvolutionResult &
 struct DepthwiseGradientPlan {
   Convolution c; // upright, as above
   bool lying = false;
+  int64_t beside = 1;
   int64_t images, groups, inputs, outputs;
   int64_t imagesAtOnce; // on partitions
   int64_t tileRows;     // of the kernel on chip at a time
@@ -41,6 +44,7 @@ std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &c,
 double costOf(const DepthwiseGradientPlan &p);
 void emitDepthwiseGradient(KernelBuilder &k, const DepthwiseGradientPlan &p, ConvolutionResult &result);
 
+constexpr int64_t kDepthwiseChannels = 32; // most inputs and outputs of a group
 constexpr int64_t kDepthwiseBlock = 1024; // most positions of an instruction
 
 } // namespace glia::emit

@@ -38,7 +38,10 @@ private:
   ConvolutionResult &to;
   double gpSimdShare = 0, due = 0;
 
-  std::vector<int64_t> shapeOfSums() const { return {p.outputs, p.inputs, c.axis[0].output, c.axis[1].output}; }
+  // [channel][output][row][column]; beside: one channel each.
+  std::vector<int64_t> shapeOfSums() const {
+    return {p.inputs / p.beside, p.outputs, c.axis[0].output, c.axis[1].output};
+  }
 
   void sumsOf(Span groups) {
     // Their part of all tensors.
@@ -57,17 +60,16 @@ private:
       }
     }
     sums = overImages(sums, std::min(p.imagesAtOnce, p.images), groups.count);
-    const ChannelRows rows{1, p.groups, groups.from, groups.count, 1};
+    const ChannelRows rows{.groups = p.groups, .first = groups.from, .count = groups.count};
     const ImagePart whole{{0, c.axis[0].output}, {0, c.axis[1].output}, 0};
-    for (int64_t o = 0; o < p.outputs; ++o)
-      for (int64_t i = 0; i < p.inputs; ++i) {
-        Tile result = sums.index(0, o).index(0, i);
-        if (c.result.dtype != DType::F32 || p.outputs * p.inputs > 1) {
-          result = k.sbuf(c.result.dtype, groups.count, {whole.y.count, whole.x.count});
-          k.move(result, sums.index(0, o).index(0, i));
-        }
-        to.putRows(result, rows, whole, o, p.lying, i);
+    for (int64_t i = 0; i < p.inputs / p.beside; ++i) {
+      Tile result = sums.index(0, i);
+      if (c.result.dtype != DType::F32) {
+        result = k.sbuf(c.result.dtype, groups.count, result.shape());
+        k.move(result, sums.index(0, i));
       }
+      to.putRows(result, rows, whole, p.lying, i);
+    }
   }
 
   // The images lie on other partitions: side by side they can be added up.
@@ -86,23 +88,22 @@ private:
     return out;
   }
 
-  // [output][channel][row][column], of some rows of the kernel.
+  // Of some rows of the kernel.
   Tile sumsOfTile(const Tile &input, const Tile &kernel, int64_t images, int64_t groups, Span rows) {
     const ConvolutionAxis &y = c.axis[0], &x = c.axis[1];
-    const ChannelRows all{images, groups, 0, images * groups, 1};
+    const ChannelRows all{.images = images, .groups = groups, .count = images * groups};
     const ImagePart in{cut({rows.from * y.kernelDilation - y.low, heightOf(y, rows.count)}, y.input),
                        cut({-x.low, heightOf(x, x.kernel)}, x.input), 0};
-    const std::vector<Span> blocks = spansOf(rows.count, std::max<int64_t>(kDepthwiseBlock / x.kernel, 1));
+    const std::vector<Span> blocks = spansOf(rows.count, std::max<int64_t>(kDepthwiseBlock / (p.beside * x.kernel), 1));
     std::vector<int64_t> shape = shapeOfSums();
     shape.push_back(static_cast<int64_t>(blocks.size()));
     const Tile parts = k.sbuf(DType::F32, all.partitions(), shape);
     k.fill(parts, 0);
     if (in.y.count && in.x.count) {
-      const std::vector<Tile> a = loadImages(k, input, all, in, input.dtype),
-                              b = loadImages(k, kernel, all, {rows, {0, x.kernel}, 0}, kernel.dtype);
+      const Tile a = loadImages(k, input, all, in), b = loadImages(k, kernel, all, {rows, {0, x.kernel}, 0});
       for (size_t n = 0; n < blocks.size(); ++n)
-        for (int64_t o = 0; o < p.outputs; ++o)
-          sumsOfBlock(parts.index(4, static_cast<int64_t>(n)).index(0, o), a, b[static_cast<size_t>(o)], in, rows.from,
+        for (int64_t o = 0; o < p.outputs; o += p.beside)
+          sumsOfBlock(parts.index(4, static_cast<int64_t>(n)).part(1, o, p.beside), a, b.part(0, o, p.beside), in, rows.from,
                       blocks[n]);
     }
     if (blocks.size() == 1)
@@ -112,13 +113,12 @@ private:
     return sums;
   }
 
-  // `to` is [channel][row][column]; `row` is the kernel's row that the tile begins with.
-  void sumsOfBlock(const Tile &to, const std::vector<Tile> &input, const Tile &kernel, const ImagePart &in, int64_t row,
-                   Span block) {
+  // `to` is [channel][beside][row][column]; `row` is the kernel's row that the tile begins with.
+  void sumsOfBlock(const Tile &to, const Tile &input, const Tile &kernel, const ImagePart &in, int64_t row, Span block) {
     const ConvolutionAxis &y = c.axis[0], &x = c.axis[1];
-    const Tile lying = kernel.part(0, block.from, block.count);
+    const Tile lying = kernel.part(1, block.from, block.count);
     Tile inPsum;
-    for (int64_t i = 0; i < p.inputs; ++i)
+    for (int64_t i = 0; i < p.inputs; i += p.beside)
       for (int64_t u = 0; u < y.output; ++u)
         for (int64_t v = 0; v < x.output; ++v) {
           const int64_t top = u * y.stride - y.low, left = v * x.stride - x.low;
@@ -126,24 +126,23 @@ private:
                      s = reached(left, x.kernelDilation, {0, x.kernel}, x.input);
           if (!r.count || !s.count)
             continue;
-          const Tile shifted = input[static_cast<size_t>(i)]
-                                   .part(0, top + r.from * y.kernelDilation - in.y.from, r.count, y.kernelDilation)
-                                   .part(1, left + s.from * x.kernelDilation - in.x.from, s.count, x.kernelDilation);
+          const Tile shifted = input.part(0, i, p.beside)
+                                   .part(1, top + r.from * y.kernelDilation - in.y.from, r.count, y.kernelDilation)
+                                   .part(2, left + s.from * x.kernelDilation - in.x.from, s.count, x.kernelDilation);
           due += gpSimdShare;
           const bool elsewhere = due >= 1;
           due -= elsewhere ? 1 : 0;
           if (!elsewhere && inPsum.handle < 0) {
-            inPsum = k.psum(kernel.partitions, {block.count, x.kernel});
+            inPsum = k.psum(kernel.partitions, lying.shape());
             k.move(inPsum, lying);
           }
-          const Tile product = k.sbuf(DType::F32, kernel.partitions, {r.count, s.count});
-          k.emit(
-              "tensor_tensor",
-              {k.operand(product), k.operand(shifted),
-               k.operand((elsewhere ? lying : inPsum).part(0, r.from - row - block.from, r.count).part(1, s.from, s.count)),
-               nisa::SlotValue::of(static_cast<int32_t>(AluOp::Multiply))},
-              static_cast<int>(elsewhere ? Engine::GpSimd : Engine::Vector));
-          k.reduce(to.index(0, i).index(0, u).index(0, v), product, "add");
+          const Tile factor = (elsewhere ? lying : inPsum).part(1, r.from - row - block.from, r.count).part(2, s.from, s.count);
+          const Tile product = k.sbuf(DType::F32, kernel.partitions, factor.shape());
+          k.emit("tensor_tensor",
+                 {k.operand(product), k.operand(shifted), k.operand(factor),
+                  nisa::SlotValue::of(static_cast<int32_t>(AluOp::Multiply))},
+                 static_cast<int>(elsewhere ? Engine::GpSimd : Engine::Vector));
+          k.reduce(to.index(0, i).index(1, u).index(1, v), product, "add");
         }
   }
 };
@@ -152,7 +151,7 @@ private:
 
 std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &given, int64_t sbufBytes) {
   constexpr int64_t kBetween = 12 * kDepthwiseBlock * 4; // products on their way
-  constexpr int64_t kMostSums = 4096;                    // bytes of one output of all blocks and channels
+  constexpr int64_t kMostSums = 16384;                   // bytes of one output of all blocks and channels
   DepthwiseGradientPlan p;
   p.lying = isLying(given);
   p.c = p.lying ? uprightOf(given) : given;
@@ -166,8 +165,14 @@ std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &gi
   p.groups = c.batchGroups;
   p.inputs = c.result.dims[0].count;
   p.outputs = c.kernel.dims[0].count / p.groups;
+  if (std::max(p.inputs, p.outputs) > kDepthwiseChannels)
+    return std::nullopt;
+  if (p.inputs == 1 && p.outputs == 1) {
+    p.beside = p.inputs = p.outputs = groupsBeside(1, p.groups, c.axis[0].kernel * c.axis[1].kernel);
+    p.groups /= p.beside;
+  }
   p.imagesAtOnce = std::min(p.images, std::max<int64_t>(128 / spansOf(p.groups, 128)[0].count, 1));
-  if (p.inputs * p.outputs * c.axis[0].output * c.axis[1].output * 4 > kMostSums)
+  if (p.inputs * p.outputs / p.beside * c.axis[0].output * c.axis[1].output * 4 > kMostSums)
     return std::nullopt;
   const int64_t room = (sbufBytes - kBetween) / 2;
   const auto fits = [&](int64_t rows) {
@@ -188,8 +193,8 @@ std::optional<DepthwiseGradientPlan> planDepthwiseGradient(const Convolution &gi
 double costOf(const DepthwiseGradientPlan &p) {
   constexpr double kElement = 0.8, kInstruction = 150, kStart = 5000; // ns; an element of an output, shared by the engines
   const double passes = static_cast<double>(ceilDiv(p.groups, 128) * ceilDiv(p.images, p.imagesAtOnce)) *
-                        static_cast<double>(p.inputs * p.outputs);
-  const double positions = static_cast<double>(p.c.axis[0].kernel * p.c.axis[1].kernel),
+                        static_cast<double>(p.inputs * p.outputs / (p.beside * p.beside));
+  const double positions = static_cast<double>(p.beside * p.c.axis[0].kernel * p.c.axis[1].kernel),
                outputs = static_cast<double>(p.c.axis[0].output * p.c.axis[1].output);
   return passes * outputs * (positions * kElement + kInstruction) + kStart;
 }

@@ -29,6 +29,7 @@ int64_t inputBytes(const DepthwisePlan &p, int64_t rows, int64_t columns) {
 
 std::optional<DepthwisePlan> planDepthwise(const Convolution &c, int64_t sbufBytes) {
   constexpr int64_t kBetween = 12 * kDepthwiseBlock * 4; // products and sums on their way
+  constexpr int64_t kPsumBank = 2048;
   if (c.batchGroups != 1)
     return std::nullopt;
   DepthwisePlan p;
@@ -40,9 +41,20 @@ std::optional<DepthwisePlan> planDepthwise(const Convolution &c, int64_t sbufByt
   p.groups = c.groups;
   p.inputs = c.input.dims[1].count / c.groups;
   p.outputs = c.kernel.dims[0].count / c.groups;
-  p.bands = p.images * p.groups <= 64 ? bandsOf(p) : 1;
+  if (std::max(p.inputs, p.outputs) > kDepthwiseChannels)
+    return std::nullopt;
+  const int64_t taps = p.c.axis[0].kernel * p.c.axis[1].kernel;
+  p.weightBytes = p.inputs * p.outputs * taps * 4;
+  if (p.inputs == 1 && p.outputs == 1) {
+    const int64_t beside = groupsBeside(p.images, p.groups, p.rows[0].count * p.columns[0].count);
+    if (beside * taps * 4 <= kPsumBank) {
+      p.beside = p.inputs = p.outputs = beside;
+      p.groups /= beside;
+      p.weightBytes *= beside;
+    }
+  }
+  p.bands = p.beside == 1 && p.images * p.groups <= 64 ? bandsOf(p) : 1;
   p.bandRows = p.rows[0].count / p.bands;
-  p.weightBytes = p.inputs * p.outputs * p.c.axis[0].kernel * p.c.axis[1].kernel * 4;
 
   // Two tiles of inputs and of results on their way.
   const int64_t room = (sbufBytes - kBetween) / 2, wide = sizeOf(c.result.dtype);
@@ -64,7 +76,7 @@ std::optional<DepthwisePlan> planDepthwise(const Convolution &c, int64_t sbufByt
   p.tileRows = ceilDiv(p.bandRows, ceilDiv(p.bandRows, p.tileRows));
   // Two blocks at least, so that one is added up while the other is multiplied.
   constexpr int64_t kShortBlock = 256;
-  p.block = std::clamp(ceilDiv(p.tileRows * p.tileColumns, 2), kShortBlock, kDepthwiseBlock);
+  p.block = std::clamp(ceilDiv(p.beside * p.tileRows * p.tileColumns, 2), kShortBlock, kDepthwiseBlock);
   return p;
 }
 
@@ -73,13 +85,13 @@ double costOf(const DepthwisePlan &p) {
   double taps = 0, positions = 0;
   for (const ConvolutionPhase &r : p.rows)
     for (const ConvolutionPhase &x : p.columns) {
-      const double terms = static_cast<double>(r.taps.size() * x.taps.size()) * static_cast<double>(p.inputs);
-      const double size = static_cast<double>(r.count / p.bands * x.count);
+      const double terms = static_cast<double>(r.taps.size() * x.taps.size()) * static_cast<double>(p.inputs / p.beside);
+      const double size = static_cast<double>(p.beside * r.count / p.bands * x.count);
       taps += terms * (size * kElement + kInstruction);
       positions += size;
     }
   const double chunks = static_cast<double>(ceilDiv(p.images * p.groups, 128));
-  return chunks * (taps + positions) * static_cast<double>(p.outputs) + kStart;
+  return chunks * (taps + positions) * static_cast<double>(p.outputs / p.beside) + kStart;
 }
 
 } // namespace glia::emit
