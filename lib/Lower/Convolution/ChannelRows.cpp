@@ -140,11 +140,12 @@ Dims rowDims(const ChannelRows &rows, int64_t band, int64_t image, int64_t group
   return merged({{band, rows.bands}, rows.imagesInside ? groups : images, rows.imagesInside ? images : groups});
 }
 
-Tile loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part) {
+Tile loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, int64_t few) {
   const int64_t channels = source.dims[1].count / rows.groups;
+  const bool many = rows.partitions() * channels * part.y.count * part.x.count > few;
   const std::vector<Run> runs = runsOf(part, rows.bands, source.dims[2].count);
-  return channelsLast(source) ? loadTurned(k, source, rows, part, channels, runs)
-                              : loadPlain(k, source, rows, part, channels, runs);
+  return many && channelsLast(source) ? loadTurned(k, source, rows, part, channels, runs)
+                                      : loadPlain(k, source, rows, part, channels, runs);
 }
 
 } // namespace glia::emit

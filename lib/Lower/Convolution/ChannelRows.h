@@ -26,8 +26,9 @@ struct ImagePart {
   int64_t step = 0;
 };
 
-// [channel of a group][y][x] of `source`, which is [image, channel, y, x] in HBM. What lies outside of an image is zero.
-Tile loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part);
+// [channel of a group][y][x] of `source`, which is [image, channel, y, x] in HBM. What lies outside of an image is zero. Channels that lie
+// together are read that way and turned on chip, unless there are only so few elements.
+Tile loadImages(KernelBuilder &k, const Tile &source, const ChannelRows &rows, const ImagePart &part, int64_t few = 0);
 
 // The rows, as dimensions over a tensor: from a band, an image, a group to the next.
 Dims rowDims(const ChannelRows &rows, int64_t band, int64_t image, int64_t group);

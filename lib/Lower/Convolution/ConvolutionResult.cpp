@@ -93,7 +93,8 @@ void ConvolutionResult::put(const Tile &tile, Span batch, Span outputs, Span row
   k.location(location);
 }
 
-void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, bool lying, int64_t image) {
+void ConvolutionResult::putRows(const Tile &tile, const ChannelRows &rows, const ImagePart &part, bool lying,
+                                int64_t image) {
   const int64_t outputs = tile.dims[0].count, columns = part.x.count, positions = part.y.count * columns;
   const int down = lying ? COLUMN : ROW, across = lying ? ROW : COLUMN;
   const Tile memory = lying ? result.permuted({0, 1, 3, 2}) : result;

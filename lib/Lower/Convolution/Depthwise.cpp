@@ -36,7 +36,8 @@ int64_t gpSimdTerms(const Target &t, int64_t terms, bool beside) {
     return 0;
   const double vector = t.number("clock.vector"), scalar = t.number("clock.scalar"), gpSimd = t.number("clock.gpsimd");
   const auto time = [&](int64_t n) {
-    const double adds = static_cast<double>(terms - n), products = static_cast<double>(terms), others = static_cast<double>(n);
+    const double adds = static_cast<double>(terms - n), products = static_cast<double>(terms),
+                 others = static_cast<double>(n);
     if (beside) // each multiplies and adds; Vector with an operand in PSUM, in one cycle
       return std::max(4 * others / gpSimd, 2 * adds / vector);
     // Vector adds to PSUM in one cycle and GpSimd to SBUF in two, and Scalar and Vector share the products.
@@ -49,9 +50,10 @@ int64_t gpSimdTerms(const Target &t, int64_t terms, bool beside) {
   return best;
 }
 
-// [output of a group][channel of a group][kernel row][kernel column], in fp32.
+// By channel of a group: [output of a group][kernel row][kernel column], in fp32.
 struct Weights {
-  Tile sbuf, psum; // beside: there too
+  std::vector<Tile> sbuf;
+  Tile psum; // beside: there too
 };
 
 class Depthwise {
@@ -80,31 +82,34 @@ private:
     if (static_cast<int64_t>(kept.size() + 1) * p.weightBytes > k.target().sbufBytes / 8)
       kept.clear();
     const auto [it, fresh] = kept.try_emplace(rows.imagesInside ? rows.first : rows.first % p.groups);
-    if (fresh || it->second.sbuf.partitions < rows.partitions())
+    if (fresh || it->second.sbuf[0].partitions < rows.partitions())
       it->second = loadWeights(rows);
-    Weights out{it->second.sbuf.rows(0, rows.partitions()), it->second.psum};
+    Weights out = it->second;
+    for (Tile &t : out.sbuf)
+      t = t.rows(0, rows.partitions());
     if (p.beside > 1)
       out.psum = out.psum.rows(0, rows.partitions());
     return out;
   }
   Weights loadWeights(const ChannelRows &rows) {
-    const std::vector<int64_t> shape{p.outputs, c.kernel.dims[1].count, c.axis[0].kernel, c.axis[1].kernel};
-    Tile t = k.sbuf(c.kernel.dtype, rows.partitions(), shape);
-    Tile flat = t;
-    flat.dims = {{1, t.elements()}};
-    const int64_t output = c.kernel.dims[0].stride;
-    load(k, flat, c.kernel, rowDims(rows, 0, 0, output * p.outputs),
-         merged({{output, p.outputs}, c.kernel.dims[1], c.kernel.dims[2], c.kernel.dims[3]}), rows.first, 0);
-    if (t.dtype != DType::F32) {
-      const Tile wide = k.sbuf(DType::F32, rows.partitions(), shape);
-      k.move(wide, t);
-      t = wide;
+    constexpr int64_t kFew = 2048;
+    Weights out;
+    for (int64_t i = 0; i < c.kernel.dims[1].count; ++i) {
+      Tile source = c.kernel.part(1, i, 1).permuted({1, 0, 2, 3}); // the same for all images
+      source.dims[0] = {0, p.images};
+      Tile t = loadImages(k, source, rows, {{0, c.axis[0].kernel}, {0, c.axis[1].kernel}, 0}, kFew);
+      if (t.dtype != DType::F32) {
+        const Tile wide = k.sbuf(DType::F32, rows.partitions(), t.shape());
+        k.move(wide, t);
+        t = wide;
+      }
+      out.sbuf.push_back(t);
     }
-    if (p.beside == 1)
-      return {t, {}};
-    const Tile psum = k.psum(rows.partitions(), shape);
-    k.move(psum, t);
-    return {t, psum};
+    if (p.beside > 1) {
+      out.psum = k.psum(rows.partitions(), out.sbuf[0].shape());
+      k.move(out.psum, out.sbuf[0]);
+    }
+    return out;
   }
 
   // Outputs [r] of each band and [x] of each row.
@@ -173,15 +178,13 @@ private:
     const auto multiply = [&](const Tile &to, const Term &t, Engine engine) {
       const int64_t y = t.row->input + (row + b.r.from + t.r.from) * b.rows->stride - in.y.from,
                     x = t.column->input + (column + b.c.from + t.c.from) * b.columns->stride - in.x.from;
-      const Tile shifted = input.part(0, t.channel, p.beside)
-                               .part(1, y, t.r.count, b.rows->stride)
-                               .part(2, x, t.c.count, b.columns->stride);
-      Tile w = (p.beside > 1 && engine == Engine::Vector ? weights.psum : weights.sbuf)
-                   .part(0, output, p.beside)
-                   .index(2, t.row->kernel)
-                   .index(2, t.column->kernel);
+      const Tile shifted =
+          input.part(0, t.channel, p.beside).part(1, y, t.r.count, b.rows->stride).part(2, x, t.c.count, b.columns->stride);
+      const Tile &of =
+          p.beside > 1 && engine == Engine::Vector ? weights.psum : weights.sbuf[static_cast<size_t>(t.channel)];
+      Tile w = of.part(0, output, p.beside).index(1, t.row->kernel).index(1, t.column->kernel);
       if (p.beside == 1)
-        return k.scalar(to, shifted, "multiply", w.index(0, 0).index(0, t.channel));
+        return k.scalar(to, shifted, "multiply", w.index(0, 0));
       w.dims = {w.dims[0], {0, t.r.count}, {0, t.c.count}};
       apply(to, shifted, w, AluOp::Multiply, engine);
     };

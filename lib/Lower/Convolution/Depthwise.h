@@ -45,6 +45,6 @@ double costOf(const DepthwiseGradientPlan &p);
 void emitDepthwiseGradient(KernelBuilder &k, const DepthwiseGradientPlan &p, ConvolutionResult &result);
 
 constexpr int64_t kDepthwiseChannels = 32; // most inputs and outputs of a group
-constexpr int64_t kDepthwiseBlock = 1024; // most positions of an instruction
+constexpr int64_t kDepthwiseBlock = 1024;  // most positions of an instruction
 
 } // namespace glia::emit

@@ -39,9 +39,7 @@ private:
   double gpSimdShare = 0, due = 0;
 
   // [channel][output][row][column]; beside: one channel each.
-  std::vector<int64_t> shapeOfSums() const {
-    return {p.inputs / p.beside, p.outputs, c.axis[0].output, c.axis[1].output};
-  }
+  std::vector<int64_t> shapeOfSums() const { return {p.inputs / p.beside, p.outputs, c.axis[0].output, c.axis[1].output}; }
 
   void sumsOf(Span groups) {
     // Their part of all tensors.
@@ -136,7 +134,8 @@ private:
             inPsum = k.psum(kernel.partitions, lying.shape());
             k.move(inPsum, lying);
           }
-          const Tile factor = (elsewhere ? lying : inPsum).part(1, r.from - row - block.from, r.count).part(2, s.from, s.count);
+          const Tile factor =
+              (elsewhere ? lying : inPsum).part(1, r.from - row - block.from, r.count).part(2, s.from, s.count);
           const Tile product = k.sbuf(DType::F32, kernel.partitions, factor.shape());
           k.emit("tensor_tensor",
                  {k.operand(product), k.operand(shifted), k.operand(factor),
