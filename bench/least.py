@@ -53,6 +53,16 @@ def chain(x):
     return x * jnp.tanh(x) / (1 + jnp.exp(-x))
 
 
+def depthwise(stride):
+    def apply(x, w):
+        numbers = ("NCHW", "OIHW", "NCHW")
+        return jax.lax.conv_general_dilated(
+            x, w, (stride, stride), "SAME", feature_group_count=x.shape[1], dimension_numbers=numbers
+        )
+
+    return apply, (of(8, 192, 56, 56), of(192, 1, 3, 3))
+
+
 def rows():
     """(name, what is due of least / predicted, function, arguments)"""
     for dtype, short in ((jnp.float32, "f32"), (jnp.bfloat16, "bf16")):
@@ -72,6 +82,8 @@ def rows():
             yield f"attention {short} {heads}x{length}x{width}", 1 / 1.35, attention, qkv
             causal = lambda q, k, v: attention(q, k, v, True)  # noqa: E731
             yield f"attention causal {short} {heads}x{length}x{width}", 1 / 1.35, causal, qkv
+    yield "depthwise f32 3x3", 0.5, *depthwise(1)
+    yield "depthwise f32 3x3 by 2", 0.5, *depthwise(2)
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
 

@@ -92,7 +92,7 @@ bool Generator::dot() {
 }
 
 bool Generator::convolution() {
-  const int64_t spatial = r.chance(35) ? 1 : 2;
+  const int64_t spatial = r.chance(35) ? 1 : r.chance(85) ? 2 : 3;
   const Type t = floatType();
   static const std::vector<int64_t> features = {1, 2, 3, 4, 6, 8, 16, 17, 32, 64, 130};
   const bool byFeature = r.chance(30), byBatch = !byFeature && r.chance(15);

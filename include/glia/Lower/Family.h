@@ -31,7 +31,7 @@ class Family {
 public:
   virtual ~Family() = default;
   virtual std::string_view name() const = 0;
-  // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "3-D convolution", for the list of everything
+  // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "convolution of integers", for the list of everything
   // that cannot be lowered. nullopt: the operation is not of this family.
   virtual std::optional<std::string> accepts(mlir::Operation *op) const = 0;
   // The operation may join the group, which is of this family: together they are still one kernel. It may be an operation of another

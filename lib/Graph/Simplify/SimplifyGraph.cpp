@@ -1,5 +1,6 @@
 #include "SimplifyGraph.h"
 #include "Graph/Decompose/DecomposeBatchNorm.h"
+#include "Graph/Decompose/DecomposeConvolution.h"
 #include "Graph/Decompose/DecomposeChlo.h"
 #include "Graph/Decompose/DecomposeFourier.h"
 #include "Graph/Decompose/DecomposeIntegerDot.h"
@@ -124,6 +125,7 @@ constexpr Rewrite kRewrites[] = {
     {"decompose scatters", decomposeScatters},
     {"decompose batch norms", decomposeBatchNorms},
     {"fold kernel reverses", foldKernelReverses},
+    {"decompose convolutions", decomposeConvolutions},
     {"decompose random", decomposeRandom},
     {"decompose functions", decomposeFunctions},
     {"decompose bits", decomposeBits},

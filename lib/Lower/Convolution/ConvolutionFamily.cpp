@@ -96,8 +96,6 @@ public:
     auto convolution = llvm::dyn_cast<graph::ConvolutionOp>(op);
     if (!convolution)
       return std::nullopt;
-    if (convolution.getDimensionNumbers().getInputSpatialDimensions().size() > 2)
-      return "3-D convolution";
     for (mlir::Value v : {op->getOperand(0), op->getOperand(1), mlir::Value(op->getResult(0))}) {
       const auto t = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
       if (!t || (*t != DType::F32 && *t != DType::BF16 && *t != DType::F16))

@@ -176,6 +176,13 @@ func.func @main(%x: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf3
   %1 = stablehlo.subtract %0, %c : tensor<1x3x5xf32>
   return %1 : tensor<1x3x5xf32>
 })"},
+    {"decompose convolutions", R"(
+func.func @main(%x: tensor<1x2x4x3x3xf32>, %w: tensor<3x2x2x2x2xf32>) -> tensor<1x3x3x2x2xf32> {
+  %c = stablehlo.constant dense<2.0> : tensor<1x3x3x2x2xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1, 2]x[o, i, 0, 1, 2]->[b, f, 0, 1, 2], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x4x3x3xf32>, tensor<3x2x2x2x2xf32>) -> tensor<1x3x3x2x2xf32>
+  %1 = stablehlo.subtract %0, %c : tensor<1x3x3x2x2xf32>
+  return %1 : tensor<1x3x3x2x2xf32>
+})"},
     {"decompose random", R"(
 func.func @main(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>) {
   %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
