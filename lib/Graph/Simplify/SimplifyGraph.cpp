@@ -1,6 +1,7 @@
 #include "SimplifyGraph.h"
 #include "Graph/Decompose/DecomposeBatchNorm.h"
 #include "Graph/Decompose/DecomposeChlo.h"
+#include "Graph/Decompose/DecomposeDot.h"
 #include "Graph/Decompose/DecomposeFourier.h"
 #include "Graph/Decompose/DecomposeIntegerDot.h"
 #include "Graph/Decompose/DecomposeLinalg.h"
@@ -123,6 +124,7 @@ constexpr Rewrite kRewrites[] = {
     {"decompose windows", decomposeWindows},
     {"decompose scatters", decomposeScatters},
     {"decompose batch norms", decomposeBatchNorms},
+    {"decompose dots", decomposeDots},
     {"fold kernel reverses", foldKernelReverses},
     {"decompose random", decomposeRandom},
     {"decompose functions", decomposeFunctions},
