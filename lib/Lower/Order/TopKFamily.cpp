@@ -34,6 +34,13 @@ bool isPicked(mlir::Type element, int64_t picks, int64_t n) {
   return type && n < kRowsPicked && picks <= (sizeOf(*type) < 4 && n <= kEights ? kMostPicks : 128);
 }
 
+double passesOf(mlir::Type element, int64_t picks, int64_t n) {
+  const std::optional<DType> type = machineType(element);
+  if (type && sizeOf(*type) < 4 && n <= kEights)
+    return 3 * static_cast<double>((picks + 7) / 8);
+  return (type && sizeOf(*type) < 4 ? 6 : 9) * static_cast<double>(picks);
+}
+
 namespace {
 
 constexpr int64_t kPiece = 2048; // elements of a row at a time, one by one

@@ -184,7 +184,8 @@ private:
   Lane fetch(mlir::Value v, const RowsValue &view) {
     Dims r, c;
     const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
-    Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), view.view);
+    Tile from =
+        at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), view.view);
     const Dims m = merged(view.view);
     from.offset += view.offset;
     if (p.rows == 0) {
