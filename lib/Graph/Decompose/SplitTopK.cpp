@@ -19,9 +19,8 @@ struct Way {
   double time = 0;   // cycles
 };
 
-// Engines pass over a row several times for each element that is picked, 128 rows at a time.
 double timeOf(mlir::Type element, int64_t rows, int64_t n, int64_t picks) {
-  return static_cast<double>((rows + 127) / 128) * passesOf(element, picks, n) * (static_cast<double>(n) + 64);
+  return static_cast<double>((rows + 127) / 128) * pickCycles(element, picks, n);
 }
 
 Way bestWay(mlir::Type element, int64_t rows, int64_t n, int64_t picks) {
