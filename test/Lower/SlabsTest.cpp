@@ -113,4 +113,22 @@ TEST(Slabs, Types) {
 })");
 }
 
+// Nothing is read: a number that is computed, compared with counts.
+TEST(Slabs, NumbersAlone) {
+  expectRight(R"(func.func @main() -> (tensor<65x10xf32>, tensor<5x65x10xf32>) {
+  %i = stablehlo.iota dim = 0 : tensor<5x65x10xf32>
+  %two = stablehlo.constant dense<2.0> : tensor<65x10xf16>
+  %bits = stablehlo.bitcast_convert %two : (tensor<65x10xf16>) -> tensor<65x10xi16>
+  %less = stablehlo.constant dense<-1> : tensor<65x10xi16>
+  %0 = stablehlo.add %bits, %less : tensor<65x10xi16>
+  %1 = stablehlo.bitcast_convert %0 : (tensor<65x10xi16>) -> tensor<65x10xf16>
+  %2 = stablehlo.convert %1 : (tensor<65x10xf16>) -> tensor<65x10xf32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [1, 2] : (tensor<65x10xf32>) -> tensor<5x65x10xf32>
+  %4 = stablehlo.multiply %i, %3 : tensor<5x65x10xf32>
+  %high = stablehlo.constant dense<0x7F800000> : tensor<f32>
+  %5 = stablehlo.reduce(%4 init: %high) applies stablehlo.minimum across dimensions = [0] : (tensor<5x65x10xf32>, tensor<f32>) -> tensor<65x10xf32>
+  return %5, %3 : tensor<65x10xf32>, tensor<5x65x10xf32>
+})");
+}
+
 } // namespace

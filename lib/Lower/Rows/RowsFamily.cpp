@@ -325,7 +325,7 @@ public:
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
     std::optional<RowsPlan> plan = planRows(g.ops);
     if (!plan || plan->alone)
-      if (std::optional<SlabsPlan> slabs = planSlabs(g.ops); slabs && !inputs.empty())
+      if (std::optional<SlabsPlan> slabs = planSlabs(g.ops))
         return writeSlabs(k, g, std::move(*slabs), inputs, outputs);
     if (!plan)
       throw std::logic_error("a group of rows without a plan");

@@ -109,7 +109,7 @@ private:
       llvm::SmallVector<Lane, 3> in;
       for (mlir::Value o : op->getOperands())
         in.push_back(plain(keptOf(o)));
-      const Lane made = lanes.pointwise(op, in);
+      const Lane made = pointwise(op, in);
       kept[result] = made;
     }
     storeKept(result);
@@ -169,9 +169,18 @@ private:
         operands.push_back(takesViews(op) && !(psum && fromPsum) ? lane : plain(lane));
         fromPsum |= psum;
       }
-      made.lane = lanes.pointwise(op, operands);
+      made.lane = pointwise(op, operands);
     }
     values[{result, static_cast<int64_t>(piece)}] = made;
+  }
+
+  // What is made of numbers alone is one element of each partition, which is seen again.
+  Lane pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
+    Lane made = lanes.pointwise(op, in);
+    if (made.row && lanes.nc > 1)
+      made.tile = made.tile.broadcast(0, lanes.nc);
+    made.row = false;
+    return made;
   }
 
   // 1 / v, of the elements that v has.
