@@ -71,6 +71,7 @@ def rows():
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
     yield "product by element f32", 0.5, lambda x, y: jnp.einsum("bslh,sh->bslh", x, y), (of(2, 64, 16, 8), of(64, 8))
+    yield "inner products f32", 0.4, lambda x, y: jnp.einsum("bsh,bsh->bs", x, y), (of(64, 128, 64),) * 2
     yield "softmax of a middle axis f32", 0.35, lambda x: jax.nn.softmax(x, axis=1), (of(8, 512, 128),)
     yield "maximum of the first axis f32", 0.4, lambda x: x.max(0), (of(4096, 512),)
     yield "norm of a middle axis f32", 0.3, middle_norm, (of(8, 512, 128),)

@@ -21,26 +21,35 @@ struct Factor {
 
 class Product {
 public:
-  explicit Product(graph::DotGeneralOp op) : op(op), g(op), shape(typeOf(op->getResult(0)).getShape()) {}
+  explicit Product(graph::DotGeneralOp op) : op(op), g(op), shape(typeOf(op->getResult(0)).getShape()), rank(shape.size()) {}
 
   bool write() {
     const auto n = op.getDotDimensionNumbers();
-    for (int64_t d : n.getLhsContractingDimensions())
-      if (typeOf(op->getOperand(0)).getDimSize(d) != 1)
-        return false;
     const auto all = [&](auto is) {
       return is(elementOf(op->getOperand(0))) && is(elementOf(op->getOperand(1))) && is(elementOf(op->getResult(0)));
     };
-    if (!all([](mlir::Type t) { return llvm::isa<mlir::FloatType>(t); }) &&
-        !all([](mlir::Type t) { return llvm::isa<mlir::IntegerType>(t); }))
+    const bool floats = all([](mlir::Type t) { return llvm::isa<mlir::FloatType>(t) && !t.isF64(); });
+    if (!floats && !all([](mlir::Type t) { return llvm::isa<mlir::IntegerType>(t); }))
+      return false;
+    for (int64_t d : n.getLhsContractingDimensions())
+      if (const int64_t size = typeOf(op->getOperand(0)).getDimSize(d); size != 1)
+        shape.push_back(size);
+    const bool sums = shape.size() > rank;
+    if (sums && !(floats && isTiny()))
       return false;
     int64_t next = static_cast<int64_t>(n.getLhsBatchingDimensions().size());
-    Factor a = factor(op->getOperand(0), n.getLhsBatchingDimensions(), n.getLhsContractingDimensions(), next);
-    Factor b = factor(op->getOperand(1), n.getRhsBatchingDimensions(), n.getRhsContractingDimensions(), next);
-    const mlir::Type result = elementOf(op->getResult(0)), type = between(elementOf(a.value), elementOf(b.value), result);
-    const Numbers order = bestOrder(a, b);
-    Value x = spread(a, order, type), y = spread(b, order, type);
-    Value made = g.convert(type.isInteger(1) ? g.binary("and", x, y) : g.multiply(x, y), result);
+    const Factor a = factor(op->getOperand(0), n.getLhsBatchingDimensions(), n.getLhsContractingDimensions(), next);
+    const Factor b = factor(op->getOperand(1), n.getRhsBatchingDimensions(), n.getRhsContractingDimensions(), next);
+    const mlir::Type result = elementOf(op->getResult(0));
+    const mlir::Type type = sums ? mlir::Type(g.b.getF32Type()) : between(elementOf(a.value), elementOf(b.value), result);
+    Numbers order = bestOrder(a, b);
+    const Value x = spread(a, order, type), y = spread(b, order, type);
+    Value made = type.isInteger(1) ? g.binary("and", x, y) : g.multiply(x, y);
+    if (sums) {
+      made = g.reduce("add", made, g.number(0, mlir::RankedTensorType::get({}, type)), numbers(rank, shape.size()));
+      order.resize(rank);
+    }
+    made = g.convert(made, result);
     if (!llvm::is_sorted(order))
       made = g.transpose(made, inverse(order));
     op->getResult(0).replaceAllUsesWith(made);
@@ -50,15 +59,45 @@ public:
 private:
   graph::DotGeneralOp op;
   GraphBuilder g;
-  Numbers shape; // of the result
+  Numbers shape; // of the result, then what is added up
+  size_t rank;   // of the result
 
-  // Without what is contracted. Free dimensions follow each other in the result.
+  static Numbers numbers(size_t from, size_t to) {
+    Numbers out(to - from);
+    std::iota(out.begin(), out.end(), static_cast<int64_t>(from));
+    return out;
+  }
+
+  // Many small products, each of which would be an instruction of the Tensor engine or more: an instruction of the Vector engine has
+  // 128 rows of them.
+  bool isTiny() {
+    constexpr double kProduct = 110, kMultiply = 0.045, kRepeat = 1.7, kBegin = 3000; // nanoseconds
+    int64_t batches = 1, depth = 1;
+    for (int64_t d : op.getDotDimensionNumbers().getLhsBatchingDimensions())
+      batches *= typeOf(op->getOperand(0)).getDimSize(d);
+    for (size_t d = rank; d < shape.size(); ++d)
+      depth *= shape[d];
+    if (batches == 0 || depth == 0)
+      return false;
+    const int64_t left = elementsOf(op->getOperand(0)) / batches / depth,
+                  right = elementsOf(op->getOperand(1)) / batches / depth;
+    const double blocks =
+                     static_cast<double>(batches * ((depth + 127) / 128) * ((left + 127) / 128) * ((right + 511) / 512)),
+                 all = static_cast<double>(batches * depth * left * right) * (std::min(left, right) > 1 ? kRepeat : 1);
+    return all * kMultiply + kBegin < 0.6 * blocks * kProduct;
+  }
+
+  // Without what is contracted and has one element. Free dimensions follow each other in the result.
   Factor factor(Value v, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contracted, int64_t &next) {
     Numbers to(static_cast<size_t>(typeOf(v).getRank()), -1), kept, sizes;
     for (auto [i, d] : llvm::enumerate(batch))
       to[static_cast<size_t>(d)] = static_cast<int64_t>(i);
     for (int64_t d : freeDims(to.size(), batch, contracted))
       to[static_cast<size_t>(d)] = next++;
+    int64_t added = static_cast<int64_t>(rank);
+    for (int64_t d : contracted)
+      if (typeOf(v).getDimSize(d) != 1)
+        to[static_cast<size_t>(d)] = added++;
     for (size_t d = 0; d < to.size(); ++d)
       if (to[d] >= 0) {
         kept.push_back(to[d]);
@@ -71,9 +110,7 @@ private:
   mlir::Type between(mlir::Type a, mlir::Type b, mlir::Type result) {
     if (llvm::isa<mlir::IntegerType>(result))
       return result;
-    return a == result && b == result && result.getIntOrFloatBitWidth() >= 16 ? result
-           : result.isF64() || a.isF64() || b.isF64()                         ? mlir::Type(g.b.getF64Type())
-                                                                              : mlir::Type(g.b.getF32Type());
+    return a == result && b == result && result.getIntOrFloatBitWidth() >= 16 ? result : mlir::Type(g.b.getF32Type());
   }
 
   static Numbers inverse(const Numbers &order) {
@@ -99,23 +136,25 @@ private:
 
   // The order of dimensions in which the fewest elements have to be put in order, before or behind.
   Numbers bestOrder(const Factor &a, const Factor &b) const {
-    Numbers natural(shape.size()), wanted;
-    std::iota(natural.begin(), natural.end(), 0);
-    wanted = natural;
+    const Numbers natural = numbers(0, rank);
+    Numbers wanted = natural;
     if (op->getResult(0).hasOneUse())
       if (auto t = llvm::dyn_cast<graph::TransposeOp>(*op->getResult(0).user_begin()))
         wanted.assign(t.getPermutation().begin(), t.getPermutation().end());
-    const auto completed =
-        [&](const Factor &f) { // what it lacks stands where the result wants it: in front of what follows there
-          Numbers order = f.to;
-          for (size_t i = wanted.size(); i-- > 0;)
-            if (!llvm::is_contained(order, wanted[i]))
-              order.insert(i + 1 < wanted.size() ? llvm::find(order, wanted[i + 1]) : order.end(), wanted[i]);
-          return order;
-        };
+    // What a factor lacks stands where the result wants it: in front of what follows there.
+    const auto completed = [&](const Factor &f) {
+      Numbers order;
+      llvm::copy_if(f.to, std::back_inserter(order), [&](int64_t d) { return d < static_cast<int64_t>(rank); });
+      for (size_t i = rank; i-- > 0;)
+        if (!llvm::is_contained(order, wanted[i]))
+          order.insert(i + 1 < rank ? llvm::find(order, wanted[i + 1]) : order.end(), wanted[i]);
+      return order;
+    };
     int64_t least = std::numeric_limits<int64_t>::max();
     Numbers best;
-    for (const Numbers &order : {wanted, natural, completed(a), completed(b)}) {
+    for (Numbers order : {wanted, natural, completed(a), completed(b)}) {
+      for (size_t d = rank; d < shape.size(); ++d) // what is added up comes last
+        order.push_back(static_cast<int64_t>(d));
       int64_t moved = inOrder(wanted, order) ? 0 : elementsOf(op->getResult(0));
       for (const Factor *f : {&a, &b})
         moved += inOrder(f->to, order) ? 0 : elementsOf(f->value);
@@ -130,8 +169,7 @@ private:
   // The factor in the shape of the result, its dimensions in this order.
   Value spread(const Factor &f, const Numbers &order, mlir::Type type) {
     const Numbers at = inverse(order);
-    Numbers mine(f.to.size()), dims, sizes;
-    std::iota(mine.begin(), mine.end(), 0);
+    Numbers mine = numbers(0, f.to.size()), dims, sizes;
     llvm::sort(mine, [&](int64_t i, int64_t j) {
       return at[static_cast<size_t>(f.to[static_cast<size_t>(i)])] < at[static_cast<size_t>(f.to[static_cast<size_t>(j)])];
     });

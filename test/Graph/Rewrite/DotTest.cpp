@@ -50,4 +50,18 @@ TEST(Dot, Types) {
   expectRight(outer("i1", "i1", "i1"));
 }
 
+// Thousands of very small products: of the Vector engine, 128 rows at a time; what is contracted stands anywhere.
+TEST(Dot, ManySmallOnes) {
+  const GraphCheck report =
+      checked(R"(func.func @main(%x: tensor<20x9x30xf32>, %y: tensor<20x9x30xf32>) -> tensor<20x30xf32> {
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [0, 2] x [0, 2], contracting_dims = [1] x [1] : (tensor<20x9x30xf32>, tensor<20x9x30xf32>) -> tensor<20x30xf32>
+  return %0 : tensor<20x30xf32>
+})");
+  EXPECT_GT(report.operations, 1u); // no dot is left
+  expectRight(R"(func.func @main(%x: tensor<3x400x2x5xbf16>, %y: tensor<5x2x400x4xbf16>) -> tensor<400x3x4xbf16> {
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [1] x [2], contracting_dims = [3, 2] x [0, 1] : (tensor<3x400x2x5xbf16>, tensor<5x2x400x4xbf16>) -> tensor<400x3x4xbf16>
+  return %0 : tensor<400x3x4xbf16>
+})");
+}
+
 } // namespace
