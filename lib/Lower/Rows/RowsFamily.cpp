@@ -324,7 +324,7 @@ public:
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
     std::optional<RowsPlan> plan = planRows(g.ops);
-    if (!plan || plan->alone)
+    if (!plan || (plan->alone && !isSumOfLongRows(g.ops[0])))
       if (std::optional<SlabsPlan> slabs = planSlabs(g.ops))
         return writeSlabs(k, g, std::move(*slabs), inputs, outputs);
     if (!plan)

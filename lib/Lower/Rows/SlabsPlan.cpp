@@ -237,16 +237,26 @@ private:
 
   // Engines take about so many cycles for the beginning of an instruction, and for what crosses the partitions.
   static constexpr double kBegin = 100, kCross = 1200;
+  // Cycles per element: of rows that are added or compared half by half, of products with ones, which another engine does meanwhile, of rows
+  // that are turned, of an operation.
+  static constexpr double kFold = 2, kProducts = 0.8, kTurn = 1.5, kPointwise = 1.3;
   static constexpr int64_t kMostWidth = 128; // inner indices that can be turned onto partitions together
   static constexpr int64_t kMostSpreads = 8;
   static constexpr int64_t kGoodBytes = 128; // of neighbours, for the DMA engines
 
   bool layout() {
-    int64_t reductions = 0, work = 0, narrowest = 4;
+    int64_t reductions = 0, narrowest = 4;
+    double inWhole = 0, inParts = 0; // cycles per element
     for (mlir::Operation *op : ops) {
-      reductions += opName(op) == "reduce";
-      const SlabsKind kind = p.values[op->getResult(0)].kind;
-      work += opName(op) == "reduce" || kind == SlabsKind::Full;
+      if (opName(op) == "reduce") {
+        std::string why;
+        ++reductions;
+        inWhole += kFold;
+        inParts += reductionOf(op, why)->op == "add" ? kProducts : kTurn;
+      } else if (p.values[op->getResult(0)].kind == SlabsKind::Full) {
+        inWhole += kPointwise;
+        inParts += kPointwise;
+      }
     }
     for (const auto &[v, known] : p.values)
       if (known.kind == SlabsKind::View && elementsOf(v) == p.full())
@@ -261,7 +271,7 @@ private:
         return;
       const int64_t rows = stays ? depth : std::clamp<int64_t>(fit / width, 1, depth), pieces = (depth + rows - 1) / rows;
       const double size = static_cast<double>(depth * width),
-                   each = static_cast<double>(work) * (size + kBegin * static_cast<double>(pieces)) +
+                   each = (parts ? inParts : inWhole) * (size + kBegin * static_cast<double>(pieces)) +
                           (parts ? kCross * static_cast<double>(reductions) : 0.0),
                    // the first part comes in, and the last goes out, while nothing else is done
           alone = 5 * static_cast<double>(rows * width);
