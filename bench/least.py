@@ -49,6 +49,16 @@ def attention(q, k, v, causal=False):
     return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
 
 
+def middle_norm(x):
+    centred = x - x.mean(1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + 1e-6)
+
+
+def biases(table, places):
+    """Relative positions of an attention over windows of 7 x 7: a row of the table for each pair."""
+    return table[places].reshape(49, 49, 4).transpose(2, 0, 1)
+
+
 def chain(x):
     return x * jnp.tanh(x) / (1 + jnp.exp(-x))
 
@@ -84,6 +94,15 @@ def rows():
             yield f"attention causal {short} {heads}x{length}x{width}", 1 / 1.35, causal, qkv
     yield "depthwise f32 3x3", 0.5, *depthwise(1)
     yield "depthwise f32 3x3 by 2", 0.5, *depthwise(2)
+    yield "product by element f32", 0.5, lambda x, y: jnp.einsum("bslh,sh->bslh", x, y), (of(2, 64, 16, 8), of(64, 8))
+    yield "inner products f32", 0.4, lambda x, y: jnp.einsum("bsh,bsh->bs", x, y), (of(64, 128, 64),) * 2
+    yield "softmax of a middle axis f32", 0.35, lambda x: jax.nn.softmax(x, axis=1), (of(8, 512, 128),)
+    yield "maximum of the first axis f32", 0.4, lambda x: x.max(0), (of(4096, 512),)
+    yield "norm of a middle axis f32", 0.3, middle_norm, (of(8, 512, 128),)
+    yield "position biases f32", 0.15, biases, (of(169, 4), of(2401, dtype=jnp.int32))
+    yield "top_k f32", 0, lambda x: jax.lax.top_k(x, 50), (of(1, 50257),)
+    yield "top_k of 8 rows f32", 0, lambda x: jax.lax.top_k(x, 50), (of(8, 50257),)
+    yield "argmax f32", 0, lambda x: jnp.argmax(x, -1), (of(8, 50257),)
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
 

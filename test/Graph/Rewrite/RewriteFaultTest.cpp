@@ -168,6 +168,13 @@ func.func @main(%x: tensor<5x4xf32>, %s: tensor<4xf32>, %o: tensor<4xf32>, %m: t
   %0 = "stablehlo.batch_norm_inference"(%x, %s, %o, %m, %v) <{epsilon = 0.5 : f32, feature_index = 1 : i64}> : (tensor<5x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5x4xf32>
   return %0 : tensor<5x4xf32>
 })"},
+    {"decompose dots", R"(
+func.func @main(%x: tensor<5x4xf32>, %y: tensor<4x3xf32>) -> tensor<4x5x3xf32> {
+  %c = stablehlo.constant dense<3.0> : tensor<4x5x3xf32>
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [1] x [0], contracting_dims = [] x [] : (tensor<5x4xf32>, tensor<4x3xf32>) -> tensor<4x5x3xf32>
+  %1 = stablehlo.subtract %0, %c : tensor<4x5x3xf32>
+  return %1 : tensor<4x5x3xf32>
+})"},
     {"fold kernel reverses", R"(
 func.func @main(%x: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf32> {
   %r = stablehlo.reverse %w, dims = [2] : tensor<3x2x3xf32>
