@@ -42,6 +42,23 @@ def rotary(x, c, s):
     return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
 
 
+def attention(q, k, v, causal=False):
+    s = jnp.einsum("bqd,bkd->bqk", q, k) * q.shape[-1] ** -0.5
+    if causal:
+        s = jnp.where(jnp.arange(s.shape[1])[:, None] >= jnp.arange(s.shape[2])[None], s, -jnp.inf)
+    return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
+
+
+def middle_norm(x):
+    centred = x - x.mean(1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + 1e-6)
+
+
+def biases(table, places):
+    """Relative positions of an attention over windows of 7 x 7: a row of the table for each pair."""
+    return table[places].reshape(49, 49, 4).transpose(2, 0, 1)
+
+
 def chain(x):
     return x * jnp.tanh(x) / (1 + jnp.exp(-x))
 
@@ -68,6 +85,16 @@ def scans():
     yield "cumsum 1048576", 0, jnp.cumsum, (of(1048576),)
 
 
+def depthwise(stride):
+    def apply(x, w):
+        numbers = ("NCHW", "OIHW", "NCHW")
+        return jax.lax.conv_general_dilated(
+            x, w, (stride, stride), "SAME", feature_group_count=x.shape[1], dimension_numbers=numbers
+        )
+
+    return apply, (of(8, 192, 56, 56), of(192, 1, 3, 3))
+
+
 def rows():
     """(name, what is due of least / predicted, function, arguments)"""
     for dtype, short in ((jnp.float32, "f32"), (jnp.bfloat16, "bf16")):
@@ -82,6 +109,22 @@ def rows():
         yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
+        for heads, length, width in ((4, 2048, 64), (4, 2048, 128), (1, 4096, 128), (1, 16384, 64)):
+            qkv = (of(heads, length, width, dtype=dtype),) * 3
+            yield f"attention {short} {heads}x{length}x{width}", 1 / 1.35, attention, qkv
+            causal = lambda q, k, v: attention(q, k, v, True)  # noqa: E731
+            yield f"attention causal {short} {heads}x{length}x{width}", 1 / 1.35, causal, qkv
+    yield "depthwise f32 3x3", 0.5, *depthwise(1)
+    yield "depthwise f32 3x3 by 2", 0.5, *depthwise(2)
+    yield "product by element f32", 0.5, lambda x, y: jnp.einsum("bslh,sh->bslh", x, y), (of(2, 64, 16, 8), of(64, 8))
+    yield "inner products f32", 0.4, lambda x, y: jnp.einsum("bsh,bsh->bs", x, y), (of(64, 128, 64),) * 2
+    yield "softmax of a middle axis f32", 0.35, lambda x: jax.nn.softmax(x, axis=1), (of(8, 512, 128),)
+    yield "maximum of the first axis f32", 0.4, lambda x: x.max(0), (of(4096, 512),)
+    yield "norm of a middle axis f32", 0.3, middle_norm, (of(8, 512, 128),)
+    yield "position biases f32", 0.15, biases, (of(169, 4), of(2401, dtype=jnp.int32))
+    yield "top_k f32", 0, lambda x: jax.lax.top_k(x, 50), (of(1, 50257),)
+    yield "top_k of 8 rows f32", 0, lambda x: jax.lax.top_k(x, 50), (of(8, 50257),)
+    yield "argmax f32", 0, lambda x: jnp.argmax(x, -1), (of(8, 50257),)
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
     yield from scans()

@@ -15,7 +15,8 @@ std::span<const Family *const> families() {
       &scanFamily(),        //
       &gatherFamily(),      //
       &scatterFamily(),     //
-      &topKFamily(),        // one per line
+      &topKFamily(),        //
+      &weightedFamily(),    // one per line
   };
   return all;
 }

@@ -15,5 +15,6 @@ const Family &scanFamily();        // ScanFamily.cpp
 const Family &gatherFamily();      // GatherFamily.cpp
 const Family &scatterFamily();     // ScatterFamily.cpp
 const Family &topKFamily();        // TopKFamily.cpp
+const Family &weightedFamily();    // WeightedFamily.cpp
 
 } // namespace glia::emit

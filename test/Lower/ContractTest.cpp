@@ -297,7 +297,7 @@ TEST_P(Contract, PanelsStay) {
 }
 
 TEST_P(Contract, ManyBatchesAreALoopOfTheDevice) { // and a rest behind it
-  Form f{{20700, 3, 2}, {20700, 2, 3}, {0}, {0}, {2}, {1}};
+  Form f{{20700, 12, 8}, {20700, 8, 12}, {0}, {0}, {2}, {1}};
   const CompiledGraph c = compiled(text(f), GetParam());
   EXPECT_LT(c.program.instructionCount(), 12000u); // of 20700 products
   check(f, GetParam());

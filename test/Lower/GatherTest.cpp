@@ -130,6 +130,25 @@ TEST(Gather, VectorsOfLengthZero) {
                                     .sizes = "4,6"}));
 }
 
+// Every partition has all of a small operand: rows of it, single elements by two indices, parts of rows that lie apart in the result.
+TEST(Gather, FromASmallTable) {
+  for (const char *type : {"f32", "bf16", "i8"})
+    expectRightEverywhere(gatherText(
+        {.data = "169x4", .indices = "2401x1", .other = "2401x4", .numbers = kRows, .sizes = "1,4", .type = type}));
+  expectRightEverywhere(
+      gatherText({.data = "13x15",
+                  .indices = "700x2",
+                  .other = "700",
+                  .numbers = "collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1",
+                  .sizes = "1,1"}));
+  expectRightEverywhere(
+      gatherText({.data = "20x6x3",
+                  .indices = "400x1",
+                  .other = "4x400x2",
+                  .numbers = "offset_dims = [0, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1",
+                  .sizes = "1,4,2"}));
+}
+
 TEST(Gather, Nothing) {
   expectRightEverywhere(gatherText({.data = "9x4", .indices = "0x1", .other = "0x4", .numbers = kRows, .sizes = "1,4"}));
 }

@@ -2,7 +2,9 @@
 #include "Check/CheckGraph.h"
 
 #include <bit>
+#include <cstring>
 #include <limits>
+#include <tuple>
 
 using namespace glia;
 
@@ -45,6 +47,7 @@ TEST(TopK, EveryType) {
   for (const char *type : {"f32", "bf16", "f16", "i8", "ui8", "i16", "ui16", "i32", "ui32"}) {
     expectRightHard(topK("3x43x", 40, 5, type));
     expectRightHard(topK("", 5, 5, type));
+    expectRightHard(topK("3x", 9, 9, type)); // all, and not a multiple of eight
   }
 }
 
@@ -52,6 +55,30 @@ TEST(TopK, LongRows) {
   expectRightHard(topK("2x", 5000, 3, "f32"));
   expectRightHard(topK("2x", 5000, 20, "bf16"));
   expectRightHard(topK("2x", 9000, 3, "bf16"));
+}
+
+// Many numbers that differ in their last bits only, and many that are equal: the upper part of a key does not decide.
+TEST(TopK, EqualUpperParts) {
+  for (const auto &[rows, n, k] : {std::tuple{"2x", 700, 100}, {"", 20000, 60}}) {
+    const std::string text = topK(rows, n, k, "f32");
+    std::vector<HostTensor> inputs = randomInputs(graph::parseGraph(text, "test.mlir").main(), 2);
+    const size_t count = inputs[0].bytes.size() / 4;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t bits = 0x3F800000 + (i * 2654435761u >> 9) % 600;
+      std::memcpy(inputs[0].bytes.data() + 4 * i, &bits, 4);
+    }
+    for (const char *target : {"trn1", "trn2", "trn3"})
+      EXPECT_EQ(differences(text, target, inputs), "") << target << text;
+  }
+}
+
+// Few long rows are taken apart, so that every partition has a part: far fewer instructions' worth of time than one by one.
+TEST(TopK, FewLongRows) {
+  const std::string text = topK("1x", 40001, 50, "f32");
+  EXPECT_EQ(differences(text, "trn2", hard(text)), "");
+  GraphCheck report;
+  EXPECT_EQ(differences(text, "trn1", hard(text), &report), "");
+  EXPECT_GT(report.groups, 2u);
 }
 
 } // namespace

@@ -92,20 +92,24 @@ bool Generator::dot() {
 }
 
 bool Generator::convolution() {
-  const int64_t spatial = r.chance(35) ? 1 : 2;
+  const int64_t spatial = r.chance(35) ? 1 : r.chance(85) ? 2 : 3;
   const Type t = floatType();
   static const std::vector<int64_t> features = {1, 2, 3, 4, 6, 8, 16, 17, 32, 64, 130};
-  const bool byFeature = r.chance(20), byBatch = !byFeature && r.chance(10);
-  const int64_t groups = byFeature || byBatch ? r.between(2, 4) : 1;
+  const bool byFeature = r.chance(30), byBatch = !byFeature && r.chance(15);
+  static const std::vector<int64_t> many = {5, 8, 32, 65, 96, 130, 260};
+  const bool depthwise = (byFeature || byBatch) && r.chance(60); // many groups of few channels
+  const int64_t groups = depthwise ? r.pick(many) : byFeature || byBatch ? r.between(2, 4) : 1;
   const int64_t batch = r.between(1, 3) * (byBatch ? groups : 1);
-  const int64_t in = r.pick(features), out = r.pick(features) * groups; // `in`: per group
+  const int64_t in = depthwise ? r.between(1, r.chance(70) ? 1 : 4) : r.pick(features); // per group
+  const int64_t out = (depthwise ? r.between(1, r.chance(70) ? 1 : 3) : r.pick(features)) * groups;
   Shape image = {batch, in * (byFeature ? groups : 1)}, kernel = {in, out}, result = {byBatch ? batch / groups : batch, out};
   Shape stride, dilation, base;
   std::string padding;
   for (int64_t d = 0; d < spatial; ++d) {
     static const std::vector<int64_t> sizes = {1, 2, 3, 5, 7, 8, 13, 16, 31, 33};
     const int64_t size = spatial == 1 && r.chance(30) ? r.between(60, 300) : r.pick(sizes);
-    const int64_t taps = r.between(1, r.chance(10) ? 7 : 3);
+    const bool whole = byBatch && r.chance(60); // as in the gradient of weights
+    const int64_t taps = whole ? r.between(std::max<int64_t>(size - 2, 1), size) : r.between(1, r.chance(10) ? 7 : 3);
     stride.push_back(r.chance(60) ? 1 : r.between(1, 3));
     base.push_back(r.chance(85) ? 1 : 2);
     dilation.push_back(r.chance(85) ? 1 : 2);

@@ -23,6 +23,7 @@ const std::vector<Part> &parts() {
       {"convert", 6, &Generator::convert, true},
       {"pattern", 6, &Generator::pattern, true},
       {"scan", 2, &Generator::scan, false},
+      {"mean", 1, &Generator::weightedMean, true},
       {"broadcast", 6, &Generator::broadcast, true},
       {"reshape", 4, &Generator::reshape, true},
       {"transpose", 5, &Generator::transpose, true},

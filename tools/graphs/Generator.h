@@ -97,9 +97,10 @@ public:
   bool compareSelect();
   bool convert();
   bool narrow();
-  bool pattern();   // Patterns.cpp
-  bool scan();      // Scans.cpp
-  bool broadcast(); // Movement.cpp
+  bool pattern();      // Patterns.cpp
+  bool scan();         // Scans.cpp
+  bool weightedMean(); // WeightedMean.cpp
+  bool broadcast();    // Movement.cpp
   bool reshape();
   bool transpose();
   bool slice();

@@ -7,9 +7,13 @@
 namespace glia::graphs {
 
 bool Generator::topK() {
-  const std::optional<Value> v = find([](const Value &v) {
+  const auto wanted = [](const Value &v) {
     return v.rank() > 0 && v.elements() > 0 && v.trust == Trust::Exact && (v.type.isFloat() || v.type.isInteger());
-  });
+  };
+  std::optional<Value> v = find(wanted);
+  if (r.chance(15)) // few long rows
+    if (const Value x = of(r.chance(60) ? kF32 : anyType(), {r.between(1, 3), r.between(1500, 6000)}); wanted(x))
+      v = x;
   if (!v)
     return false;
   Shape shape = v->shape;

@@ -31,12 +31,15 @@ class Family {
 public:
   virtual ~Family() = default;
   virtual std::string_view name() const = 0;
-  // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "3-D convolution", for the list of everything
+  // Empty: the family can lower the operation (in a group of its own). Otherwise why not: "convolution of integers", for the list of everything
   // that cannot be lowered. nullopt: the operation is not of this family.
   virtual std::optional<std::string> accepts(mlir::Operation *op) const = 0;
   // The operation may join the group, which is of this family: together they are still one kernel. It may be an operation of another
   // family (a bias behind a contraction). The caller makes sure that this closes no cycle of groups.
   virtual bool joins(const Group &, mlir::Operation *) const { return false; }
+  // Operations that end with this one and are one kernel together on the target, whichever families they are of: empty if there are none.
+  // Nobody else needs what they give, except of those that cost next to nothing.
+  virtual std::vector<mlir::Operation *> seeds(mlir::Operation *, const Target &) const { return {}; }
   // The operation costs next to nothing inside a group that reads it (a broadcast): each such group writes it again. It has a group of
   // its own only if somebody needs its result in HBM.
   virtual bool repeats(mlir::Operation *) const { return false; }
@@ -70,8 +73,9 @@ std::optional<double> splatOf(mlir::Value v);
 bool isAlias(mlir::Operation *op);
 mlir::Value aliasOf(mlir::Value v); // what an alias is made of; v itself if it is none
 
-// Groups in an order in which each comes after those it reads. Throws Error with everything that no family accepts.
-std::vector<Group> groupOperations(mlir::Block &body);
+// Groups in an order in which each comes after those it reads. Throws Error with everything that no family accepts. Without a target no
+// groups that depend on one (Family::seeds).
+std::vector<Group> groupOperations(mlir::Block &body, const Target *target = nullptr);
 
 // Equal for groups that give the same kernel: operations, attributes, types and how they are connected, without places and names.
 std::string structureOf(const Group &g);

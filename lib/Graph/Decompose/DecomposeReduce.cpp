@@ -104,6 +104,39 @@ Behind behindNan(GraphBuilder &g, mlir::Value x, mlir::Value places, int64_t dim
           g.compare(ComparisonDirection::EQ, last, g.number(n - 1, last))};
 }
 
+struct FirstMost {
+  mlir::Value most, place; // of each row; the place as f32
+};
+// The largest (smallest) value along a dimension, and the least of the places of those that are it.
+FirstMost firstMost(GraphBuilder &g, mlir::Value x, mlir::Value places, mlir::Value start, int64_t dim, bool most) {
+  std::vector<int64_t> kept;
+  for (int64_t d = 0; d < typeOf(x).getRank(); ++d)
+    if (d != dim)
+      kept.push_back(d);
+  const mlir::Value none = g.number(kInfinity, places);
+  const mlir::Value m = g.reduce(most ? "maximum" : "minimum", x, start, {dim});
+  const mlir::Type t = elementOf(x);
+  const bool steps = t.isF32() || t.isBF16() || t.isF16();
+  const mlir::Value limit = g.broadcast(steps ? beside(g, m, most) : m, kept, typeOf(x));
+  mlir::Value candidates;
+  if (steps) {
+    candidates = g.select(g.compare(most ? ComparisonDirection::LE : ComparisonDirection::GE, x, limit), none, places);
+  } else {
+    mlir::Value hits = g.compare(ComparisonDirection::EQ, x, limit);
+    if (llvm::isa<mlir::FloatType>(t))
+      hits = g.binary("or", hits, g.compare(ComparisonDirection::NE, x, x));
+    candidates = g.select(hits, places, none);
+  }
+  const mlir::Value last = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
+  return {m, g.reduce("minimum", candidates, last, {dim})};
+}
+
+// Into how many parts a row is cut, so that few long rows use the partitions.
+int64_t partsOf(int64_t rows, int64_t n) {
+  constexpr int64_t kLong = 4096, kPartitions = 128;
+  return n < kLong ? 1 : std::max<int64_t>(kPartitions / std::max<int64_t>(rows, 1), 1);
+}
+
 bool argMax(mlir::Operation *op) {
   if (op->getNumResults() != 2 || op->getNumOperands() != 4)
     return false;
@@ -135,27 +168,35 @@ bool argMax(mlir::Operation *op) {
     x = g.select(behind->counts, x, g.broadcast(op->getOperand(2), {}, typeOf(x)));
     all = g.select(behind->counts, all, none);
   }
-  mlir::Value m = g.reduce(what->most ? "maximum" : "minimum", x, op->getOperand(2), dims);
-  const mlir::Type t = elementOf(x);
-  const bool steps = t.isF32() || t.isBF16() || t.isF16();
-  const mlir::Value limit = g.broadcast(steps ? beside(g, m, what->most) : m, kept, typeOf(x));
-  mlir::Value candidates;
-  if (steps) {
-    candidates = g.select(g.compare(what->most ? ComparisonDirection::LE : ComparisonDirection::GE, x, limit), none, all);
+  const mlir::Value start = op->getOperand(2);
+  const int64_t rows = typeOf(x).getNumElements() / n, parts = dims[0] + 1 == typeOf(x).getRank() ? partsOf(rows, n) : 1;
+  mlir::Value m, first;
+  if (parts > 1) { // of parts of each row, then of the parts; what fills up the last one beats nothing, and comes last
+    const int64_t length = (n + parts - 1) / parts;
+    const auto cut = [&](mlir::Value v, mlir::Value fill) {
+      const mlir::Value flat = g.reshape(v, {rows, n});
+      return g.reshape(parts * length > n ? g.pad(flat, fill, {0, 0}, {0, parts * length - n}) : flat,
+                       {rows, parts, length});
+    };
+    const mlir::Value end = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
+    const mlir::Value places =
+        behind ? cut(all, end)
+               : g.reshape(g.iota(mlir::RankedTensorType::get({rows, parts * length}, g.b.getF32Type()), 1),
+                           {rows, parts, length});
+    const FirstMost each = firstMost(g, cut(x, start), places, start, 2, what->most);
+    const FirstMost whole = firstMost(g, each.most, each.place, start, 1, what->most);
+    m = g.reshape(whole.most, typeOf(op->getResult(0)).getShape());
+    first = g.reshape(whole.place, typeOf(op->getResult(0)).getShape());
   } else {
-    mlir::Value hits = g.compare(ComparisonDirection::EQ, x, limit);
-    if (floats)
-      hits = g.binary("or", hits, g.compare(ComparisonDirection::NE, x, x));
-    candidates = g.select(hits, all, none);
+    const FirstMost whole = firstMost(g, x, all, start, dims[0], what->most);
+    m = whole.most;
+    first = whole.place;
   }
-  const mlir::Value start = g.number(kInfinity, mlir::RankedTensorType::get({}, g.b.getF32Type()));
-  // Through i32, so that 64-bit places are seen to fit.
-  mlir::Value first = g.reduce("minimum", candidates, start, dims);
   if (behind) {
     m = g.select(behind->none, g.number(std::numeric_limits<double>::quiet_NaN(), m), m);
     first = g.select(behind->none, g.number(static_cast<double>(n - 1), first), first);
   }
-  const mlir::Value place = g.convert(first, g.b.getI32Type());
+  const mlir::Value place = g.convert(first, g.b.getI32Type()); // so that 64-bit places are seen to fit
   op->getResult(0).replaceAllUsesWith(m);
   op->getResult(1).replaceAllUsesWith(g.convert(place, placeType));
   return true;

@@ -4,6 +4,7 @@
 #include "Graph/Analysis/GraphFacts.h"
 #include "Graph/Analysis/PlainBody.h"
 #include "SortNetwork.h"
+#include "SplitTopK.h"
 #include "Lower/Order/TopK.h"
 
 namespace glia::emit {
@@ -98,20 +99,6 @@ mlir::Value places(GraphBuilder &g, mlir::Value keys) {
   return g.b.create(state)->getResult(1);
 }
 
-// Along the last dimension.
-mlir::Value taken(GraphBuilder &g, mlir::Value x, mlir::Value at) {
-  const int64_t rank = typeOf(x).getRank();
-  std::vector<int64_t> batch;
-  for (int64_t d = 0; d + 1 < rank; ++d)
-    batch.push_back(d);
-  const auto numbers =
-      graph::GatherDimensionNumbersAttr::get(g.b.getContext(), {}, {rank - 1}, batch, batch, {rank - 1}, rank);
-  return g.make(
-      "gather", {x, at}, x.getType(),
-      {g.b.getNamedAttr("dimension_numbers", numbers),
-       g.b.getNamedAttr("slice_sizes", g.b.getDenseI64ArrayAttr(std::vector<int64_t>(static_cast<size_t>(rank), 1)))});
-}
-
 // Of integers, the one that comes last.
 mlir::DenseElementsAttr lastOf(mlir::Type element, bool ascending) {
   const auto type = mlir::RankedTensorType::get({}, element);
@@ -135,7 +122,7 @@ bool writeByPlaces(graph::SortOp op, const SortOrder &order) {
     return false;
   const mlir::Value at = places(g, keys);
   for (unsigned i = 0; i < op->getNumResults(); ++i)
-    op->getResult(i).replaceAllUsesWith(swapped(g, taken(g, swapped(g, op->getOperand(i), dim), at), dim));
+    op->getResult(i).replaceAllUsesWith(swapped(g, takenAlongLast(g, swapped(g, op->getOperand(i), dim), at), dim));
   op->erase();
   return true;
 }
@@ -206,8 +193,13 @@ void writeTopK(mlir::Operation *op) {
   if (rank == 0 || out.getRank() != rank || type.getNumElements() == 0)
     return;
   const int64_t n = type.getShape().back(), picks = out.getShape().back();
-  if (picks > n || (isPicked(elementOf(x), picks, n) && !isOfSmallest(op)))
+  if (picks > n)
     return;
+  if (isPicked(elementOf(x), picks, n) && !isOfSmallest(op)) {
+    if (splitTopK(op))
+      op->erase();
+    return;
+  }
   GraphBuilder g(op);
   const auto direction = isOfSmallest(op) ? graph::ComparisonDirection::LT : graph::ComparisonDirection::GT;
   const auto before = [&](mlir::ValueRange a, mlir::ValueRange b) { return g.compareTotal(direction, a[0], b[0]); };

@@ -1,6 +1,8 @@
 #include "SimplifyGraph.h"
 #include "Graph/Decompose/DecomposeBatchNorm.h"
+#include "Graph/Decompose/DecomposeConvolution.h"
 #include "Graph/Decompose/DecomposeChlo.h"
+#include "Graph/Decompose/DecomposeDot.h"
 #include "Graph/Decompose/DecomposeFourier.h"
 #include "Graph/Decompose/DecomposeIntegerDot.h"
 #include "Graph/Decompose/DecomposeLinalg.h"
@@ -127,7 +129,9 @@ constexpr Rewrite kRewrites[] = {
     {"decompose windows", decomposeWindows},
     {"decompose scatters", decomposeScatters},
     {"decompose batch norms", decomposeBatchNorms},
+    {"decompose dots", decomposeDots},
     {"fold kernel reverses", foldKernelReverses},
+    {"decompose convolutions", decomposeConvolutions},
     {"decompose random", decomposeRandom},
     {"decompose functions", decomposeFunctions},
     {"decompose bits", decomposeBits},

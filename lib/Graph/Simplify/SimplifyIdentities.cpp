@@ -3,6 +3,7 @@
 #include "glia/Lower/Family.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace glia::emit {
@@ -54,6 +55,10 @@ Value arithmetic(mlir::Operation *op) {
   }
   if (name == "divide")
     return is(b, 1) ? a : Value();
+  if (floats && (name == "maximum" || name == "minimum")) {
+    const double end = std::copysign(std::numeric_limits<double>::infinity(), name == "maximum" ? -1 : 1);
+    return is(b, end) ? a : is(a, end) ? b : Value();
+  }
   if (name == "or" || name == "xor") {
     if (name == "or" && a == b)
       return a;

@@ -5,7 +5,7 @@
 // outputs fall into phases (o modulo the inputDilation's share that the stride does not have); in each only some taps meet elements,
 // and there the convolution is an ordinary one, without zeros between the elements.
 #pragma once
-#include "glia/Lower/KernelBuilder.h"
+#include "ConvolutionTiles.h"
 #include "glia/Graph/Graph.h"
 
 namespace glia::emit {
@@ -27,6 +27,11 @@ struct ConvolutionPhase {
   std::vector<Tap> taps;                  // only those that may meet an element
 };
 std::vector<ConvolutionPhase> phasesOf(const ConvolutionAxis &axis);
+// Input positions that outputs [t, t + count) of all phases need, not cut at the borders. `pack` taps share a copy of the input.
+Span neededBy(const std::vector<ConvolutionPhase> &phases, int64_t t, int64_t count, int64_t pack = 1);
+// Outputs t of a span whose input + t * stride is an element of `size`.
+Span reached(int64_t input, int64_t stride, Span t, int64_t size);
+Span cut(Span s, int64_t size); // to [0, size)
 
 struct Convolution {
   // [batch, channel, row, column], [output, channel, row, column], [batch, output, row, column], all in HBM.
@@ -44,6 +49,10 @@ Convolution convolutionOf(graph::ConvolutionOp op);
 Convolution convolutionOf(graph::ConvolutionOp op, const Tile &input, const Tile &kernel, const Tile &result);
 // One of max(groups, batchGroups) independent convolutions without groups.
 Convolution groupOf(const Convolution &c, int64_t group);
+
+// An image of one dimension is one row; upright it is one column.
+bool isLying(const Convolution &c);
+Convolution uprightOf(Convolution c);
 
 // Two ways. Taps: channels (and taps, where channels are few) on the contraction. Positions: positions of the kernel on the contraction,
 // for a kernel as large as the input, as in the gradient of weights. What each costs, about in columns through the Tensor engine; nullopt

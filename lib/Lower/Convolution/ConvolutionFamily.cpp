@@ -1,6 +1,7 @@
 // stablehlo.convolution with one or two spatial dimensions: forward, and the gradients of input and weights, which are convolutions
 // too; with the pointwise operations behind it.
 #include "ConvolutionResult.h"
+#include "Depthwise.h"
 #include "Lower/Contract/Epilogue.h"
 #include "Lower/Families.h"
 
@@ -14,8 +15,21 @@ constexpr int64_t kSmallestSbuf = 180224; // of all targets: what fits there fit
 
 // One of the ways fits.
 bool fits(graph::ConvolutionOp op, int64_t sbufBytes) {
-  const Convolution c = groupOf(convolutionOf(op), 0);
-  return tapsCost(c, sbufBytes) || positionsCost(c, sbufBytes);
+  const Convolution all = convolutionOf(op), c = groupOf(all, 0);
+  return tapsCost(c, sbufBytes) || positionsCost(c, sbufBytes) || planDepthwise(all, sbufBytes) ||
+         planDepthwiseGradient(all, sbufBytes);
+}
+
+// One group after the other through the Tensor engine: nanoseconds, about.
+std::optional<double> groupsCost(const Convolution &all, int64_t sbufBytes) {
+  constexpr double kWideColumn = 1.7, kColumn = 0.42, kGroup = 500;
+  const Convolution c = groupOf(all, 0);
+  const std::optional<double> taps = tapsCost(c, sbufBytes), positions = positionsCost(c, sbufBytes);
+  if (!taps && !positions)
+    return std::nullopt;
+  const double columns = taps && positions ? std::min(*taps, *positions) : taps ? *taps : *positions;
+  return static_cast<double>(std::max(all.groups, all.batchGroups)) *
+         (columns * (sizeOf(c.type) == 4 ? kWideColumn : kColumn) + kGroup);
 }
 
 bool isEmpty(graph::ConvolutionOp op) {
@@ -82,8 +96,6 @@ public:
     auto convolution = llvm::dyn_cast<graph::ConvolutionOp>(op);
     if (!convolution)
       return std::nullopt;
-    if (convolution.getDimensionNumbers().getInputSpatialDimensions().size() > 2)
-      return "3-D convolution";
     for (mlir::Value v : {op->getOperand(0), op->getOperand(1), mlir::Value(op->getResult(0))}) {
       const auto t = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
       if (!t || (*t != DType::F32 && *t != DType::BF16 && *t != DType::F16))
@@ -130,6 +142,12 @@ public:
       return emitZeros(k, all.result);
     const int64_t room = k.target().sbufBytes - (epilogue ? epilogueBytes(g.ops, root, kEpilogueColumns) : 0);
     ConvolutionResult result(k, op, all.result, epilogue ? &*epilogue : nullptr);
+    const std::optional<double> groups = groupsCost(all, room);
+    if (const std::optional<DepthwisePlan> plan = planDepthwise(all, room); plan && (!groups || costOf(*plan) < *groups))
+      return emitDepthwise(k, *plan, result);
+    if (const std::optional<DepthwiseGradientPlan> plan = planDepthwiseGradient(all, room);
+        plan && (!groups || costOf(*plan) < *groups))
+      return emitDepthwiseGradient(k, *plan, result);
     for (int64_t i = 0; i < std::max(all.groups, all.batchGroups); ++i) {
       const Convolution c = groupOf(all, i);
       const std::optional<double> taps = tapsCost(c, room), positions = positionsCost(c, room);

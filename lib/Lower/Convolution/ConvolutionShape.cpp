@@ -62,6 +62,33 @@ std::vector<ConvolutionPhase> phasesOf(const ConvolutionAxis &a) {
   return out;
 }
 
+Span neededBy(const std::vector<ConvolutionPhase> &phases, int64_t t, int64_t count, int64_t pack) {
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (const ConvolutionPhase &p : phases) {
+    const int64_t last = std::min(t + count, p.count) - 1;
+    if (last < t || p.taps.empty())
+      continue;
+    const size_t back = (p.taps.size() - 1) / static_cast<size_t>(pack) * static_cast<size_t>(pack);
+    low = std::min(low, p.taps.front().input + t * p.stride);
+    high = std::max(high, p.taps[back].input + last * p.stride);
+  }
+  return low > high ? Span{0, 0} : Span{low, high - low + 1};
+}
+
+Span reached(int64_t input, int64_t stride, Span t, int64_t size) {
+  int64_t first = t.from, last = t.from + t.count - 1;
+  if (input + first * stride < 0)
+    first = (-input + stride - 1) / stride;
+  if (input + last * stride >= size)
+    last = size - 1 - input < 0 ? first - 1 : (size - 1 - input) / stride;
+  return {first, std::max<int64_t>(last - first + 1, 0)};
+}
+
+Span cut(Span s, int64_t size) {
+  const int64_t from = std::max<int64_t>(s.from, 0), to = std::min(s.from + s.count, size);
+  return {from, std::max<int64_t>(to - from, 0)};
+}
+
 Convolution convolutionOf(graph::ConvolutionOp op, const Tile &input, const Tile &kernel, const Tile &result) {
   const auto n = op.getDimensionNumbers();
   Convolution c;
@@ -98,6 +125,15 @@ Convolution convolutionOf(graph::ConvolutionOp op, const Tile &input, const Tile
 
 Convolution convolutionOf(graph::ConvolutionOp op) {
   return convolutionOf(op, plainTile(op->getOperand(0)), plainTile(op->getOperand(1)), plainTile(op->getResult(0)));
+}
+
+bool isLying(const Convolution &c) { return c.axis[0].input == 1 && c.axis[0].kernel == 1 && c.axis[0].output == 1; }
+
+Convolution uprightOf(Convolution c) {
+  for (Tile *t : {&c.input, &c.kernel, &c.result})
+    *t = t->permuted({0, 1, 3, 2});
+  std::swap(c.axis[0], c.axis[1]);
+  return c;
 }
 
 Convolution groupOf(const Convolution &c, int64_t g) {

@@ -29,21 +29,6 @@ struct Product {
   Span r, c;                 // of the block
 };
 
-// Outputs t of [from, from + count) whose input + t * stride is an element of `size`.
-Span reached(int64_t input, int64_t stride, Span t, int64_t size) {
-  int64_t first = t.from, last = t.from + t.count - 1;
-  if (input + first * stride < 0)
-    first = (-input + stride - 1) / stride;
-  if (input + last * stride >= size)
-    last = size - 1 - input < 0 ? first - 1 : (size - 1 - input) / stride;
-  return {first, std::max<int64_t>(last - first + 1, 0)};
-}
-
-Span cut(Span s, int64_t size) {
-  const int64_t from = std::max<int64_t>(s.from, 0), to = std::min(s.from + s.count, size);
-  return {from, std::max<int64_t>(to - from, 0)};
-}
-
 class Taps {
 public:
   Taps(KernelBuilder &k, const Convolution &c, const TapsPlan &p, ConvolutionResult &to) : k(k), c(c), p(p), to(to) {
@@ -96,8 +81,8 @@ private:
     const int64_t stepRows = p.rows[0].step, stepColumns = p.columns[0].step;
     const Span y = cut({band.rows.from * stepRows, band.rows.count * stepRows}, c.axis[0].output),
                x = cut({band.columns.from * stepColumns, band.columns.count * stepColumns}, c.axis[1].output);
-    inRows = p.inputOf(p.rows, p.packRows, band.rows.from, band.rows.count);
-    inColumns = p.inputOf(p.columns, p.packColumns, band.columns.from, band.columns.count);
+    inRows = neededBy(p.rows, band.rows.from, band.rows.count, p.packRows);
+    inColumns = neededBy(p.columns, band.columns.from, band.columns.count, p.packColumns);
     if (!p.packed()) {
       inRows = cut(inRows, c.axis[0].input);
       inColumns = cut(inColumns, c.axis[1].input);

@@ -22,8 +22,6 @@ struct TapsPlan {
   int64_t pieceRows = 0, pieceColumns = 0; // streamed: so many taps of the kernel at a time
   bool bandFits = true; // all channels of a band fit; otherwise they are loaded again for each part of the outputs
 
-  // Input positions that outputs [t, t + count) of all phases need, not cut at the borders.
-  Span inputOf(const std::vector<ConvolutionPhase> &phases, int64_t pack, int64_t t, int64_t count) const;
   int64_t phaseOutputs(const std::vector<ConvolutionPhase> &phases) const; // most of one phase
   int64_t tileBytes(const Convolution &c, int64_t n, int64_t r,
                     int64_t col) const; // of the input for a band, one part of the channels

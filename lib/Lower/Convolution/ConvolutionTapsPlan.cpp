@@ -46,25 +46,12 @@ void choosePacking(TapsPlan &p) {
 
 } // namespace
 
-Span TapsPlan::inputOf(const std::vector<ConvolutionPhase> &phases, int64_t pack, int64_t t, int64_t count) const {
-  int64_t low = INT64_MAX, high = INT64_MIN;
-  for (const ConvolutionPhase &p : phases) {
-    const int64_t last = std::min(t + count, p.count) - 1;
-    if (last < t || p.taps.empty())
-      continue;
-    const size_t back = (p.taps.size() - 1) / static_cast<size_t>(pack) * static_cast<size_t>(pack);
-    low = std::min(low, p.taps.front().input + t * p.stride);
-    high = std::max(high, p.taps[back].input + last * p.stride);
-  }
-  return low > high ? Span{0, 0} : Span{low, high - low + 1};
-}
-
 int64_t TapsPlan::phaseOutputs(const std::vector<ConvolutionPhase> &phases) const {
   return phases.empty() ? 0 : phases[0].count; // the first one is never shorter than the others
 }
 
 int64_t TapsPlan::tileBytes(const Convolution &c, int64_t n, int64_t r, int64_t col) const {
-  int64_t height = inputOf(rows, packRows, 0, r).count, width = inputOf(columns, packColumns, 0, col).count;
+  int64_t height = neededBy(rows, 0, r, packRows).count, width = neededBy(columns, 0, col, packColumns).count;
   if (packed())
     height = ceilDiv(height, rowStep);
   else

@@ -1,5 +1,6 @@
 #include "ConvolutionTiles.h"
 #include "Lower/Contract/OperandTiles.h"
+#include "Lower/Rows/RowsView.h"
 
 #include <algorithm>
 
@@ -40,23 +41,25 @@ bool turned(const Tile &memory) {
 }
 
 void forPositions(const Tile &memory, const Tile &tile,
-                  llvm::function_ref<void(const Tile &piece, int64_t a, Span b, Span c, int64_t at)> call) {
-  const int64_t rows = memory.dims[2].count, columns = memory.dims[3].count;
-  const bool joined = memory.dims[2].stride == memory.dims[3].stride * columns;
-  const int64_t together = joined ? rows : 1;
-  for (int64_t a = 0; a < memory.dims[1].count; ++a)
-    for (int64_t b = 0; b < rows; b += together) {
-      Tile t = tile.part(0, a, 1).part(1, b, 1);
-      t.dims = {{1, together * columns}};
-      for (int64_t at = 0; at < together * columns; at += 128)
-        call(t.part(0, at, std::min<int64_t>(128, together * columns - at)), a, {b, together}, {0, columns}, at);
+                  llvm::function_ref<void(const Tile &piece, Span a, Span b, Span c, int64_t at)> call) {
+  const int64_t columns = memory.dims[3].count;
+  const auto even = [&](long from) { return merged({memory.dims.begin() + from, memory.dims.end()}).size() < 2; };
+  const int64_t images = even(1) ? memory.dims[1].count : 1, rows = even(2) ? memory.dims[2].count : 1;
+  const int64_t all = images * rows * columns;
+  for (int64_t a = 0; a < memory.dims[1].count; a += images)
+    for (int64_t b = 0; b < memory.dims[2].count; b += rows) {
+      Tile t = tile.part(0, a, images).part(1, b, rows);
+      t.dims = {{1, all}};
+      for (int64_t at = 0; at < all; at += 128)
+        call(t.part(0, at, std::min<int64_t>(128, all - at)), {a, images}, {b, rows}, {0, columns}, at);
     }
 }
 
 // The piece in HBM: [positions, channel].
-static Tile positionsOf(const Tile &memory, int64_t a, Span b, int64_t at, int64_t count) {
-  Tile m = memory.part(1, a, 1).part(2, b.from, 1);
-  m.dims = {{memory.dims[3].stride, b.count * memory.dims[3].count}, memory.dims[0]};
+static Tile positionsOf(const Tile &memory, Span a, Span b, int64_t at, int64_t count) {
+  Tile m = memory.part(1, a.from, a.count).part(2, b.from, b.count);
+  const Dims positions = merged({m.dims.begin() + 1, m.dims.end()});
+  m.dims = {positions.empty() ? Tile::Dim{1, 1} : positions[0], memory.dims[0]};
   return m.part(0, at, count);
 }
 
@@ -74,7 +77,7 @@ std::vector<Span> spansOf(int64_t size, int64_t most) {
 void loadChannels(KernelBuilder &k, const Tile &tile, const Tile &source) {
   if (!turned(source))
     return k.copy(tile, source);
-  forPositions(source, tile, [&](const Tile &piece, int64_t a, Span b, Span, int64_t at) {
+  forPositions(source, tile, [&](const Tile &piece, Span a, Span b, Span, int64_t at) {
     const Tile t = k.sbuf(tile.dtype, piece.elements(), {tile.partitions});
     k.copy(t, positionsOf(source, a, b, at, piece.elements()));
     transposeTile(k, piece, t);
@@ -84,7 +87,7 @@ void loadChannels(KernelBuilder &k, const Tile &tile, const Tile &source) {
 void storeChannels(KernelBuilder &k, const Tile &target, const Tile &tile) {
   if (!turned(target))
     return k.copy(target, tile);
-  forPositions(target, tile, [&](const Tile &piece, int64_t a, Span b, Span, int64_t at) {
+  forPositions(target, tile, [&](const Tile &piece, Span a, Span b, Span, int64_t at) {
     const Tile t = k.sbuf(tile.dtype, piece.elements(), {tile.partitions});
     transposeTile(k, t, piece);
     k.copy(positionsOf(target, a, b, at, piece.elements()), t);

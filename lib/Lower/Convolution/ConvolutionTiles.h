@@ -17,10 +17,10 @@ void loadChannels(KernelBuilder &k, const Tile &tile, const Tile &source);
 void storeChannels(KernelBuilder &k, const Tile &target, const Tile &tile);
 // Channels of [channel, a, b, c] in HBM lie together, positions apart.
 bool turned(const Tile &memory);
-// Calls back with pieces of at most 128 positions of `tile`, all channels: the piece, which `a` it is of, the spans of b and c that it
-// is a part of, and where in these it begins.
+// Calls back with pieces of at most 128 positions of `tile`, all channels: the piece, the spans of a, b and c that it is a part of, as
+// many as lie at equal distances, and where in these it begins.
 void forPositions(const Tile &memory, const Tile &tile,
-                  llvm::function_ref<void(const Tile &piece, int64_t a, Span b, Span c, int64_t at)> call);
+                  llvm::function_ref<void(const Tile &piece, Span a, Span b, Span c, int64_t at)> call);
 
 // A part of a kernel [output, channel, row, column] with channels on the partitions: dims [row][column][output] in any order in
 // memory. At most 128 outputs and channels.

@@ -1,10 +1,12 @@
 // gather and torch_index_select. By what is indexed and how:
 //   indices known now            copies of parts of the operand (IndexPieces.h)
 //   along the last dimension     rows on partitions, gathered there (GatherColumns.h)
+//   many places, small operand   all of the operand on every partition, gathered there (GatherTable.h)
 //   anything else                windows by index, or by register (GatherRows.h)
 #include "Lower/Families.h"
 #include "GatherColumns.h"
 #include "GatherRows.h"
+#include "GatherTable.h"
 #include "IndexPieces.h"
 #include "Lower/Move/MovementWriter.h"
 
@@ -86,6 +88,12 @@ public:
     if (const std::optional<ColumnGather> c = columnGatherOf(f, type);
         c && f.places() > kFewPlaces && (!indirect || c->columns * kPerElement >= c->length))
       return emitColumnGather(k, *c, data, indices, out);
+    // A transfer for each place, or for 128 of them, against one of the whole operand.
+    const int64_t transfers = indirect ? (f.places() + 127) / 128 : f.places();
+    if (const std::optional<TableGather> table = tableGatherOf(f, type);
+        table &&
+        nanosecondsOf(k.target(), *table, type) < static_cast<double>(transfers) * k.target().number("dma.queue_spacing"))
+      return gatherFromTable(k, f, *table, data, indices, out);
     if (indirect && f.places() > kFewPlaces)
       return gatherByIndex(k, f, data, indices, out);
     gatherByRegister(k, f, data, indices, out);

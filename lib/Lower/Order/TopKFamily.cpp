@@ -1,7 +1,8 @@
 // top_k along the last dimension: the largest elements of each row and where they are, equal ones by index, floats in total
 // order (a NaN with a clear sign is above infinity). Elements become keys: whole numbers that are ordered like them, in
-// fp32. A key of 16 bits is one number, and the machine finds eight at a time; 32 bits are two, and are picked one by one:
-// the largest upper half, of these the largest lower half, of these the first.
+// fp32, of which the machine finds eight at a time, equal ones by place. A key of 16 bits is one number; 32 bits are two, of 24 and of 8
+// bits. Then the upper parts say which elements are among the largest, but for those whose upper part is the last one: of these the lower
+// parts say it. What was found is sorted by the lower part and, keeping that order, by the upper one.
 #include "Lower/Families.h"
 #include "Lower/Rows/RowsView.h"
 #include "TopK.h"
@@ -34,15 +35,26 @@ bool isPicked(mlir::Type element, int64_t picks, int64_t n) {
   return type && n < kRowsPicked && picks <= (sizeOf(*type) < 4 && n <= kEights ? kMostPicks : 128);
 }
 
+double pickCycles(mlir::Type element, int64_t picks, int64_t n) {
+  const std::optional<DType> type = machineType(element);
+  const auto passes = [](int64_t count, int64_t elements) { // three instructions for eight
+    return 3 * static_cast<double>((count + 7) / 8) * (static_cast<double>(elements) + 64);
+  };
+  if (type && sizeOf(*type) < 4)
+    return passes(picks, n);
+  return 2 * passes(picks, n) + passes(3 * picks, 2 * picks) + 5000;
+}
+
 namespace {
 
-constexpr int64_t kPiece = 2048; // elements of a row at a time, one by one
+constexpr int64_t kPiece = 2048;       // elements of a row at a time
+constexpr float kAboveKeys = 40000.0f; // makes keys of 16 bits positive
 
 mlir::Type elementOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType(); }
 
-// Candidates: keys in halves, and how many elements lie behind each of them in its row, itself included.
+// Candidates: parts of their keys, plus 1, since 0 is none, and their places in the row. Equal ones stand in the order of their places.
 struct Candidates {
-  Tile high, low, behind; // low: plus 1; no handle for keys of 16 bits
+  Tile high, low, place; // low: no handle for keys of 16 bits
   int64_t n = 0;
 };
 
@@ -65,8 +77,7 @@ public:
       Candidates best;
       for (int64_t at = 0; at < n; at += kPiece)
         best = joined(best, picked(piece(at, std::min(kPiece, n - at))));
-      const Candidates last = n > kPiece ? picked(best) : best;
-      finish(last.high, last.low, last.behind);
+      finish(n > kPiece ? picked(best) : best);
     }
   }
 
@@ -127,78 +138,114 @@ private:
   }
 
   Candidates piece(int64_t at, int64_t count) {
-    Candidates c;
-    c.n = count;
-    c.high = make(DType::F32, count);
-    c.behind = make(DType::F32, count);
-    k.iota(c.behind, {-1, static_cast<int32_t>(count)}, static_cast<int32_t>(n - at), 0);
-    const Tile x = loaded(at, count);
+    Candidates c = none(count);
+    k.iota(c.place.columns(0, count), {1, static_cast<int32_t>(count)}, static_cast<int32_t>(at), 0);
+    const Tile x = loaded(at, count), high = c.high.columns(0, count);
     if (!two) {
-      k.scalar(c.high, key(x), "add", 40000.0f); // not negative
+      k.scalar(high, key(x), "add", kAboveKeys);
       return c;
     }
-    const Tile u = wideKey(x), half = make(DType::U32, count);
-    c.low = make(DType::F32, count);
-    k.scalar(half, u, "shift_right", 16.0f);
-    k.move(c.high, half);
-    const Tile rest = make(DType::U32, count);
-    k.scalar(rest, u, "bitwise_and", 65535.0f);
-    k.scalar(c.low, rest, "add", 1.0f);
+    const Tile u = wideKey(x), part = make(DType::U32, count), rest = make(DType::U32, count);
+    k.scalar(part, u, "shift_right", 8.0f);
+    k.scalar(high, part, "add", 1.0f);
+    k.scalar(rest, u, "bitwise_and", 255.0f);
+    k.scalar(c.low.columns(0, count), rest, "add", 1.0f);
     return c;
   }
 
-  // The best of candidates, best first. Of equal ones those before: more elements lie behind them.
-  Candidates picked(const Candidates &c) {
-    Candidates out;
-    out.n = std::min(picks, c.n);
-    out.high = make(DType::F32, out.n);
-    out.behind = make(DType::F32, out.n);
+  // Room for candidates: eight or more, which are none where they are not written.
+  Candidates none(int64_t count) {
+    Candidates c;
+    c.n = std::max<int64_t>(count, 8);
+    c.high = make(DType::F32, c.n);
+    c.place = make(DType::F32, c.n);
     if (two)
-      out.low = make(DType::F32, out.n);
-    const Tile part = make(DType::F32, c.n), gone = make(DType::U8, c.n);
-    const auto both = [&](const Tile &dst, const Tile &a, const Tile &equal, const Tile &b) { // b where a == equal, else 0
-      const InstrDef &d = *findInstruction("scalar_tensor_tensor");
-      const auto code = [&](const char *slot, const char *name) {
-        return nisa::SlotValue::of(static_cast<int32_t>(d.slots[static_cast<size_t>(d.slot(slot))].names->find(name)));
-      };
-      k.emit("scalar_tensor_tensor",
-             {k.operand(dst), k.operand(a), code("op0", "equal"), k.operand(equal), code("op1", "multiply"), k.operand(b)});
-    };
-    for (int64_t i = 0; i < out.n; ++i) {
-      const Tile high = out.high.columns(i, 1), behind = out.behind.columns(i, 1);
-      k.reduce(high, c.high, "max");
-      if (two) {
-        const Tile low = out.low.columns(i, 1);
-        both(part, c.high, high, c.low);
-        k.reduce(low, part, "max");
-        both(part, part, low, c.behind);
-      } else {
-        both(part, c.high, high, c.behind);
-      }
-      k.reduce(behind, part, "max");
-      if (i + 1 == out.n)
-        break;
-      k.scalar(gone, c.behind, "equal", behind);
-      k.select(c.high, gone, -1.0f);
+      c.low = make(DType::F32, c.n);
+    if (count < c.n)
+      for (const Tile &t : {c.high, c.place, c.low})
+        if (t.handle >= 0)
+          k.fill(t, 0);
+    return c;
+  }
+
+  struct Found {
+    Tile keys, at; // in descending order, and where they are
+  };
+  // The largest `count` keys, a multiple of eight; equal ones by place. What was found becomes `below`, which is less than any key: of fewer
+  // keys than `count` it comes last.
+  Found largest(const Tile &keys, int64_t count, float below = -1) {
+    const Tile left = make(DType::F32, keys.elements()), places = make(DType::U32, count);
+    const Found out{make(DType::F32, count), make(DType::U32, count)};
+    k.move(left, keys);
+    for (int64_t i = 0; i < count; i += 8) {
+      const Tile eight = out.keys.columns(i, 8);
+      k.emit("max8", {k.operand(eight), k.operand(left)});
+      k.emit("nc_find_index8", {k.operand(places.columns(i, 8)), k.operand(left), k.operand(eight)});
+      if (i + 8 < count)
+        k.emit("nc_match_replace8", {k.operand(left), k.operand(left), k.operand(eight), nisa::SlotValue::of(below)});
     }
+    k.scalar(out.at, places, "min", static_cast<double>(keys.elements() - 1)); // also where nothing was found
+    return out;
+  }
+
+  Tile taken(const Tile &data, const Tile &at) {
+    const Tile out = make(DType::F32, at.elements());
+    k.emit("nc_n_gather", {k.operand(out), k.operand(data), k.operand(at)});
+    return out;
+  }
+
+  // dst = b where a `relation` number, else 0.
+  void where(const Tile &dst, const Tile &a, std::string_view relation, const Tile &number, const Tile &b) {
+    const InstrDef &d = *findInstruction("scalar_tensor_tensor");
+    const auto code = [&](const char *slot, std::string_view name) {
+      return nisa::SlotValue::of(static_cast<int32_t>(d.slots[static_cast<size_t>(d.slot(slot))].names->find(name)));
+    };
+    k.emit("scalar_tensor_tensor",
+           {k.operand(dst), k.operand(a), code("op0", relation), k.operand(number), code("op1", "multiply"), k.operand(b)});
+  }
+
+  // The best of candidates, best first.
+  Candidates picked(const Candidates &c) {
+    const int64_t count = std::min(picks, c.n), eights = (count + 7) / 8 * 8;
+    const Found upper = largest(c.high, eights);
+    Candidates out;
+    out.n = count;
+    if (!two) {
+      out.high = upper.keys.columns(0, count);
+      out.place = taken(c.place, upper.at).columns(0, count);
+      return out;
+    }
+    const Tile last = upper.keys.columns(count - 1, 1), same = make(DType::F32, c.n);
+    where(same, c.high, "equal", last, c.low);
+    const Found lower = largest(same, eights);
+    // Those above the last upper part, then those that have it.
+    const Tile high = make(DType::F32, 2 * eights), low = make(DType::F32, 2 * eights), place = make(DType::F32, 2 * eights);
+    where(high.columns(0, eights), upper.keys, "greater", last, upper.keys);
+    k.scalar(high.columns(eights, eights), lower.keys, "greater", 0.0f, false, "multiply", last);
+    k.move(low.columns(0, eights), taken(c.low, upper.at));
+    k.move(low.columns(eights, eights), lower.keys);
+    k.move(place.columns(0, eights), taken(c.place, upper.at));
+    k.move(place.columns(eights, eights), taken(c.place, lower.at));
+    const Found byLow = largest(low, 2 * eights, -2); // of keys there may be -1
+    const Found byHigh = largest(taken(high, byLow.at), eights);
+    out.high = byHigh.keys.columns(0, count);
+    out.low = taken(byLow.keys, byHigh.at).columns(0, count);
+    out.place = taken(taken(place, byLow.at), byHigh.at).columns(0, count);
     return out;
   }
 
   Candidates joined(const Candidates &a, const Candidates &b) {
     if (a.n == 0)
       return b;
-    Candidates out;
-    out.n = a.n + b.n;
-    const auto put = [&](const Tile &x, const Tile &y) {
-      const Tile t = make(DType::F32, out.n);
+    Candidates out = none(a.n + b.n);
+    const auto put = [&](const Tile &t, const Tile &x, const Tile &y) {
       k.move(t.columns(0, a.n), x);
       k.move(t.columns(a.n, b.n), y);
-      return t;
     };
-    out.high = put(a.high, b.high);
-    out.behind = put(a.behind, b.behind);
+    put(out.high, a.high, b.high);
+    put(out.place, a.place, b.place);
     if (two)
-      out.low = put(a.low, b.low);
+      put(out.low, a.low, b.low);
     if (out.n > kPiece) // fewer again
       return picked(out);
     return out;
@@ -233,18 +280,18 @@ private:
     return x;
   }
 
-  void finish(const Tile &high, const Tile &low, const Tile &behind) {
+  void finish(const Candidates &c) {
     const Tile index = make(DType::I32, picks);
-    k.scalar(index, behind, "multiply", -1.0f, false, "add", static_cast<double>(n));
+    k.move(index, c.place);
     if (!two) {
       const Tile f = make(DType::F32, picks);
-      k.scalar(f, high, "subtract", 40000.0f);
+      k.scalar(f, c.high, "subtract", kAboveKeys);
       return write(narrow(f), index);
     }
     const Tile u = make(DType::U32, picks), l = make(DType::U32, picks);
-    k.move(u, high);
-    k.scalar(u, u, "shift_left", 16.0f);
-    k.scalar(l, low, "subtract", 1.0f);
+    k.scalar(u, c.high, "subtract", 1.0f);
+    k.scalar(u, u, "shift_left", 8.0f);
+    k.scalar(l, c.low, "subtract", 1.0f);
     k.tensor(u, u, l, "bitwise_or");
     Tile x = u;
     if (type != DType::U32) {

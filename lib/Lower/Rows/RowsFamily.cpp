@@ -1,12 +1,12 @@
 // Pointwise operations, broadcasts and reductions: rows on the partitions, columns along them. What a group needs of a row is
 // computed while the row is on chip, so that a softmax or a normalisation with its gradients is one kernel.
+#include "Counts.h"
 #include "Lower/Families.h"
 #include "RowsLanes.h"
 #include "RowsReduce.h"
-#include "glia/Numerics/Convert.h"
+#include "SlabsKernel.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace glia::emit {
 
@@ -42,7 +42,7 @@ private:
   llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
   llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
   llvm::DenseMap<mlir::Value, Tile> partials; // of reductions of long rows
-  std::map<std::pair<DType, int64_t>, Tile> counts;
+  Counts counts;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
 
   void pass(int64_t first, int64_t nr, int64_t nc) {
@@ -184,7 +184,8 @@ private:
   Lane fetch(mlir::Value v, const RowsValue &view) {
     Dims r, c;
     const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
-    Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counted(v, view.view);
+    Tile from =
+        at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), view.view);
     const Dims m = merged(view.view);
     from.offset += view.offset;
     if (p.rows == 0) {
@@ -210,26 +211,6 @@ private:
     (stays ? residents : values)[v] = lane;
     lane.tile = lane.tile.rows(0, lanes.nr);
     return lane;
-  }
-
-  // 0, 1, 2 ... as far as a view of them goes, in HBM.
-  Tile counted(mlir::Value v, const Dims &view) {
-    int64_t n = 1;
-    for (const Tile::Dim &d : view) // a reshaped one has several strides
-      n += (d.count - 1) * d.stride;
-    const DType t = typeOf(v);
-    const auto [it, fresh] = counts.try_emplace({t, n});
-    if (fresh) {
-      const size_t size = static_cast<size_t>(sizeOf(t));
-      std::vector<std::byte> data(static_cast<size_t>(n) * size);
-      for (int64_t i = 0; i < n; ++i)
-        if (isFloat(t))
-          fromF32(t, static_cast<float>(i), data.data() + static_cast<size_t>(i) * size);
-        else
-          std::memcpy(data.data() + static_cast<size_t>(i) * size, &i, size);
-      it->second = k.constant("count" + std::to_string(counts.size()), t, {n}, data);
-    }
-    return it->second;
   }
 
   void storeValue(mlir::Value v, Tile to) {
@@ -338,11 +319,14 @@ public:
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
     const std::optional<RowsPlan> plan = planRows(ops);
-    return plan && !plan->alone;
+    return (plan && !plan->alone) || planSlabs(ops);
   }
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
     std::optional<RowsPlan> plan = planRows(g.ops);
+    if (!plan || (plan->alone && !isSumOfLongRows(g.ops[0])))
+      if (std::optional<SlabsPlan> slabs = planSlabs(g.ops))
+        return writeSlabs(k, g, std::move(*slabs), inputs, outputs);
     if (!plan)
       throw std::logic_error("a group of rows without a plan");
     if (plan->alone && inputs.empty())

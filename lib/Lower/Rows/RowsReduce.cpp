@@ -229,6 +229,18 @@ private:
 
 } // namespace
 
+bool isSumOfLongRows(mlir::Operation *op) {
+  std::string why;
+  const std::optional<Reduction> r = reductionOf(op, why);
+  if (!r || r->op != "add" || !isFloat(r->type))
+    return false;
+  const std::vector<int64_t> shape = shapeOf(op->getOperand(0));
+  int64_t columns = 1;
+  for (size_t d = shape.size(); d-- > 0 && !llvm::is_contained(r->dims, static_cast<int64_t>(d));)
+    columns *= shape[d];
+  return columns >= kSumColumns && elementsOf(op->getOperand(0)) / std::max<int64_t>(elementsOf(op->getResult(0)), 1) >= 128;
+}
+
 void reduceAlone(KernelBuilder &k, mlir::Operation *op, const Tile &in, const Tile &out) { Alone(k, op, in, out).run(); }
 
 } // namespace glia::emit

@@ -46,7 +46,7 @@ std::vector<Group> formGroups(mlir::Block &body, const Target &target, KernelCal
   std::vector<Diagnostic> problems = written.check(body);
   refuseTypes(body, target, problems);
   try {
-    std::vector<Group> groups = groupOperations(body);
+    std::vector<Group> groups = groupOperations(body, &target);
     const bool brings = llvm::any_of(groups, [](const Group &g) { return isKernelCall(g.ops.front()); });
     for (Group &g : groups)
       g.fewTables = brings;

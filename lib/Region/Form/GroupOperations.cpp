@@ -24,8 +24,10 @@ constexpr size_t kReach = 256;
 
 class Grouping {
 public:
-  std::vector<Group> run(mlir::Block &block) {
+  std::vector<Group> run(mlir::Block &block, const Target *target) {
     body = &block;
+    if (target)
+      findSeeds(*target);
     for (mlir::Operation &op : body->without_terminator())
       place(&op);
     for (mlir::Value v : body->getTerminator()->getOperands())
@@ -36,12 +38,65 @@ public:
   }
 
 private:
+  using Ops = llvm::SetVector<mlir::Operation *>;
+
   mlir::Block *body = nullptr;
   std::vector<Group> groups;
   GroupOrder order;
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<size_t, 2>> writers; // every group that has the operation
   std::vector<Diagnostic> refused;
+  struct Seed {
+    const Family *family;
+    std::vector<mlir::Operation *> ops;
+  };
+  llvm::DenseMap<mlir::Operation *, Seed> seeds; // by the last operation
+  llvm::DenseSet<mlir::Operation *> inSeeds;     // and nowhere else
+
+  // Groups that families know as a whole.
+  void findSeeds(const Target &target) {
+    llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> members; // and the last ones of their seeds
+    for (mlir::Operation &op : body->without_terminator())
+      for (const Family *f : families())
+        if (std::vector<mlir::Operation *> ops = f->seeds(&op, target); !ops.empty()) {
+          for (mlir::Operation *m : ops)
+            members[m].push_back(&op);
+          seeds[&op] = {f, std::move(ops)};
+          break;
+        }
+    if (seeds.empty())
+      return;
+    for (mlir::Operation &op : llvm::reverse(*body)) {
+      const auto own = members.find(&op);
+      if (own != members.end() && !seeds.contains(&op) && llvm::all_of(op.getUsers(), [&](mlir::Operation *u) {
+            const auto theirs = members.find(u);
+            return theirs != members.end() && inSeedsOrLast(u) && llvm::all_of(theirs->second, [&](mlir::Operation *last) {
+                     return llvm::is_contained(own->second, last);
+                   });
+          }))
+        inSeeds.insert(&op);
+    }
+  }
+  bool inSeedsOrLast(mlir::Operation *op) const { return inSeeds.contains(op) || seeds.contains(op); }
+
+  void put(const Seed &seed) {
+    Ops all(seed.ops.begin(), seed.ops.end());
+    llvm::SmallSetVector<size_t, 4> producers;
+    for (mlir::Operation *op : seed.ops)
+      for (mlir::Value v : readBy(op))
+        if ((!v.getDefiningOp() || !all.contains(v.getDefiningOp())) && !(seed.family->takesSplats(op) && splatOf(v))) {
+          needInHbm(v);
+          sources(v, producers);
+        }
+    const size_t g = order.add();
+    groups.push_back(inProgramOrder(seed.family, seed.ops, {}));
+    own(g, {}, nullptr, producers.getArrayRef());
+    for (mlir::Operation *op : seed.ops) {
+      writers[op].push_back(g);
+      if (inSeedsOrLast(op))
+        groupOf[op] = g;
+    }
+  }
 
   static const Family *familyOf(mlir::Operation *op, std::string &why) {
     for (const Family *f : families()) {
@@ -84,6 +139,10 @@ private:
       return; // part of whoever reads it
     if (isEmpty(op))
       return; // nothing to compute
+    if (inSeeds.contains(op))
+      return; // comes with the last of them
+    if (const auto it = seeds.find(op); it != seeds.end())
+      return put(it->second);
     std::string why;
     const Family *family = familyOf(op, why);
     if (!family) {
@@ -107,8 +166,6 @@ private:
     else
       refuse(op, why);
   }
-
-  using Ops = llvm::SetVector<mlir::Operation *>;
 
   // Loose operations between values at hand and `v`: broadcasts, and the reshapes on the way from a group `g` or a broadcast.
   bool between(mlir::Value v, std::optional<size_t> g, Ops &out) const {
@@ -338,6 +395,6 @@ private:
 
 } // namespace
 
-std::vector<Group> groupOperations(mlir::Block &body) { return Grouping().run(body); }
+std::vector<Group> groupOperations(mlir::Block &body, const Target *target) { return Grouping().run(body, target); }
 
 } // namespace glia::emit

@@ -214,6 +214,13 @@ func.func @main(%x: tensor<5x4xf32>, %s: tensor<4xf32>, %o: tensor<4xf32>, %m: t
   %0 = "stablehlo.batch_norm_inference"(%x, %s, %o, %m, %v) <{epsilon = 0.5 : f32, feature_index = 1 : i64}> : (tensor<5x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5x4xf32>
   return %0 : tensor<5x4xf32>
 })"},
+    {"decompose dots", R"(
+func.func @main(%x: tensor<5x4xf32>, %y: tensor<4x3xf32>) -> tensor<4x5x3xf32> {
+  %c = stablehlo.constant dense<3.0> : tensor<4x5x3xf32>
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [1] x [0], contracting_dims = [] x [] : (tensor<5x4xf32>, tensor<4x3xf32>) -> tensor<4x5x3xf32>
+  %1 = stablehlo.subtract %0, %c : tensor<4x5x3xf32>
+  return %1 : tensor<4x5x3xf32>
+})"},
     {"fold kernel reverses", R"(
 func.func @main(%x: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf32> {
   %r = stablehlo.reverse %w, dims = [2] : tensor<3x2x3xf32>
@@ -221,6 +228,13 @@ func.func @main(%x: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf3
   %0 = stablehlo.convolution(%x, %r) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   %1 = stablehlo.subtract %0, %c : tensor<1x3x5xf32>
   return %1 : tensor<1x3x5xf32>
+})"},
+    {"decompose convolutions", R"(
+func.func @main(%x: tensor<1x2x4x3x3xf32>, %w: tensor<3x2x2x2x2xf32>) -> tensor<1x3x3x2x2xf32> {
+  %c = stablehlo.constant dense<2.0> : tensor<1x3x3x2x2xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1, 2]x[o, i, 0, 1, 2]->[b, f, 0, 1, 2], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x4x3x3xf32>, tensor<3x2x2x2x2xf32>) -> tensor<1x3x3x2x2xf32>
+  %1 = stablehlo.subtract %0, %c : tensor<1x3x3x2x2xf32>
+  return %1 : tensor<1x3x3x2x2xf32>
 })"},
     {"decompose random", R"(
 func.func @main(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>) {

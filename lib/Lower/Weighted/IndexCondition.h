@@ -1,0 +1,18 @@
+// Truth values that only depend on where an element stands: comparisons of counts, as masks are made of.
+#pragma once
+#include "glia/Lower/Family.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace glia::emit {
+
+// Holds where the sum of `factors[d]` times index d, and `constant`, is not negative.
+struct IndexCondition {
+  std::vector<int64_t> factors; // per dimension of the value
+  int64_t constant = 0;
+};
+
+// All of them hold where the value is true. nullopt: it depends on more than the place. `ops` gets the operations that say so.
+std::optional<std::vector<IndexCondition>> conditionsOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops);
+
+} // namespace glia::emit

@@ -1,0 +1,86 @@
+// Means weighted by a softmax, with the pointwise operations behind them: scores and weights never leave the chip.
+#include "Lower/Families.h"
+#include "WeightedKernel.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kMostInstructions = 60'000;
+constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
+
+graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
+  for (mlir::Operation *op : llvm::reverse(ops))
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
+      return dot;
+  return nullptr;
+}
+
+// What comes behind the mean, which is the first of it.
+std::vector<mlir::Operation *> behindOf(llvm::ArrayRef<mlir::Operation *> ops, const WeightedMean &m) {
+  std::vector<mlir::Operation *> out;
+  for (mlir::Operation *op : ops)
+    if (op == m.result->getResult(0).getDefiningOp() || (!m.ops.contains(op) && !m.counts.contains(op)))
+      out.push_back(op);
+  return out;
+}
+
+class WeightedFamily : public Family {
+public:
+  std::string_view name() const override { return "mean"; }
+  bool takesSplats(mlir::Operation *) const override { return true; }
+  bool writesConstant(mlir::Operation *op, unsigned operand) const override { // of conditions
+    mlir::Operation *from = op->getOperand(operand).getDefiningOp();
+    return from && opName(from) == "constant" && mlir::getElementTypeOrSelf(op->getOperand(operand).getType()).isInteger(1);
+  }
+  std::optional<std::string> accepts(mlir::Operation *) const override { return std::nullopt; }
+
+  std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &target) const override {
+    auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
+    const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
+    const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, nullptr, nullptr, nullptr) : std::nullopt;
+    if (!p || p->row.count * p->columns < kLeastScores || p->width >= kRowsAtOnce || p->instructions() > kMostInstructions ||
+        p->bytes() > target.sbufBytes / 8 * 7)
+      return {};
+    std::vector<mlir::Operation *> out(m->ops.begin(), m->ops.end());
+    out.insert(out.end(), m->counts.begin(), m->counts.end());
+    return out;
+  }
+
+  bool joins(const Group &g, mlir::Operation *op) const override {
+    constexpr size_t kMostBehind = 32;
+    constexpr int64_t kMostBytes = 32768; // of SBUF
+    const std::optional<WeightedMean> m = matchWeightedMean(lastDot(g.ops));
+    if (!m || op->getNumResults() != 1 || onlyReduced(op->getResult(0)))
+      return false;
+    std::vector<mlir::Operation *> ops = behindOf(g.ops, *m);
+    ops.push_back(op);
+    const mlir::Value root = m->result->getResult(0);
+    return ops.size() <= kMostBehind && planEpilogue(ops, root) &&
+           epilogueBytes(ops, root, planWeightedMean(*m, nullptr, nullptr, nullptr)->width) <= kMostBytes;
+  }
+
+  void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
+    const std::optional<WeightedMean> m = matchWeightedMean(lastDot(g.ops));
+    const auto at = [&](mlir::Value v) {
+      return &inputs[static_cast<size_t>(std::find(g.inputs.begin(), g.inputs.end(), v) - g.inputs.begin())];
+    };
+    Group behind = g;
+    behind.ops = behindOf(g.ops, *m);
+    Epilogue epilogue(k, behind, m->result->getResult(0), inputs, outputs);
+    const std::optional<WeightedPlan> p = planWeightedMean(*m, at(m->scores->getOperand(0)), at(m->scores->getOperand(1)),
+                                                           at(m->result->getOperand(1 - m->side)));
+    WeightedKernel(k, *m, *p, epilogue).run();
+  }
+};
+
+} // namespace
+
+const Family &weightedFamily() {
+  static const WeightedFamily family;
+  return family;
+}
+
+} // namespace glia::emit

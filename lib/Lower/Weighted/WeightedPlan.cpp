@@ -1,0 +1,264 @@
+#include "WeightedPlan.h"
+#include "Graph/Analysis/GraphFacts.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
+
+// The Tensor engine takes fp32 with fp32, and 16-bit floats with each other.
+bool takes(DType t) { return t == DType::F32 || t == DType::BF16 || t == DType::F16; }
+
+graph::DotDimensionNumbersAttr numbersOf(graph::DotGeneralOp op) { return op.getDotDimensionNumbers(); }
+
+class Planner {
+public:
+  Planner(const WeightedMean &m, const Tile *left, const Tile *right, const Tile *values)
+      : m(m), tiles{left, right, values}, scores(numbersOf(m.scores)), result(numbersOf(m.result)) {
+    operands[0] = m.scores->getOperand(0);
+    operands[1] = m.scores->getOperand(1);
+    operands[2] = m.result->getOperand(1 - m.side);
+  }
+
+  std::optional<WeightedPlan> run() {
+    for (mlir::Value v : {operands[0], operands[1], operands[2], m.result->getOperand(m.side)})
+      if (splatOf(v) || !takes(typeOf(v)))
+        return std::nullopt;
+    if (!axes())
+      return std::nullopt;
+    sources();
+    if (!conditions())
+      return std::nullopt;
+    // Partitions are reached from multiples of 32 on.
+    const int64_t next = (p.contract + 31) / 32 * 32;
+    if (next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16)
+      p.piecesAt = next;
+    chooseLoop();
+    return std::move(p);
+  }
+
+private:
+  const WeightedMean &m;
+  const Tile *tiles[3];
+  mlir::Value operands[3]; // of the scores: left, right; the values
+  graph::DotDimensionNumbersAttr scores, result;
+  WeightedPlan p;
+  int columnSide = 1; // of the scores' operands
+  int column = -1;    // the scores' dimension; -1: one column
+  llvm::DenseMap<int, std::pair<int, int64_t>>
+      where; // of a dimension of the scores: the operand and its dimension (batch: left)
+  llvm::DenseMap<int, int64_t> rightBatch, valueDim; // of the right operand; of the values (batch and column)
+
+  void readScores() {
+    int d = 0;
+    for (size_t i = 0; i < scores.getLhsBatchingDimensions().size(); ++i, ++d) {
+      where[d] = {2, scores.getLhsBatchingDimensions()[i]};
+      rightBatch[d] = scores.getRhsBatchingDimensions()[i];
+    }
+    for (int side : {0, 1})
+      for (int64_t i : freeDims(shapeOf(operands[side]).size(),
+                                side ? scores.getRhsBatchingDimensions() : scores.getLhsBatchingDimensions(),
+                                side ? scores.getRhsContractingDimensions() : scores.getLhsContractingDimensions()))
+        where[d++] = {side, i};
+  }
+
+  bool axes() {
+    readScores();
+    const std::vector<int64_t> shape = shapeOf(m.scores->getResult(0));
+    const auto wb = m.side ? result.getRhsBatchingDimensions() : result.getLhsBatchingDimensions(),
+               vb = m.side ? result.getLhsBatchingDimensions() : result.getRhsBatchingDimensions(),
+               wc = m.side ? result.getRhsContractingDimensions() : result.getLhsContractingDimensions(),
+               vc = m.side ? result.getLhsContractingDimensions() : result.getRhsContractingDimensions();
+    const std::vector<int64_t> wf = freeDims(m.place.size(), wb, wc), vf = freeDims(shapeOf(operands[2]).size(), vb, vc);
+    // One dimension of columns, of one operand of the scores.
+    for (size_t i = 0; i < wc.size(); ++i)
+      if (const int d = m.place[static_cast<size_t>(wc[i])]; d >= 0) {
+        if (column >= 0 || where[d].first == 2)
+          return false;
+        column = d;
+        columnSide = where[d].first;
+        valueDim[d] = vc[i];
+      }
+    if (column < 0)
+      return false;
+    llvm::DenseMap<int, int> inResult;
+    for (size_t i = 0; i < wb.size(); ++i)
+      if (const int d = m.place[static_cast<size_t>(wb[i])]; d >= 0) {
+        if (where[d].first != 2)
+          return false;
+        inResult[d] = static_cast<int>(i);
+        valueDim[d] = vb[i];
+      }
+    const int before = static_cast<int>(wb.size()), own = m.side ? before + static_cast<int>(vf.size()) : before;
+    for (size_t i = 0; i < wf.size(); ++i)
+      if (const int d = m.place[static_cast<size_t>(wf[i])]; d >= 0) {
+        if (where[d].first != 1 - columnSide)
+          return false;
+        inResult[d] = own + static_cast<int>(i);
+      }
+    const int first = m.side ? before : before + static_cast<int>(wf.size());
+    for (size_t i = 0; i < vf.size(); ++i) {
+      p.widthDims.push_back(first + static_cast<int>(i));
+      p.width *= shapeOf(operands[2])[static_cast<size_t>(vf[i])];
+    }
+    // Rows are the longest dimension, or that of the conditions.
+    std::vector<WeightedAxis> rows;
+    for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+      const int64_t n = shape[static_cast<size_t>(d)];
+      if (n == 1 || d == column)
+        continue;
+      if (!inResult.contains(d))
+        return false;
+      (where[d].first == 2 ? p.batch : rows).push_back({d, inResult[d], n});
+    }
+    const auto conditioned = [&](const WeightedAxis &a) {
+      return llvm::any_of(m.keep, [&](const IndexCondition &c) { return c.factors[static_cast<size_t>(a.inScores)] != 0; });
+    };
+    const auto longest = std::max_element(rows.begin(), rows.end(), [&](const WeightedAxis &a, const WeightedAxis &b) {
+      return std::pair(conditioned(a), a.count) < std::pair(conditioned(b), b.count);
+    });
+    if (longest != rows.end()) {
+      p.row = *longest;
+      rows.erase(longest);
+    }
+    for (const WeightedAxis &a : rows) {
+      p.sharing *= a.count;
+      p.batch.push_back(a);
+    }
+    for (const WeightedAxis &a : p.batch)
+      p.batches *= a.count;
+    p.columns = shape[static_cast<size_t>(column)];
+    for (int64_t d : scores.getLhsContractingDimensions())
+      p.contract *= shapeOf(operands[0])[static_cast<size_t>(d)];
+    return p.columns * p.contract * p.width * p.batches * p.row.count > 0;
+  }
+
+  int64_t stride(int operand, int64_t d) const {
+    return tiles[operand] ? tiles[operand]->dims[static_cast<size_t>(d)].stride : 1;
+  }
+
+  // Of an operand of the scores, along a dimension of theirs.
+  int64_t along(int operand, int d) const {
+    const auto &[side, dim] = where.at(d);
+    if (side == 2)
+      return stride(operand, operand ? rightBatch.at(d) : dim);
+    return side == operand ? stride(operand, dim) : 0;
+  }
+
+  void sources() {
+    const auto type = [&](mlir::Value a, mlir::Value b) { return typeOf(a) == DType::F32 || typeOf(b) == DType::F32; };
+    const bool wide = type(operands[0], operands[1]);
+    for (int side : {0, 1}) {
+      PanelSource &s = side == columnSide ? p.columnSide : p.rowSide;
+      if (tiles[side])
+        s.tensor = *tiles[side];
+      s.type = wide ? DType::F32 : typeOf(operands[side]);
+      for (const WeightedAxis &a : p.batch)
+        s.batch.push_back({along(side, a.inScores), a.count});
+      const auto contract = side ? scores.getRhsContractingDimensions() : scores.getLhsContractingDimensions();
+      for (int64_t d : contract)
+        s.contract.push_back({stride(side, d), shapeOf(operands[side])[static_cast<size_t>(d)]});
+      s.contract = merged(s.contract);
+      if (s.contract.empty())
+        s.contract = {{1, 1}};
+      if (side == columnSide)
+        s.free = {{along(side, column), p.columns}};
+      else
+        s.free = {{p.row.inScores >= 0 ? along(side, p.row.inScores) : 1, p.row.count}};
+    }
+    if (tiles[2])
+      p.values.tensor = *tiles[2];
+    p.weights = p.values.type = type(operands[2], m.result->getOperand(m.side)) ? DType::F32 : typeOf(operands[2]);
+    if (p.weights != DType::F32)
+      p.weights = typeOf(m.result->getOperand(m.side));
+    for (const WeightedAxis &a : p.batch) {
+      const auto it = valueDim.find(a.inScores);
+      p.values.batch.push_back({it == valueDim.end() ? 0 : stride(2, it->second), a.count});
+    }
+    p.values.contract = {{stride(2, valueDim[column]), p.columns}};
+    const auto vb = m.side ? result.getLhsBatchingDimensions() : result.getRhsBatchingDimensions(),
+               vc = m.side ? result.getLhsContractingDimensions() : result.getRhsContractingDimensions();
+    Dims width;
+    for (int64_t d : freeDims(shapeOf(operands[2]).size(), vb, vc))
+      width.push_back({stride(2, d), shapeOf(operands[2])[static_cast<size_t>(d)]});
+    p.values.free = merged(width);
+    if (p.values.free.empty())
+      p.values.free = {{1, 1}};
+  }
+
+  // Along what has most, but not what shares columns and values. Its step divides it.
+  void chooseLoop() {
+    constexpr int64_t kMostAtOnce = 40'000, kInLoop = 12'000; // instructions
+    const int64_t all = p.instructions();
+    if (all <= kMostAtOnce)
+      return;
+    int best = -1;
+    for (size_t i = 0; i < p.batch.size(); ++i)
+      if (valueDim.contains(p.batch[i].inScores) &&
+          (best < 0 || p.batch[i].count > p.batch[static_cast<size_t>(best)].count))
+        best = static_cast<int>(i);
+    if (best < 0)
+      return;
+    const int64_t count = p.batch[static_cast<size_t>(best)].count;
+    p.loop = best;
+    p.step = std::max<int64_t>(1, std::min(count / 2, kInLoop * count / all));
+    while (count % p.step)
+      --p.step;
+  }
+
+  bool conditions() {
+    for (const IndexCondition &c : m.keep) {
+      WeightedPlan::Keep k{0, 0, c.constant};
+      for (size_t d = 0; d < c.factors.size(); ++d) {
+        if (c.factors[d] == 0)
+          continue;
+        if (static_cast<int>(d) == column)
+          k.c = c.factors[d];
+        else if (static_cast<int>(d) == p.row.inScores)
+          k.r = c.factors[d];
+        else
+          return false;
+      }
+      p.keep.push_back(k);
+    }
+    return true;
+  }
+};
+
+int64_t blocksOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+} // namespace
+
+int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
+  for (size_t i = batch.size(); --i > axis;)
+    flat /= batch[i].count;
+  return flat % batch[axis].count;
+}
+
+int64_t WeightedPlan::bytes() const {
+  const int64_t depth = blocksOf(contract, kContract);
+  const int64_t once =
+      depth * columns * sizeOf(columnSide.type) + blocksOf(columns, kContract) * (width + 1) * sizeOf(values.type);
+  const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
+  const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
+  const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
+  return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + 4 * (width + 8) * 4;
+}
+
+int64_t WeightedPlan::instructions() const {
+  const int64_t depth = blocksOf(contract, kContract), columnBlocks = blocksOf(columns, kContract);
+  const int64_t rowBlocks = blocksOf(row.count, kRowBlockOf), passes = blocksOf(row.count, kRowsAtOnce);
+  const int64_t here = loop < 0 ? batches : batches / batch[static_cast<size_t>(loop)].count * step;
+  return here *
+         (rowBlocks * (blocksOf(columns, kRowsAtOnce) * depth + columnBlocks + 12) + passes * columnBlocks * (depth + 2));
+}
+
+std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Tile *scoresLeft, const Tile *scoresRight,
+                                             const Tile *values) {
+  return Planner(m, scoresLeft, scoresRight, values).run();
+}
+
+} // namespace glia::emit

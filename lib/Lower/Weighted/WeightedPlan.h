@@ -1,0 +1,47 @@
+// How a weighted mean is laid out: rows (of which each has its weights), columns (over which they are), what both operands of the scores
+// contract, and what the values have beside the columns.
+#pragma once
+#include "Lower/Contract/OperandPanels.h"
+#include "WeightedMatch.h"
+
+namespace glia::emit {
+
+inline constexpr int64_t kRowsAtOnce = 512, kRowBlockOf = 128; // rows whose weights are made together; rows of one sum
+inline constexpr int64_t kPieces = 3;                          // 16-bit floats that hold an fp32 number
+inline constexpr int64_t kScoreColumns = 1024;                 // whose largest score is found at once
+
+// Along dimensions that none of the contractions sums over.
+struct WeightedAxis {
+  int inScores = -1, inResult = -1; // the dimension there
+  int64_t count = 1;
+};
+
+struct WeightedPlan {
+  std::vector<WeightedAxis>
+      batch; // slowest first: those that the columns have too, then other rows, which share columns and values
+  int64_t batches = 1, sharing = 1; // all of them; neighbours that share columns and values
+  WeightedAxis row;
+  int64_t columns = 1, contract = 1, width = 1; // flat sizes
+  std::vector<int> widthDims;                   // of the result: the values' own dimensions
+  PanelSource rowSide, columnSide, values;      // [contract x rows], [contract x columns], [columns x width]
+  DType weights = DType::F32;                   // on chip
+  // The partition from which on the operands of the scores have room for the pieces of the largest ones; 0: there is none, and they are
+  // subtracted apart.
+  int64_t piecesAt = 0;
+  struct Keep { // holds where row * r + column * c + constant >= 0
+    int64_t r, c, constant;
+  };
+  std::vector<Keep> keep;
+  // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.
+  int loop = -1;
+  int64_t step = 1;
+  int64_t indexOf(int64_t flat, size_t axis) const; // of a flat index of all of `batch`
+  int64_t bytes() const;                            // of SBUF, per partition
+  int64_t instructions() const;                     // about, of what is not in a loop or of one iteration
+};
+
+// nullopt: not in this form. Tiles are those of the operands of both contractions; without them sizes only.
+std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Tile *scoresLeft, const Tile *scoresRight,
+                                             const Tile *values);
+
+} // namespace glia::emit

@@ -1,0 +1,84 @@
+#include "WeightedSums.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kBank = 512; // numbers of a bank of PSUM
+
+} // namespace
+
+WeightedSums::WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows)
+    : k(k), p(p), rows(rows), turned(k.target().has("exact_transpose") && p.width <= kContract),
+      beside(!turned || p.width < kContract) {
+  const int64_t count = (rows + kRowBlockOf - 1) / kRowBlockOf, wide = p.width + 1;
+  begun.assign(static_cast<size_t>(count), false);
+  if (turned) {
+    whole = k.psum(beside ? wide : p.width, {rows});
+  } else { // several share a bank
+    const int64_t share = std::max<int64_t>(1, kBank / wide);
+    for (int64_t i = 0; i < count; i += share) {
+      const int64_t here = std::min(share, count - i);
+      const Tile bank = k.psum(limit(i + 1) - limit(i), {here * wide});
+      for (int64_t j = 0; j < here; ++j)
+        blocks.push_back(bank.rows(0, limit(i + j + 1) - limit(i + j)).columns(j * wide, wide));
+    }
+  }
+  if (!beside) {
+    weights = k.sbuf(DType::F32, kContract, {rows});
+    k.fill(weights, 0);
+  }
+}
+
+void WeightedSums::add(int64_t from, int64_t to, const Tile &w, const Tile &values, bool all) {
+  const Tile v = beside ? values : values.columns(0, p.width);
+  const int64_t origin = all ? 0 : limit(from);
+  for (int64_t b = from; b < to;) {
+    int64_t end = b + 1; // blocks that are begun alike are one product
+    while (turned && end < to && begun[static_cast<size_t>(end)] == begun[static_cast<size_t>(b)])
+      ++end;
+    const Tile mine = w.rows(0, v.partitions).columns(limit(b) - origin, limit(end) - limit(b));
+    if (turned)
+      k.matmul(whole.columns(limit(b), limit(end) - limit(b)), v, mine, begun[static_cast<size_t>(b)]);
+    else
+      k.matmul(blocks[static_cast<size_t>(b)], mine, v, begun[static_cast<size_t>(b)]);
+    for (; b < end; ++b)
+      begun[static_cast<size_t>(b)] = true;
+  }
+  if (beside)
+    return;
+  const int64_t n = limit(to) - limit(from);
+  Tile mine = w.rows(0, v.partitions).columns(limit(from) - origin, n);
+  if (all) { // as often as there are columns
+    const Tile times = k.sbuf(DType::F32, v.partitions, {1}), several = k.sbuf(DType::F32, v.partitions, {n});
+    k.move(times, values.columns(p.width, 1));
+    k.scalar(several, mine, "multiply", times);
+    mine = several;
+  }
+  const Tile sum = weights.rows(0, v.partitions).columns(limit(from), n);
+  k.tensor(sum, sum, mine, "add");
+}
+
+WeightedSums::Mean WeightedSums::mean(int64_t block) {
+  if (!turned) {
+    const Tile &b = blocks[static_cast<size_t>(block)];
+    return {b.columns(0, p.width), b.columns(p.width, 1)};
+  }
+  if (out.handle < 0) {
+    out = k.sbuf(DType::F32, whole.partitions, {rows});
+    k.move(out, whole);
+  }
+  const int64_t n = limit(block + 1) - limit(block);
+  const Tile back = k.psum(n, {whole.partitions});
+  k.transpose(back, out.columns(limit(block), n));
+  if (beside)
+    return {back.columns(0, p.width), back.columns(p.width, 1)};
+  const Tile ones = k.sbuf(DType::F32, kContract, {1}), total = k.psum(n, {1});
+  k.fill(ones, 1);
+  k.matmul(total, weights.columns(limit(block), n), ones, false);
+  return {back, total};
+}
+
+} // namespace glia::emit

@@ -1,0 +1,136 @@
+"""Scores, their softmax and the product with the values are one kernel; what only looks like it is right all the same."""
+
+import glia
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+TARGETS = ("trn1", "trn2", "trn3")
+F32, BF16 = jnp.float32, jnp.bfloat16
+
+
+def numbers(*shape, dtype=F32, seed=0):
+    return jnp.asarray(np.random.default_rng([seed, *shape]).standard_normal(shape), dtype)
+
+
+def qkv(batches, rows, columns, deep, width, dtype=F32):
+    return [
+        numbers(batches, rows, deep, dtype=dtype, seed=1),
+        numbers(batches, columns, deep, dtype=dtype, seed=2),
+        numbers(batches, columns, width, dtype=dtype, seed=3),
+    ]
+
+
+def attend(mask=None, scale=0.125, masked=-jnp.inf):
+    def f(q, k, v):
+        s = jnp.einsum("bqd,bkd->bqk", q, k) * scale
+        if mask is not None:
+            s = jnp.where(mask(jnp.arange(s.shape[1])[:, None], jnp.arange(s.shape[2])[None]), s, masked)
+        return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
+
+    return f
+
+
+def expect(f, arguments, target, groups=1):
+    """Against JAX in fp32, NaN for NaN."""
+    exe = glia.jit(f, target=target).compile(*arguments)
+    assert groups is None or exe.groups == groups
+    got = np.asarray(exe(*arguments), np.float32)
+    want = np.asarray(jax.jit(f)(*[a.astype(F32) for a in arguments]))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    narrow = any(a.dtype != F32 for a in arguments)
+    size = np.max(np.abs(want), where=np.isfinite(want), initial=0)
+    np.testing.assert_allclose(got, want, rtol=0, atol=(2e-2 if narrow else 3e-5) * size)
+
+
+CAUSAL = {"causal": lambda i, j: i >= j, "window": lambda i, j: (i >= j) & (i - j < 70), "later": lambda i, j: i < j}
+SIZES = [
+    (2, 300, 257, 64, 64, BF16),
+    (1, 130, 140, 128, 128, BF16),
+    (1, 128, 640, 40, 200, F32),
+    (2, 129, 128, 160, 3, F32),
+    (1, 700, 128, 1, 1, jnp.float16),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(target, size):
+    expect(attend(), qkv(*size), target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("masked", [-jnp.inf, -1e9, -3e38, 0.25])
+@pytest.mark.parametrize("name", CAUSAL)
+def test_conditions(target, name, masked):
+    """`later`: in the last rows no column counts; all of them weigh the same then, or none does."""
+    expect(attend(CAUSAL[name], masked=masked), qkv(1, 640, 640, 32, 128, BF16), target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("which", range(3))
+def test_what_is_not_finite_stays_in_its_rows(target, which):
+    arguments = [np.array(a) for a in qkv(2, 200, 200, 64, 64)]
+    arguments[which][0, 7] = np.nan
+    arguments[which][1, 130, 3] = np.inf
+    expect(attend(CAUSAL["causal"]), [jnp.asarray(a) for a in arguments], target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scores_of_any_size(target):
+    expect(attend(scale=10.0), [10 * a for a in qkv(1, 200, 200, 64, 64)], target)
+    expect(attend(scale=1e-3), [1e-2 * a for a in qkv(1, 200, 200, 64, 64)], target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_heads_that_share_keys(target):
+    q, kv = numbers(1, 256, 8, 64, dtype=BF16), numbers(1, 256, 2, 64, dtype=BF16, seed=5)
+    expect(lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=True), [q, kv, kv], target)
+
+
+def test_many_small_ones_are_a_loop():
+    expect(attend(), qkv(2400, 128, 128, 16, 16, BF16), "trn2")
+
+
+def test_operations_behind():
+    def f(q, k, v, b):
+        return jnp.tanh(attend()(q, k, v) + b)
+
+    expect(f, [*qkv(2, 200, 200, 64, 64), numbers(64)], "trn2")
+
+
+def test_two_cores():
+    f = attend(CAUSAL["causal"])
+    arguments = qkv(2, 256, 256, 64, 64)
+    got = glia.jit(f, target="trn2", lnc=2)(*arguments)
+    np.testing.assert_allclose(got, jax.jit(f)(*arguments), atol=3e-5)
+
+
+LOOKALIKES = {
+    "weights are a result": lambda x: (jax.nn.softmax(x, -1),) * 2,
+    "softmax of columns": lambda x: (jax.nn.softmax(x, 1), None),
+    "largest of columns": lambda x: (jnp.exp(x - x.max(1, keepdims=True)) / jnp.exp(x - x.max(1, keepdims=True)).sum(-1, keepdims=True), None),
+    "sums of columns beside rows": lambda x: (jnp.exp(x - x.max(-1, keepdims=True)) / jnp.exp(x - x.max(-1, keepdims=True)).sum(1)[:, :, None], None),
+    "without the largest": lambda x: (jnp.exp(x) / jnp.exp(x).sum(-1, keepdims=True), None),
+    "falling": lambda x: (jax.nn.softmax(-x, -1), None),
+    "squares": lambda x: (jax.nn.softmax(x * x, -1), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_lookalikes(name):
+    def f(q, k, v):
+        weights, also = LOOKALIKES[name](jnp.einsum("bqd,bkd->bqk", q, k) * 0.05)
+        out = jnp.einsum("bqk,bkd->bqd", weights, v)
+        return out if also is None else jnp.concatenate([out, also], -1)
+
+    expect(f, qkv(2, 150, 150, 64, 64), "trn2", groups=None)
+
+
+def test_weights_of_themselves():
+    def f(q, k):
+        weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k), -1)
+        return jnp.einsum("bqk,bkd->bqd", weights, weights)
+
+    expect(f, qkv(1, 150, 150, 16, 1)[:2], "trn2", groups=None)
