@@ -105,7 +105,8 @@ void eigh(Call &c) {
     std::vector<int64_t> order(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), 0);
     if (finite)
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return jacobi.value(i) < jacobi.value(j); });
+      std::sort(order.begin(), order.end(),
+                [&](int64_t i, int64_t j) { return std::pair(jacobi.value(i), i) < std::pair(jacobi.value(j), j); });
     const Complex nan(std::numeric_limits<double>::quiet_NaN());
     for (int64_t i = 0; i < n; ++i) {
       values.push_back(finite ? Complex(jacobi.value(order[static_cast<size_t>(i)])) : nan);
