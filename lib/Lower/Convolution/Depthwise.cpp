@@ -56,18 +56,33 @@ struct Weights {
   Tile psum; // beside: there too
 };
 
+// A tile: outputs [r] of each band and [x] of each row, and what they are made of.
+struct Work {
+  ChannelRows rows;
+  Span r, x;
+  ImagePart in;
+  Tile input;
+  Weights weights;
+};
+
 class Depthwise {
 public:
   Depthwise(KernelBuilder &k, const DepthwisePlan &p, ConvolutionResult &to) : k(k), p(p), c(p.c), to(to) {}
 
+  // The next tile is loaded before this one is computed: transfers are issued in the order in which they are written.
   void run() {
     const bool inside = p.images > 1 && c.result.dims[0].stride < c.result.dims[1].stride;
+    std::vector<Work> all;
     for (const ChannelRows &rows :
-         chunksOf({.images = p.images, .groups = p.groups, .imagesInside = inside, .bands = p.bands})) {
-      const Weights weights = weightsOf(rows);
+         chunksOf({.images = p.images, .groups = p.groups, .imagesInside = inside, .bands = p.bands}))
       for (const Span &r : spansOf(p.bandRows, p.tileRows))
         for (const Span &x : spansOf(p.columns[0].count, p.tileColumns))
-          compute(rows, weights, r, x);
+          all.push_back({.rows = rows, .r = r, .x = x});
+    for (size_t i = 0; i <= all.size(); ++i) {
+      if (i < all.size())
+        fetch(all[i]);
+      if (i > 0)
+        compute(std::exchange(all[i - 1], {}));
     }
   }
 
@@ -112,15 +127,18 @@ private:
     return out;
   }
 
-  // Outputs [r] of each band and [x] of each row.
-  void compute(const ChannelRows &rows, const Weights &weights, Span r, Span x) {
-    ImagePart in{neededBy(p.rows, r.from, r.count), neededBy(p.columns, x.from, x.count), p.bandRows * p.rows[0].stride};
-    in.x = cut(in.x, c.axis[1].input);
+  void fetch(Work &w) {
+    w.in = {neededBy(p.rows, w.r.from, w.r.count), neededBy(p.columns, w.x.from, w.x.count), p.bandRows * p.rows[0].stride};
+    w.in.x = cut(w.in.x, c.axis[1].input);
     if (p.bands == 1)
-      in.y = cut(in.y, c.axis[0].input);
-    Tile input;
-    if (in.y.count && in.x.count)
-      input = loadImages(k, c.input, rows, in);
+      w.in.y = cut(w.in.y, c.axis[0].input);
+    if (w.in.y.count && w.in.x.count)
+      w.input = loadImages(k, c.input, w.rows, w.in);
+    w.weights = weightsOf(w.rows);
+  }
+
+  void compute(const Work &w) {
+    const auto &[rows, r, x, in, input, weights] = w;
     const ImagePart out{cut({r.from * p.stepRows(), r.count * p.stepRows()}, c.axis[0].output),
                         cut({x.from * p.stepColumns(), x.count * p.stepColumns()}, c.axis[1].output),
                         p.bandRows * p.stepRows()};
