@@ -28,6 +28,13 @@ inline std::string differences(const std::string &text, const std::string &targe
   }
 }
 
+// How many groups a graph has, which is right.
+inline size_t groupsOf(const std::string &text) {
+  GraphCheck report;
+  EXPECT_EQ(differences(text, "trn1", randomInputs(graph::parseGraph(text, "test.mlir").main(), 2), &report), "");
+  return report.groups;
+}
+
 // On every target, on random inputs.
 inline void expectRight(const std::string &text, uint64_t seed = 1) {
   for (const char *target : {"trn1", "trn2", "trn3"}) {

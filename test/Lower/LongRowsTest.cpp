@@ -5,12 +5,6 @@ using namespace glia;
 
 namespace {
 
-size_t groupsOf(const std::string &text) {
-  GraphCheck report;
-  EXPECT_EQ(differences(text, "trn1", randomInputs(graph::parseGraph(text, "test.mlir").main(), 2), &report), "");
-  return report.groups;
-}
-
 // Mean and variance of long rows, as batch normalisation has them: one kernel for the mean, one for the variance and what is made of it.
 TEST(LongRows, SumsInPieces) {
   const std::string text = R"(func.func @main(%x: tensor<40x30000xf32>) -> (tensor<40x30000xf32>, tensor<40xf32>) {

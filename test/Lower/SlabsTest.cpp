@@ -5,12 +5,6 @@ using namespace glia;
 
 namespace {
 
-size_t groupsOf(const std::string &text) {
-  GraphCheck report;
-  EXPECT_EQ(differences(text, "trn1", randomInputs(graph::parseGraph(text, "test.mlir").main(), 2), &report), "");
-  return report.groups;
-}
-
 std::string tensor(std::initializer_list<int> shape, const std::string &type) {
   std::string out = "tensor<";
   for (int n : shape)
