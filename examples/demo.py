@@ -86,11 +86,19 @@ def graphs():
     def norm(x, w):
         return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * w
 
+    def attention(q, k, v):
+        return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+    def decaying_sum(decay, x):
+        return jax.lax.associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (decay, x), axis=1)[1]
+
     yield "product of 2048 x 2048, fp32", lambda a, b: a @ b, (of(2048, 2048), of(2048, 2048))
     yield "its transpose, bf16", lambda a, b: a.T @ b, [of(2048, 2048, dtype="bfloat16")] * 2
     yield "softmax of 8192 x 4096", jax.nn.softmax, (of(8192, 4096),)
     yield "RMS norm of 8192 x 4096", norm, (of(8192, 4096), of(4096))
     yield "silu of 8192 x 4096", jax.nn.silu, (of(8192, 4096),)
+    yield "causal attention, bf16", attention, [of(1, 4096, 4, 64, dtype="bfloat16")] * 3
+    yield "decaying sums of 1024 x 4096", decaying_sum, (of(1024, 4096), of(1024, 4096))
 
 
 def show_graphs():
