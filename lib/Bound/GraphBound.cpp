@@ -1,6 +1,7 @@
 // What the operations of a graph need at least. Each operation is looked at with its neighbours only: what an instruction can do in
 // passing (a scale, a bias, a rounding, a sum along the way) is free beside an operation that has to run over the elements anyway.
 #include "glia/Bound/GraphBound.h"
+#include "Graph/Analysis/IndexCondition.h"
 #include "glia/CodeGen/ScheduleBound.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -124,6 +125,9 @@ public:
   Least run(mlir::func::FuncOp main) {
     mlir::Block &body = main.getBody().front();
     for (mlir::Operation &op : body)
+      if (nameOf(&op) == "select")
+        chosen(&op);
+    for (mlir::Operation &op : body)
       one(&op);
     memory(body);
     out.elements = work.spread(out.engines) / cores;
@@ -139,7 +143,48 @@ private:
   ElementWork work;
   Least out;
   double kernelTransfers = 0;
-  llvm::DenseMap<mlir::Value, double> ready; // ns, on the path; nothing for what is an argument
+  llvm::DenseMap<mlir::Operation *, double> share; // of its elements that are needed; nothing: all
+  llvm::DenseMap<mlir::Value, double> ready;       // ns, on the path; nothing for what is an argument
+
+  double shareOf(mlir::Operation *op) const {
+    const auto it = share.find(op);
+    return it == share.end() ? 1 : it->second;
+  }
+  void need(mlir::Operation *op, double part) { share[op] = std::min(shareOf(op), part); }
+
+  // Elements that are chosen by their place, or else are one number: the others need not be computed, neither before nor behind.
+  void chosen(mlir::Operation *op) {
+    llvm::SetVector<mlir::Operation *> counts;
+    const mlir::Value result = op->getResult(0);
+    if (!repeats(op->getOperand(2)) || typeOf(op->getOperand(0)).getShape() != typeOf(result).getShape())
+      return;
+    const auto conditions = emit::conditionsOf(op->getOperand(0), counts);
+    const auto part = conditions ? emit::shareOf(*conditions, typeOf(result).getShape().vec()) : std::nullopt;
+    if (!part)
+      return;
+    need(op, *part);
+    mlir::Value v = op->getOperand(1);
+    while (mlir::Operation *from = v.hasOneUse() ? v.getDefiningOp() : nullptr) {
+      need(from, *part);
+      if (kindOf(from) == Kind::Product || from->getNumOperands() == 0)
+        break;
+      v = from->getOperand(repeats(from->getOperand(0)) && from->getNumOperands() > 1 ? 1 : 0);
+      if (countOf(v) != countOf(result))
+        break;
+    }
+    behindChoice(result, *part);
+  }
+
+  void behindChoice(mlir::Value v, double part) {
+    for (mlir::Operation *user : v.getUsers()) {
+      if (user->getNumResults() == 0 || shareOf(user) <= part)
+        continue;
+      const Kind k = kindOf(user);
+      need(user, part);
+      if (k != Kind::Product && k != Kind::Reduction && countOf(user->getResult(0)) == countOf(v))
+        behindChoice(user->getResult(0), part);
+    }
+  }
 
   bool narrow(mlir::Operation *op) const {
     for (mlir::Value v : op->getOperands())
@@ -168,7 +213,7 @@ private:
     const Kind k = kindOf(op);
     if (k == Kind::Nothing)
       return path(op, 0);
-    const double n = countOf(op->getResult(0));
+    const double n = countOf(op->getResult(0)) * (k == Kind::Reduction ? 1 : shareOf(op));
     const double best = target.has("vector_perf_modes") && narrow(op) ? 0.25 : 1;
     switch (k) {
     case Kind::Binary: binary(op, n); break;
@@ -188,7 +233,7 @@ private:
     case Kind::Recurrence: work.add(n, {2, kNo, 4}); break; // a product and a sum
     case Kind::Product:
     case Kind::Convolution:
-      out.tensor += k == Kind::Product ? product(op) : convolution(op);
+      out.tensor += k == Kind::Product ? product(op) * shareOf(op) : convolution(op);
       if (!readByWork(op)) // its sums leave PSUM
         work.add(n, {1, 1, kNo});
       return path(op, target.number("cost.tensor_latency"));
@@ -213,7 +258,7 @@ private:
     for (unsigned i = 0; i < inputs; ++i) {
       mlir::Operation *from = behind(op->getOperand(i)).getDefiningOp();
       if (const Kind k = from ? kindOf(from) : Kind::Nothing; !runsOverElements(k) && k != Kind::Passing)
-        work.add(countOf(op->getOperand(i)), {1, 1, 1});
+        work.add(countOf(op->getOperand(i)) * shareOf(op), {1, 1, 1});
     }
   }
 
@@ -313,7 +358,8 @@ private:
     for (mlir::Value v : body.getArguments())
       in += std::min(bytesOf(v), neededOf(v));
     for (mlir::Operation &op : body)
-      if (auto c = llvm::dyn_cast<graph::ConstantOp>(op); c && !c.getValue().isSplat())
+      if (auto c = llvm::dyn_cast<graph::ConstantOp>(op);
+          c && !c.getValue().isSplat() && !typeOf(op.getResult(0)).getElementType().isInteger(1)) // a mask may be counted
         in += bytesOf(op.getResult(0));
     for (mlir::Value v : body.getTerminator()->getOperands())
       back += bytesOf(v);

@@ -18,6 +18,10 @@ def convolution(x, w):
     return jax.lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
+def attention(q, k, v, causal=False, **more):
+    return jax.nn.dot_product_attention(q, k, v, is_causal=causal, **more)
+
+
 GRAPHS = {
     "nothing": (lambda x: x, (of(512, 512),)),
     "scale": (lambda x: 2 * x + 1, (of(2048, 2048),)),
@@ -46,6 +50,16 @@ GRAPHS = {
     "some rows": (lambda x, i: x[i], (of(8192, 512), of(64, dtype=jnp.int32))),
     "a part": (lambda x: x[128:256] * 2, (of(8192, 512),)),
     "sorted": (lambda x: jnp.sort(x, -1), (of(128, 64),)),
+    "attention": (attention, (of(1, 4096, 1, 64, dtype=jnp.bfloat16),) * 3),
+    "causal attention": (lambda q, k, v: attention(q, k, v, True), (of(1, 8192, 1, 64, dtype=jnp.bfloat16),) * 3),
+    "attention to neighbours": (
+        lambda q, k, v: attention(q, k, v, True, local_window_size=(100, 0)),
+        (of(1, 4096, 1, 64, dtype=jnp.bfloat16),) * 3,
+    ),
+    "recurrence": (
+        lambda a, x: jax.lax.associative_scan(lambda m, n: (m[0] * n[0], n[0] * m[1] + n[1]), (a, x), axis=1)[1],
+        (of(512, 2048),) * 2,
+    ),
 }
 
 

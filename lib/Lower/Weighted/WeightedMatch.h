@@ -4,7 +4,7 @@
 //
 // The rules that this uses, and what they do to numbers, are in docs/graph.md (Weighted means).
 #pragma once
-#include "IndexCondition.h"
+#include "Graph/Analysis/IndexCondition.h"
 #include "glia/Graph/Graph.h"
 
 namespace glia::emit {

@@ -1,5 +1,5 @@
 #include "IndexCondition.h"
-#include "Graph/Analysis/ConstantElements.h"
+#include "ConstantElements.h"
 #include "glia/Graph/Graph.h"
 
 #include <algorithm>
@@ -201,6 +201,32 @@ private:
 };
 
 } // namespace
+
+std::optional<double> shareOf(const std::vector<IndexCondition> &conditions, const std::vector<int64_t> &shape) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (llvm::any_of(conditions, [&](const IndexCondition &c) { return c.factors[d] != 0; }))
+      dims.push_back(d);
+  if (dims.size() > 2)
+    return std::nullopt;
+  const auto size = [&](size_t i) { return i < dims.size() ? shape[dims[i]] : 1; };
+  const auto factor = [&](const IndexCondition &c, size_t i) { return i < dims.size() ? c.factors[dims[i]] : 0; };
+  double count = 0;
+  for (int64_t i = 0; i < size(0); ++i) {
+    int64_t from = 0, to = size(1); // where all of them hold
+    for (const IndexCondition &c : conditions) {
+      const int64_t start = c.constant + factor(c, 0) * i, step = factor(c, 1);
+      if (step == 0)
+        to = start < 0 ? from : to;
+      else if (step > 0)
+        from = std::max(from, start >= 0 ? 0 : (-start + step - 1) / step);
+      else
+        to = std::min(to, start < 0 ? 0 : start / -step + 1);
+    }
+    count += static_cast<double>(std::max<int64_t>(0, to - from));
+  }
+  return count / std::max(1.0, static_cast<double>(size(0) * size(1)));
+}
 
 std::optional<std::vector<IndexCondition>> conditionsOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops) {
   return Reader(ops).conditions(v);

@@ -15,4 +15,7 @@ struct IndexCondition {
 // All of them hold where the value is true. nullopt: it depends on more than the place. `ops` gets the operations that say so.
 std::optional<std::vector<IndexCondition>> conditionsOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops);
 
+// For what part of a tensor of that shape they hold; nullopt if they are of more than two of its dimensions.
+std::optional<double> shareOf(const std::vector<IndexCondition> &conditions, const std::vector<int64_t> &shape);
+
 } // namespace glia::emit
