@@ -44,7 +44,7 @@ void WeightedKernel::means() {
   for (int64_t b = 0; b < p.batches; ++b)
     if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
       for (int64_t r = 0; r < p.row.count; r += kRowsAtOnce)
-        all.push_back({b, r, std::min(kRowsAtOnce, p.row.count - r), nullptr, {}, {}, {}});
+        all.push_back({b, r, std::min(kRowsAtOnce, p.row.count - r), nullptr, {}, {}, {}, {}});
   const auto begin = [&](size_t i) {
     all[i].shared =
         i > 0 && all[i].batch / p.sharing == all[i - 1].batch / p.sharing ? all[i - 1].shared : load(all[i].batch);
@@ -129,7 +129,13 @@ Tile WeightedKernel::mask(bool turned, int64_t row, int64_t rows, int64_t column
 
 WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
   Steps out;
-  out.push_back([this, &rows] { rows.panel = panel(rowSide, rows.batch, rows.first, rows.count); });
+  out.push_back([this, &rows] {
+    rows.panel = panel(rowSide, rows.batch, rows.first, rows.count);
+    if (const int64_t full = rows.count / kRowBlockOf)
+      rows.lowered = k.sbuf(DType::F32, kRowBlockOf, {full});
+    if (const int64_t last = rows.count % kRowBlockOf)
+      rows.rest = k.sbuf(DType::F32, last, {1});
+  });
   for (int64_t b = 0; b < blocksOf(rows.count, kRowBlockOf); ++b)
     largest(rows, b, out);
   out.push_back([this, &rows] {
@@ -159,18 +165,14 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
     else
       parts.push_back(part);
   }
-  rows.lowered.emplace_back();
   if (parts.empty()) {
-    steps.push_back([this, &rows, block, n] {
-      rows.lowered[static_cast<size_t>(block)] = k.sbuf(DType::F32, n, {1});
-      k.fill(rows.lowered[static_cast<size_t>(block)], -masked);
-    });
+    steps.push_back([this, &rows, block] { k.fill(lowestOf(rows, block), -masked); });
     return;
   }
   const auto found = std::make_shared<Tile>();
   for (size_t i = 0; i < parts.size(); ++i)
     steps.push_back([this, &rows, block, row, n, others, found, i, part = parts[i], all = parts.size()] {
-      if (i == 0)
+      if (i == 0 && all > 1)
         *found = k.sbuf(DType::F32, n, {static_cast<int64_t>(all)});
       Tile s = k.psum(n, {part.count});
       for (int64_t x = 0; x < part.count;) {
@@ -189,21 +191,22 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
           k.select(kept, mask(false, row, n, part.from, part.count), static_cast<float>(masked));
           s = kept;
         }
-        k.reduce(found->columns(static_cast<int64_t>(i), 1), s, "max", all == 1);
+        const Tile out = lowestOf(rows, block);
+        k.reduce(all == 1 ? out : found->columns(static_cast<int64_t>(i), 1), s, "max", all == 1);
         if (i + 1 < all)
           return;
-        Tile out = *found;
-        if (all > 1) {
-          out = k.sbuf(DType::F32, n, {1});
+        if (all > 1)
           k.reduce(out, *found, "max", true);
-        }
         if (others)
           k.scalar(out, out, "min", -masked);
-        rows.lowered[static_cast<size_t>(block)] = out;
       });
       if (read)
         read();
     });
+}
+
+Tile WeightedKernel::lowestOf(const Rows &rows, int64_t block) {
+  return (block + 1) * kRowBlockOf <= rows.count ? rows.lowered.columns(block, 1) : rows.rest;
 }
 
 // Numbers, one per row, become rows of 16-bit floats whose sum they are.
@@ -211,21 +214,24 @@ void WeightedKernel::takeApart(Rows &rows) {
   constexpr float kUpper = -65536; // the bits that a 16-bit float has
   const bool exact = k.target().has("exact_transpose");
   const Tile turned = exact ? k.psum(kPieces, {rows.count}, DType::BF16) : k.sbuf(DType::BF16, kPieces, {rows.count});
-  for (size_t i = 0; i < rows.lowered.size(); ++i) {
-    const Tile &x = rows.lowered[i];
-    const int64_t n = x.partitions, at = static_cast<int64_t>(i) * kRowBlockOf;
-    const Tile pieces = k.sbuf(DType::BF16, n, {kPieces});
-    const Tile high = k.sbuf(DType::F32, n, {1}), rest = k.sbuf(DType::F32, n, {1}), middle = k.sbuf(DType::F32, n, {1});
+  int64_t at = 0;
+  for (const Tile &x : {rows.lowered, rows.rest}) {
+    if (x.handle < 0)
+      continue;
+    const int64_t n = x.partitions, blocks = x.elements();
+    const auto make = [&] { return k.sbuf(DType::F32, n, {blocks}); };
+    const Tile pieces = k.sbuf(DType::BF16, n, {kPieces, blocks}), high = make(), rest = make(), middle = make();
     k.scalar(high.as(DType::I32), x.as(DType::I32), "bitwise_and", kUpper);
-    k.move(pieces.columns(0, 1), high);
+    k.move(pieces.index(0, 0), high);
     k.tensor(rest, x, high, "subtract");
     k.scalar(middle.as(DType::I32), rest.as(DType::I32), "bitwise_and", kUpper);
-    k.move(pieces.columns(1, 1), middle);
-    k.tensor(pieces.columns(2, 1), rest, middle, "subtract");
-    if (exact)
-      k.transpose(turned.columns(at, n), pieces);
-    else
-      transposeTile(k, turned.columns(at, n), pieces);
+    k.move(pieces.index(0, 1), middle);
+    k.tensor(pieces.index(0, 2), rest, middle, "subtract");
+    for (int64_t b = 0; b < blocks; ++b, at += n)
+      if (exact)
+        k.transpose(turned.columns(at, n), pieces.index(1, b));
+      else
+        transposeTile(k, turned.columns(at, n), pieces.index(1, b));
   }
   rows.below = turned;
   if (p.piecesAt) {

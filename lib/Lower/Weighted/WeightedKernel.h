@@ -29,9 +29,9 @@ private:
   struct Rows {
     int64_t batch = 0, first = 0, count = 0;
     std::shared_ptr<Shared> shared;
-    Tile panel;                // [contract, 1, depth, rows]
-    std::vector<Tile> lowered; // the largest scores, below zero, of 128 rows each
-    Tile below;                // the same in pieces: [3, rows]
+    Tile panel;         // [contract, 1, depth, rows]
+    Tile lowered, rest; // the largest scores, below zero: of each block of 128 rows a column; of the last rows
+    Tile below;         // the same in pieces: [3, rows]
   };
   using Steps = std::vector<std::function<void()>>;
   enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
@@ -59,6 +59,7 @@ private:
 
   Steps findLargest(Rows &rows);
   void largest(Rows &rows, int64_t block, Steps &steps);
+  static Tile lowestOf(const Rows &rows, int64_t block);
   void takeApart(Rows &rows);
   void weigh(Rows &rows, const Steps &meanwhile);
   Tile loweredScores(const Rows &rows, int64_t column, int64_t from, int64_t to);
