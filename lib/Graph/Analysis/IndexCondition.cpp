@@ -130,7 +130,7 @@ private:
     IndexCondition out;
     const std::vector<int64_t> shape = shapeOf(v);
     const auto type = llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType();
-    if (!type.isInteger(32))
+    if (!type.isSignlessInteger(32)) // unsigned ones wrap
       return std::nullopt;
     out.factors.assign(shape.size(), 0);
     if (const std::optional<double> number = splatOf(v)) {

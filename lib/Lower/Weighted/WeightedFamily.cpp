@@ -9,6 +9,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kMostInstructions = 60'000;
+constexpr int64_t kWidest = 255;            // values: PSUM holds their sums beside scores of these and of the next rows
 constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
 
 graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
@@ -41,7 +42,7 @@ public:
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
     const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
     const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, nullptr, nullptr, nullptr) : std::nullopt;
-    if (!p || p->row.count * p->columns < kLeastScores || p->width >= kRowsAtOnce || p->instructions() > kMostInstructions ||
+    if (!p || p->row.count * p->columns < kLeastScores || p->width > kWidest || p->instructions() > kMostInstructions ||
         p->bytes() > target.sbufBytes / 8 * 7)
       return {};
     std::vector<mlir::Operation *> out(m->ops.begin(), m->ops.end());

@@ -10,7 +10,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kColumnsPerLoad = 2048, kBank = 512; // columns of a load; numbers of a bank of PSUM
-constexpr double kLowest = -3e38;                      // stands for lower numbers that are not infinite
+constexpr double kLargest = 3e38;                      // stands for larger numbers that are not infinite
 
 int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
 
@@ -19,7 +19,7 @@ int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / 
 WeightedKernel::WeightedKernel(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), behind(behind), place(m.result->getLoc()), depth(blocksOf(p.contract)), rowSide(p.rowSide),
       columnSide(p.columnSide), values(p.values),
-      masked(std::isinf(m.masked) ? m.masked : std::max(m.masked / m.scale, kLowest)) {}
+      masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked / m.scale, -kLargest, kLargest)) {}
 
 void WeightedKernel::run() {
   k.location(place);
@@ -265,9 +265,9 @@ Tile WeightedKernel::otherWeights(const Rows &rows) {
     k.fill(ones.rows(p.piecesAt, kPieces), 1);
   }
   k.matmul(shift, p.piecesAt ? ones.rows(p.piecesAt, kPieces) : ones, rows.below, false);
-  const Tile bias = k.sbuf(DType::F32, kContract, {1});
-  k.fill(bias, m.scale * masked);
-  k.activation(out, shift, "exp", m.scale, bias);
+  const Tile less = k.sbuf(DType::F32, kContract, {rows.count});
+  k.scalar(less, shift, "add", masked); // 0 where all columns are masked
+  k.activation(out, less, "exp", m.scale);
   return out;
 }
 
@@ -282,8 +282,9 @@ Tile WeightedKernel::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
     return it->second;
   const Tile sum = k.sbuf(DType::F32, s.values.partitions, {p.width + 1});
   k.fill(sum, 0);
+  const DType type = p.values.type == DType::F16 ? DType::BF16 : p.values.type; // which may not hold the sums
   const auto keep = [&](int64_t at) {
-    const Tile out = k.sbuf(p.values.type, s.values.partitions, {p.width + 1});
+    const Tile out = k.sbuf(type, s.values.partitions, {p.width + 1});
     k.move(out, sum);
     known.insert_or_assign(at, out);
     return out;
@@ -328,6 +329,8 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
         part.to = r + 1;
       }
     }
+    if (part.from > part.to) // for none of the blocks, though for all of them together
+      part.from = part.to = 0;
     parts.push_back(std::move(part));
   }
   WeightedSums sums(k, p, rows.count);

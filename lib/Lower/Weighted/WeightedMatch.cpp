@@ -1,6 +1,8 @@
 #include "WeightedMatch.h"
 #include "Lower/Rows/RowsPlan.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <cmath>
 
 namespace glia::emit {
@@ -56,6 +58,12 @@ private:
     return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
   }
 
+  // Roundings to 16 bits may be left out, to fewer not.
+  static bool keepsDigits(mlir::Operation *convert) {
+    return llvm::all_of(llvm::ArrayRef<mlir::Type>{convert->getOperand(0).getType(), convert->getResult(0).getType()},
+                        [](mlir::Type t) { return mlir::getElementTypeOrSelf(t).getIntOrFloatBitWidth() >= 16; });
+  }
+
   static bool isLeast(mlir::Value v) {
     const std::optional<double> n = splatOf(v);
     return n && *n < -3e38;
@@ -66,7 +74,7 @@ private:
     mlir::Operation *op = v.getDefiningOp();
     while (op && isFloatTensor(v)) {
       const llvm::StringRef name = opName(op);
-      if (name != "convert" && name != "transpose" && name != "broadcast_in_dim" && !isAlias(op))
+      if (!(name == "convert" && keepsDigits(op)) && name != "transpose" && name != "broadcast_in_dim" && !isAlias(op))
         break;
       m.ops.insert(op);
       v = isAlias(op) ? aliasOf(v) : op->getOperand(0);
@@ -91,7 +99,7 @@ private:
         m.scores = dot;
         return m.scale > 0 && std::isfinite(m.scale) && conditionsFit();
       }
-      if (name == "convert" || name == "transpose" || isAlias(op)) {
+      if ((name == "convert" && keepsDigits(op)) || name == "transpose" || isAlias(op)) {
         v = isAlias(op) ? aliasOf(v) : op->getOperand(0);
       } else if (name == "multiply" || name == "divide") {
         unsigned number = 1;
@@ -249,7 +257,9 @@ private:
       return false;
     size_t found = 0;
     for (int64_t d : r->dims)
-      if (const int p = (*from)[static_cast<size_t>(d)]; p >= 0) {
+      if ((*from)[static_cast<size_t>(d)] == kSpread)
+        return false;
+      else if (const int p = (*from)[static_cast<size_t>(d)]; p >= 0) {
         if (!columns.contains(p))
           return false;
         ++found;
