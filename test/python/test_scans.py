@@ -190,3 +190,13 @@ def test_running_sums_of_constants_are_constants(reverse):
     close(exe(x), np.float64(x) + (count[::-1] if reverse else count))
     assert exe.groups == 1
     assert exe.operations == 2  # the constant and the sum
+
+
+def test_stores_in_thousands_of_pieces():
+    """What is written between the pieces of another transfer is known to be apart from them, and all of it to be written."""
+    x = np.random.default_rng(0).standard_normal((64, 100, 130)).astype(np.float32)
+    got = glia.jit(lambda x: jax.lax.cumsum(x, axis=1), target="trn1")(x)
+    np.testing.assert_allclose(got, np.cumsum(x, 1), atol=1e-4)
+    y = np.random.default_rng(1).standard_normal((128, 129, 64)).astype(np.float32)
+    got = glia.jit(lambda y: jax.lax.associative_scan(lambda a, b: a, y, axis=1), target="trn2")(y)
+    np.testing.assert_array_equal(got, np.broadcast_to(y[:, :1], y.shape))

@@ -134,3 +134,45 @@ def test_weights_of_themselves():
         return jnp.einsum("bqk,bkd->bqd", weights, weights)
 
     expect(f, qkv(1, 150, 150, 16, 1)[:2], "trn2", groups=None)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("scale", [0.3, 8**-0.5])
+@pytest.mark.parametrize("masked", [-1e10, -0.7 * 3.4e38])
+def test_rows_without_a_column_are_plain_means(target, scale, masked):
+    expect(attend(lambda i, j: j <= i - 3, scale, masked), qkv(1, 256, 256, 16, 16), target)
+
+
+def test_masks_that_hold_for_no_block_of_rows():
+    """Together the 512 rows could reach columns that none of their blocks does."""
+    expect(attend(lambda i, j: (j <= i) & (i < 200), masked=-1e9), qkv(1, 512, 512, 16, 16), "trn2")
+    expect(attend(lambda i, j: (i >= 300) & (j >= i), masked=-1e9), qkv(1, 512, 512, 16, 16), "trn1")
+
+
+def test_unsigned_places_wrap():
+    def near(i, j):
+        return (i.astype(jnp.uint32) - j.astype(jnp.uint32)) < jnp.uint32(20)
+
+    expect(attend(near), qkv(1, 512, 512, 16, 16), "trn2", groups=None)
+
+
+def test_sums_of_values_that_their_type_does_not_hold():
+    q, k, _ = qkv(1, 1024, 1024, 16, 16)
+    values = jnp.full((1, 1024, 16), 30000, jnp.float16)
+    f = lambda q, k, v: attend(CAUSAL["causal"])(q, k, v.astype(F32)).astype(jnp.float16)  # noqa: E731
+    expect(f, [q, k, values], "trn2", groups=None)
+
+
+def test_wide_values():
+    expect(attend(), qkv(1, 700, 1024, 64, 255), "trn1")
+    expect(attend(), qkv(1, 700, 700, 64, 256), "trn2", groups=None)
+
+
+def test_weights_that_are_counted_several_times():
+    def f(q, k, v):
+        x = jnp.einsum("bqd,bkd->bqk", q, k)
+        e = jnp.exp(x - x.max(-1, keepdims=True))
+        total = jnp.broadcast_to(e[None], (3, *e.shape)).sum((0, -1))
+        return jnp.einsum("bqk,bkd->bqd", e / total[..., None], v)
+
+    expect(f, qkv(1, 130, 130, 16, 8), "trn2", groups=None)

@@ -41,6 +41,7 @@ public:
 
   bool onChip() const { return space != Space::Hbm; }
   int64_t elements() const;                     // per partition; in HBM all
+  int64_t runs() const;                         // stretches without a gap
   std::vector<int64_t> shape() const;           // of dims
   Tile rows(int64_t from, int64_t count) const; // on chip: partitions; in HBM: the first dimension
   Tile part(int dim, int64_t from, int64_t count, int64_t step = 1) const; // of one of `dims`
@@ -65,6 +66,10 @@ struct ScalarOperand {
   Tile tile;
   bool isTile = false;
 };
+
+// Of what a transfer writes to HBM. The verifier knows exactly what it writes as long as it is not in more pieces; others may write
+// between them.
+inline constexpr int64_t kMostRuns = 4096;
 
 class KernelBuilder {
 public:

@@ -124,7 +124,18 @@ void KernelBuilder::emit(std::string_view instruction, std::vector<SlotValue> sl
   t.emit(*findInstruction(instruction), std::move(slots), engine, loc, "");
 }
 
-void KernelBuilder::copy(const Tile &dst, const Tile &src) { emit("dma_copy", {operand(dst), operand(src)}); }
+void KernelBuilder::copy(const Tile &dst, const Tile &src) {
+  if (!dst.onChip() && !dst.dims.empty() && dst.dims[0].count > 1 && dst.runs() > kMostRuns) {
+    const int64_t all = dst.dims[0].count, half = all / 2;
+    const int64_t other = src.onChip() ? src.partitions : src.dims.empty() ? 1 : src.dims[0].count;
+    if (other % all == 0) {
+      const int64_t each = other / all;
+      copy(dst.part(0, 0, half), src.rows(0, half * each));
+      return copy(dst.part(0, half, all - half), src.rows(half * each, (all - half) * each));
+    }
+  }
+  emit("dma_copy", {operand(dst), operand(src)});
+}
 
 static std::vector<SlotValue> indexed(SlotValue dst, SlotValue src, SlotValue dstIndex, SlotValue srcIndex, int64_t stride,
                                       bool skip) {

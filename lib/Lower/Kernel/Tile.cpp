@@ -1,5 +1,6 @@
 #include "glia/Lower/KernelBuilder.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace glia::emit {
@@ -9,6 +10,13 @@ int64_t Tile::elements() const {
   for (const Dim &d : dims)
     n *= d.count;
   return n;
+}
+
+int64_t Tile::runs() const {
+  int64_t stretch = 1;
+  for (size_t i = dims.size(); i-- > 0 && (dims[i].stride == stretch || dims[i].count == 1);)
+    stretch *= dims[i].count;
+  return elements() / std::max<int64_t>(1, stretch);
 }
 
 std::vector<int64_t> Tile::shape() const {

@@ -111,6 +111,18 @@ CopyAxis taken(Axes &axes, size_t at) {
 
 void transfer(KernelBuilder &k, const Place &to, const Place &from, Axes rows, Axes columns) {
   const Cut cut = cutOf(static_cast<size_t>(k.target().integer("dma.max_dims")), to, from, rows, columns);
+  if (!cut.needed && !to.tile.onChip() && !from.tile.onChip() && !columns.empty() && columns[0].count > 1) {
+    Tile written = to.tile;
+    written.dims = dimsOf(columns, &CopyAxis::to);
+    if (written.runs() > kMostRuns) {
+      const CopyAxis a = columns[0];
+      const int64_t half = a.count / 2;
+      columns[0].count = half;
+      transfer(k, to, from, rows, columns);
+      columns[0].count = a.count - half;
+      return transfer(k, moved(to, half * a.to, 0), moved(from, half * a.from, 0), rows, columns);
+    }
+  }
   if (!cut.needed)
     return k.emit("dma_copy",
                   {slotOf(k, to, rows, columns, &CopyAxis::to), slotOf(k, from, rows, columns, &CopyAxis::from)});
