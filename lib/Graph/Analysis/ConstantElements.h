@@ -25,7 +25,7 @@ bool isUnsignedType(mlir::Type element);      // i1 too
 bool isNumberType(mlir::Type element);        // a float or an integer, not complex
 Number wrapped(mlir::Type element, Number n); // to the integer type's width, or rounded to the float type
 std::optional<Elements>
-elementsOf(mlir::Operation *op); // of a constant or an iota; nullopt for others, complex ones, too large
+elementsOf(mlir::Operation *op);      // of a constant or an iota; nullopt for others, complex ones, too large
 bool isConstant(mlir::Operation *op); // a constant or an iota, of any size and type
 mlir::DenseElementsAttr attributeOf(const Elements &e);
 

@@ -34,7 +34,7 @@ public:
   std::optional<Stacked> of(mlir::Value inBody);
   // What is known from outside: a carried value of all iterations.
   void set(mlir::Value inBody, Stacked s);
-  mlir::Value perStep(const Stacked &s); // [count, shape], repeated if need be
+  mlir::Value perStep(const Stacked &s);     // [count, shape], repeated if need be
   mlir::Value reversed(mlir::Value stacked); // along the iterations
 
 private:
