@@ -2,6 +2,10 @@
 #pragma once
 #include "Check/CheckGraph.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -67,6 +71,57 @@ inline std::string textOf(const Case &c) {
          "]} {batch_group_count = " + std::to_string(c.batchGroups) +
          " : i64, feature_group_count = " + std::to_string(c.groups) + " : i64} : (" + x + ", " + w + ") -> " + y +
          "\n  return %0 : " + y + "\n}";
+}
+
+// Cases of random attributes, the same on every machine.
+class Draw {
+public:
+  explicit Draw(uint32_t seed) : random(seed) {}
+  int64_t operator()(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  }
+  // Dimensions in any order; with one spatial axis if it is flat.
+  void orders(Case &c, bool flat) {
+    const auto shuffled = [&](std::string s) {
+      if (flat)
+        s.pop_back();
+      if ((*this)(0, 1))
+        std::shuffle(s.begin(), s.end(), random);
+      return s;
+    };
+    c.input = shuffled("bf01"), c.kernel = shuffled("oi01"), c.result = shuffled("bf01");
+  }
+
+private:
+  std::mt19937 random;
+};
+
+// Negative padding may leave nothing.
+inline bool leavesNothing(const Case &c) {
+  return std::any_of(c.axes.begin(), c.axes.end(), [](const Axis &a) {
+    return a.output() < 1 || (a.input - 1) * a.inputDilation + 1 + a.low + a.high < 1;
+  });
+}
+
+inline void expectRightOn(const char *target, const Case &c, uint64_t seed) {
+  const std::string text = textOf(c);
+  EXPECT_EQ(differences(text, target, randomInputs(graph::parseGraph(text, "test.mlir").main(), seed)), "") << target << "\n"
+                                                                                                            << text;
+}
+
+// With infinities and NaN in the input, on every target. `corner`: in its first element too, beside the padding.
+inline void expectRightNotFinite(const Case &c, bool corner) {
+  const std::string text = textOf(c);
+  for (const char *target : {"trn1", "trn2", "trn3"}) {
+    std::vector<HostTensor> inputs = randomInputs(graph::parseGraph(text, "test.mlir").main(), 3);
+    const float bad[] = {INFINITY, NAN, -INFINITY};
+    const size_t n = inputs[0].bytes.size() / 4;
+    for (size_t i = 0; i < 3; ++i)
+      std::memcpy(&inputs[0].bytes[(n * (i + 1) / 5 + 7 * i) * 4], &bad[i], 4);
+    if (corner)
+      std::memcpy(&inputs[0].bytes[0], &bad[0], 4);
+    EXPECT_EQ(differences(text, target, inputs), "") << target << "\n" << text;
+  }
 }
 
 } // namespace glia::convolutions

@@ -1,10 +1,6 @@
 // Convolutions of many groups with few channels, and the gradients of their weights, against the reference interpreter on every target.
 #include "ConvolutionGraphs.h"
 
-#include <cmath>
-#include <cstring>
-#include <random>
-
 using namespace glia;
 using namespace glia::convolutions;
 
@@ -144,23 +140,13 @@ TEST(Depthwise, GradientOfWeights) {
 }
 
 TEST(Depthwise, RandomAttributes) {
-  std::mt19937 random(11);
-  const auto draw = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
-  };
+  Draw draw(11);
   const char *targets[] = {"trn1", "trn2", "trn3"};
   const int64_t many[] = {1, 7, 32, 65, 127, 129, 200};
   for (int i = 0, done = 0; done < 36; ++i) {
     Case c;
     const bool flat = draw(0, 3) == 0, ofBatch = draw(0, 2) == 0;
-    const auto shuffled = [&](std::string s) {
-      if (flat)
-        s.pop_back();
-      if (draw(0, 1))
-        std::shuffle(s.begin(), s.end(), random);
-      return s;
-    };
-    c.input = shuffled("bf01"), c.kernel = shuffled("oi01"), c.result = shuffled("bf01");
+    draw.orders(c, flat);
     const int64_t groups = many[draw(0, 6)];
     (ofBatch ? c.batchGroups : c.groups) = groups;
     c.batch = draw(1, 3) * c.batchGroups;
@@ -169,17 +155,8 @@ TEST(Depthwise, RandomAttributes) {
     for (int d = 0; d < (flat ? 1 : 2); ++d)
       c.axes.push_back({draw(1, 9), draw(1, 6), draw(1, 3), draw(-2, 4), draw(-2, 4), draw(0, 2) ? 1 : draw(2, 3),
                         draw(1, 3), draw(0, 1) == 1});
-    bool empty = false;
-    for (const Axis &a : c.axes) // negative padding may leave nothing
-      empty = empty || a.output() < 1 || (a.input - 1) * a.inputDilation + 1 + a.low + a.high < 1;
-    if (empty)
-      continue;
-    const std::string text = textOf(c);
-    const char *target = targets[done++ % 3];
-    EXPECT_EQ(differences(text, target, randomInputs(graph::parseGraph(text, "test.mlir").main(), static_cast<uint64_t>(i))),
-              "")
-        << target << "\n"
-        << text;
+    if (!leavesNothing(c))
+      expectRightOn(targets[done++ % 3], c, static_cast<uint64_t>(i));
   }
 }
 
@@ -190,16 +167,7 @@ TEST(Depthwise, NotFinite) {
                         channelsLast(depthwise(70, {same, same}, 2)), depthwise(66, {{6, 3, 1, 1, 2, 2, 1, true}, same}),
                         gradient(70, 3, {{12, 12, 1, 1, 1}, {12, 12, 1, 1, 1}})};
   for (const Case &c : cases)
-    for (const char *target : {"trn1", "trn2", "trn3"}) {
-      const std::string text = textOf(c);
-      std::vector<HostTensor> inputs = randomInputs(graph::parseGraph(text, "test.mlir").main(), 3);
-      const float bad[] = {INFINITY, NAN, -INFINITY};
-      const size_t n = inputs[0].bytes.size() / 4;
-      for (size_t i = 0; i < 3; ++i)
-        std::memcpy(&inputs[0].bytes[(n * (i + 1) / 5 + 7 * i) * 4], &bad[i], 4);
-      std::memcpy(&inputs[0].bytes[0], &bad[0], 4); // beside the padding
-      EXPECT_EQ(differences(text, target, inputs), "") << target << "\n" << text;
-    }
+    expectRightNotFinite(c, true);
 }
 
 } // namespace
