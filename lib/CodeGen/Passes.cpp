@@ -16,6 +16,8 @@ void registerPasses() {
        [](nisa::KernelOp k, const Target &t) { hoistLoads(k, t); }},
       {"reuse-loads", "Loads of bytes that are still in SBUF go away",
        [](nisa::KernelOp k, const Target &t) { reuseLoads(k, t); }},
+      {"keep-values", "What the kernel stores and loads again stays in SBUF",
+       [](nisa::KernelOp k, const Target &t) { keepValues(k, t); }},
       {"unroll-loops", "Several iterations of a run-time loop become one", unrollLoops},
       {"order-before-memory", "The order in which engines would work if no tile had a place",
        [](nisa::KernelOp k, const Target &t) {

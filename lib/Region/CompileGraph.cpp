@@ -4,6 +4,7 @@
 #include "Region/Place/Donation.h"
 #include "Region/Form/FormGroups.h"
 #include "GraphDump.h"
+#include "Objects.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Region/Place/PlanTensors.h"
 #include "Lower/Rows/RowsPlan.h"
@@ -28,7 +29,8 @@ namespace {
 class GraphCompiler {
 public:
   explicit GraphCompiler(const GraphOptions &options)
-      : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target) {}
+      : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target),
+        objects(options, dump) {}
 
   CompiledGraph run(mlir::ModuleOp module) {
     CompiledGraph out;
@@ -49,17 +51,17 @@ public:
     planLifetimes(groups);
     writeOver(groups);
     donate(groups, donations);
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (options.progress)
-        options.progress("kernels", i, groups.size());
-      call(groups[i]);
-      plan.finish(i);
-    }
+    callAll(groups);
     copyResults();
     if (calls.empty())
       callNothing();
     dump.finish();
-    out.kernels = objects.size() + written.compiled();
+    llvm::DenseSet<const Program *> distinct;
+    for (const LinkCall &c : calls)
+      distinct.insert(c.object.get());
+    out.kernels = distinct.size();
+    out.calls = calls.size();
+    out.choices = objects.choices();
     out.written = written.compiled() > 0;
     for (const Tensor &t : tensors)
       if (t.kind != TensorKind::Scratch)
@@ -87,8 +89,8 @@ private:
   KernelCalls written; // kernels that the graph brings along
   std::vector<Tensor> tensors;
   std::vector<LinkCall> calls;
-  std::map<std::string, std::shared_ptr<const Program>> objects; // by structure
-  llvm::DenseMap<mlir::Value, std::string> names;                // the program's tensor that holds a value
+  Objects objects;
+  llvm::DenseMap<mlir::Value, std::string> names; // the program's tensor that holds a value
   uint64_t bytesOnce = 0;
   TensorPlan plan;                                         // of scratch tensors
   std::vector<std::pair<mlir::Value, std::string>> copies; // results that are stored elsewhere too
@@ -216,6 +218,47 @@ private:
     }
   }
 
+  void callAll(std::span<const Group> groups) {
+    llvm::DenseMap<mlir::Value, size_t> lastRead;
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (mlir::Value v : groups[i].inputs)
+        lastRead[rootOf(v)] = i;
+    for (mlir::Value v : main.getBody().front().getTerminator()->getOperands())
+      lastRead[rootOf(v)] = SIZE_MAX;
+    size_t done = 0;
+    for (size_t n : objects.regionLengths(groups)) {
+      if (options.progress)
+        options.progress("kernels", done, groups.size());
+      const std::span<const Group> now = groups.subspan(done, n);
+      done += n;
+      if (n == 1 || !callRegion(regionOf(now, [&](mlir::Value v) { return lastRead.lookup(v) >= done; })))
+        for (const Group &g : now)
+          call(g);
+      for (size_t i = done - n; i < done; ++i)
+        plan.finish(i, calls.size() - 1);
+    }
+  }
+
+  // False: its groups are better off alone.
+  bool callRegion(emit::Region r) {
+    for (size_t o = 0; o < r.outputs.size(); ++o) // a result in the place of an argument
+      if (const auto it = names.find(r.outputs[o]); it != names.end())
+        for (size_t i = 0; i < r.inputs.size(); ++i)
+          if (const auto other = names.find(r.inputs[i]); other != names.end() && other->second == it->second)
+            r.inPlace.push_back({i, o});
+    LinkCall c{objects.of(r), "region", {}};
+    if (!c.object)
+      return false;
+    dump.region(r, kernelName(*c.object));
+    for (size_t i = 0; i < r.inputs.size(); ++i)
+      if (c.object->findTensor(inputName(i)) >= 0)
+        c.bind.push_back({inputName(i), nameOf(r.inputs[i]), true});
+    for (size_t i = 0; i < r.outputs.size(); ++i)
+      c.bind.push_back({outputName(i), nameOf(r.outputs[i]), true});
+    calls.push_back(std::move(c));
+    return true;
+  }
+
   Tensor &tensorNamed(const std::string &name) {
     return *llvm::find_if(tensors, [&](const Tensor &t) { return t.name == name; });
   }
@@ -265,22 +308,6 @@ private:
     return it->second;
   }
 
-  std::shared_ptr<const Program> compile(const Group &g) {
-    std::shared_ptr<const Program> &object = objects[structureOf(g)];
-    if (object) {
-      dump.group(g, kernelName(*object), false);
-      return object;
-    }
-    const std::string name = std::string(g.family->name()) + std::to_string(objects.size());
-    const auto show = [&](nisa::Kernel &kernel) {
-      dump.group(g, name, true);
-      dump.kernel(kernel);
-      if (options.onKernel)
-        options.onKernel(kernel);
-    };
-    return object = std::make_shared<Program>(compileGroup(g, name, options.target, options.cores, show));
-  }
-
   // A kernel that the graph brings along: its own names, in the order of operands and results.
   void callWritten(const Group &g) {
     mlir::Operation *op = g.ops.front();
@@ -294,7 +321,7 @@ private:
       c.bind.push_back({inputs[i], nameOf(op->getOperand(i)), true});
     for (size_t i = 0; i < outputs.size(); ++i)
       c.bind.push_back({outputs[i], nameOf(op->getResult(i)), true});
-    dump.group(g, c.label, written.compiled() != before);
+    dump.group(g, c.label);
     if (written.compiled() != before)
       dump.kernel(written.kernel(op));
     calls.push_back(std::move(c));
@@ -304,19 +331,20 @@ private:
     if (isKernelCall(g.ops.front()))
       return callWritten(g);
     LinkCall c;
-    c.object = compile(g);
+    c.object = objects.of(g);
+    dump.group(g, kernelName(*c.object));
     c.label = std::string(g.family->name());
     if (g.over)
       names[g.outputs[0]] = std::string(nameOf(g.inputs[*g.over]));
-    const auto isRead = [&](size_t i) { return c.object->findTensor("in" + std::to_string(i)) >= 0; };
+    const auto isRead = [&](size_t i) { return c.object->findTensor(inputName(i)) >= 0; };
     for (const auto &[input, output] : g.inPlace)
       if (isRead(input))
         unshare(rootOf(g.inputs[input]));
     for (size_t i = 0; i < g.inputs.size(); ++i)
       if (isRead(i))
-        c.bind.push_back({"in" + std::to_string(i), nameOf(g.inputs[i]), true});
+        c.bind.push_back({inputName(i), nameOf(g.inputs[i]), true});
     for (size_t i = 0; i < g.outputs.size(); ++i)
-      c.bind.push_back({"out" + std::to_string(i), nameOf(g.outputs[i]), true});
+      c.bind.push_back({outputName(i), nameOf(g.outputs[i]), true});
     calls.push_back(std::move(c));
   }
 

@@ -43,11 +43,23 @@ static Tile cut(const Tile &t, int dim, int core) {
 
 using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the outputs that are written over them
 
+void finishKernel(nisa::Kernel &kernel, Aim aim) {
+  combineInstructions(kernel.op(), aim);
+  chooseEngines(kernel.op(), Forms::Free, aim);
+}
+
 static nisa::Kernel finished(KernelBuilder &k) {
   nisa::Kernel kernel = k.finish();
-  combineInstructions(kernel.op());
-  chooseEngines(kernel.op(), Forms::Free);
+  finishKernel(kernel);
   return kernel;
+}
+
+Tile nothing(DType t, const std::vector<int64_t> &shape) {
+  Tile out;
+  out.dtype = t;
+  for (int64_t n : shape)
+    out.dims.push_back({1, n});
+  return out;
 }
 
 static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores,
@@ -57,20 +69,18 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   k.fewTables = g.fewTables;
   std::vector<Tile> inputs, outputs;
   for (size_t i = 0; i < g.outputs.size(); ++i) {
-    const Tensor t = tensorOf(g.outputs[i], "out" + std::to_string(i), TensorKind::Output);
+    const Tensor t = tensorOf(g.outputs[i], outputName(i), TensorKind::Output);
     outputs.push_back(k.output(t.name, t.dtype, shapeOf(g.outputs[i])));
   }
   for (size_t i = 0; i < g.inputs.size(); ++i) {
-    const Tensor t = tensorOf(g.inputs[i], "in" + std::to_string(i), TensorKind::Input);
+    const Tensor t = tensorOf(g.inputs[i], inputName(i), TensorKind::Input);
     const auto place = llvm::find_if(inPlace, [&](const auto &p) { return p.first == i; });
     if (g.over == i) {
       inputs.push_back(outputs.at(0));
     } else if (place != inPlace.end()) {
       inputs.push_back(outputs.at(place->second).reshaped(atLeastOne(shapeOf(g.inputs[i]))));
     } else if (elementsOf(g.inputs[i]) == 0) { // there is nothing to read
-      inputs.emplace_back().dtype = t.dtype;
-      for (int64_t n : shapeOf(g.inputs[i]))
-        inputs.back().dims.push_back({1, n});
+      inputs.push_back(nothing(t.dtype, shapeOf(g.inputs[i])));
     } else {
       inputs.push_back(k.input(t.name, t.dtype, shapeOf(g.inputs[i])));
     }
@@ -97,7 +107,7 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   nisa::Kernel kernel = writeGroup(g, name, target, cores, g.inPlace);
   InPlace good;
   for (const auto &p : g.inPlace)
-    if (readsBeforeWriting(kernel, "out" + std::to_string(p.second)))
+    if (readsBeforeWriting(kernel, outputName(p.second)))
       good.push_back(p);
   return good.size() == g.inPlace.size() ? std::move(kernel) : writeGroup(g, name, target, cores, good);
 }
@@ -149,11 +159,17 @@ Program compileGroup(const Group &g, const std::string &name, const std::string 
                      const std::function<void(nisa::Kernel &)> &written) {
   if (isKernelCall(g.ops.front()))
     return linkWritten(g, target);
-  try {
+  return guarded(g, name, target, [&] {
     nisa::Kernel kernel = writeGroup(g, name, target, cores);
     if (written)
       written(kernel);
     return compileKernel(kernel, {.keepTiles = false});
+  });
+}
+
+Program guarded(const Group &g, const std::string &name, const std::string &target, const std::function<Program()> &make) {
+  try {
+    return make();
   } catch (const Error &e) {
     if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
       throw;

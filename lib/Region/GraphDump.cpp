@@ -37,10 +37,11 @@ void GraphDump::kernel(nisa::Kernel &k) {
     write(k.op().getSymName().str() + ".nisa", k.text());
 }
 
-void GraphDump::group(const Group &g, std::string_view kernel, bool first) {
-  if (folder.empty())
-    return;
-  groups += format("group %zu: %.*s%s\n", count++, static_cast<int>(kernel.size()), kernel.data(), first ? "" : " (again)");
+std::string GraphDump::named(std::string_view kernel) {
+  return std::string(kernel) + (seen.insert(std::string(kernel)).second ? "\n" : " (again)\n");
+}
+
+void GraphDump::operations(const Group &g) {
   for (mlir::Operation *op : g.ops) {
     const nisa::Origin o = nisa::originOf(op->getLoc());
     groups += "  " + op->getName().getStringRef().str();
@@ -48,6 +49,23 @@ void GraphDump::group(const Group &g, std::string_view kernel, bool first) {
       llvm::raw_string_ostream(groups) << " " << v.getType();
     }
     groups += o.file.empty() ? "\n" : "  " + std::string(o.file) + ":" + std::to_string(o.line) + "\n";
+  }
+}
+
+void GraphDump::group(const Group &g, std::string_view kernel) {
+  if (folder.empty())
+    return;
+  groups += format("group %zu: ", count++) + named(kernel);
+  operations(g);
+}
+
+void GraphDump::region(const Region &r, std::string_view kernel) {
+  if (folder.empty())
+    return;
+  groups += format("groups %zu to %zu: ", count, count + r.groups.size() - 1) + named(kernel);
+  for (const Group &g : r.groups) {
+    groups += format(" group %zu\n", count++);
+    operations(g);
   }
 }
 

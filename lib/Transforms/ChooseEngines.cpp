@@ -7,11 +7,13 @@
 //   5. If the form of instructions is free as well, all instructions are looked at together instead (EngineShares.h), and what Vector does
 //      may be an activation of the same bits on Scalar (ScalarForm.h). Short ones stay where they are, so that a chain of them waits
 //      for one engine only.
+//   6. Where chains of instructions are what takes time, the engine that would be done with the result first (SoonestEngine.h).
 #include "glia/Transforms/ChooseEngines.h"
 #include "EngineShares.h"
 #include "InstrFacts.h"
 #include "Remarks.h"
 #include "ScalarForm.h"
+#include "SoonestEngine.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
@@ -68,13 +70,18 @@ bool inPsum(Instr i) {
 
 class Chooser {
 public:
-  Chooser(nisa::KernelOp kernel, Forms given)
+  Chooser(nisa::KernelOp kernel, Forms given, Aim aim)
       : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
-        given(given), scalarForm(*target, cores) {}
+        given(aim == Aim::Soon ? Forms::Given : given), scalarForm(*target, cores) {
+    if (aim == Aim::Soon)
+      soonest.emplace(*target);
+  }
 
   std::vector<Diagnostic> run() {
     for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
       load.fill(0);
+      if (soonest)
+        soonest.emplace(*target);
       made = moved = 0;
       pipes.clear();
       core.walk([&](Operation *op) { // a pipe belongs to one engine
@@ -105,6 +112,7 @@ private:
   const Forms given;
   Forms forms = Forms::Given; // of this core
   ScalarForm scalarForm;
+  std::optional<SoonestEngine> soonest;
   std::array<double, kNumEngines> load{}; // ns of work so far, of the core
   double made = 0, moved = 0; // ns that descriptors by the hardware take so far, and the data of transfers with descriptors
   std::array<size_t, kNumEngines> others{}; // instructions that another engine than the usual one gets
@@ -141,6 +149,8 @@ private:
       chooseEngine(i, weight);
     else if (i.def().unit == Unit::Compute && representable(i) && canIssue(i, *i.engine()))
       load[static_cast<int>(*i.engine())] += weight * busy(i, *i.engine());
+    if (soonest && i.engine())
+      soonest->issued(i, *i.engine());
     tellMissing(i);
   }
 
@@ -270,7 +280,7 @@ private:
       can.resize(1);
     if (leaveOpen(i, can, weight))
       return;
-    const Engine best = forms == Forms::Free ? can.front() : leastBusy(i, can, weight);
+    const Engine best = forms == Forms::Free ? can.front() : soonest ? firstDone(i, can) : leastBusy(i, can, weight);
     i.setEngine(best);
     others[static_cast<int>(best)] += best != can.front();
     if (forms != Forms::Free && can.size() > 1)
@@ -310,6 +320,15 @@ private:
         best = e, least = done;
     }
     return best;
+  }
+
+  // Rule 6.
+  Engine firstDone(Instr i, ArrayRef<Engine> can) const {
+    SmallVector<Engine, 4> free;
+    for (Engine e : can)
+      if (e == can.front() || !inTurns(i, e))
+        free.push_back(e);
+    return soonest->choose(i, free);
   }
 
   // Who starts an exchange: GpSimd where its own DMA does it, else what the author says.
@@ -414,8 +433,8 @@ void balanceAgain(Block &block) {
   });
 }
 
-void chooseEngines(nisa::KernelOp kernel, Forms forms) {
-  std::vector<Diagnostic> found = Chooser(kernel, forms).run();
+void chooseEngines(nisa::KernelOp kernel, Forms forms, Aim aim) {
+  std::vector<Diagnostic> found = Chooser(kernel, forms, aim).run();
   if (!found.empty())
     throw Error(std::move(found));
 }

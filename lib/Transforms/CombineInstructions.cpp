@@ -1,6 +1,7 @@
 // The forms, each of which needs a result in fp32 that one instruction writes (and, where it disappears, one reads):
 //   a narrower float made fp32              whoever reads it reads the narrower one: engines widen what they read
-//   x * x                                   activation(square), on an engine that has less to do
+//   fp32 made a narrower float              whoever makes it writes the narrower one: engines round what they write
+//   x * x                                   activation(square), on an engine that has less to do; not where results are to be there soon
 //   tensor_scalar, then activation          the activation's own scale or bias: one rounding, as before
 //   activation, then a sum along the row    the activation's accumulator, which sums in the same order
 //   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
@@ -25,12 +26,14 @@ namespace {
 
 class Combiner {
 public:
-  Combiner(nisa::KernelOp kernel)
-      : kernel(kernel), target(loadTarget(kernel.getTarget().str())), cores(static_cast<int>(kernel.cores())) {}
+  Combiner(nisa::KernelOp kernel, Aim aim)
+      : kernel(kernel), aim(aim), target(loadTarget(kernel.getTarget().str())), cores(static_cast<int>(kernel.cores())) {}
 
   void run() {
     each("tensor_copy", [&](Instr i) { readNarrow(i); });
-    each("tensor_tensor", [&](Instr i) { square(i); });
+    each("tensor_copy", [&](Instr i) { writeNarrow(i); });
+    if (aim != Aim::Soon)
+      each("tensor_tensor", [&](Instr i) { square(i); });
     each("activation", [&](Instr i) { takeScalar(i); });
     each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
     if (!target->has("vector_gpsimd_concurrent"))
@@ -42,6 +45,7 @@ public:
 
 private:
   nisa::KernelOp kernel;
+  const Aim aim;
   const std::shared_ptr<const Target> target;
   const int cores;
   size_t combined = 0;
@@ -176,6 +180,40 @@ private:
     }
     if (llvm::all_of(tensor.getUsers(), [&](mlir::Operation *u) { return u == copy.operation(); }))
       copy.operation()->erase();
+  }
+
+  // The result of a computation, rounded once.
+  void writeNarrow(Instr copy) {
+    const nisa::AccessAttr out = copy.access(0);
+    const Instr from = writerOf(copy, 1);
+    const mlir::Value tensor = copy.tensor(0);
+    if (!from || !isFloatAccess(out) || sizeOf(out.getDtype()) >= sizeOf(DType::F32) ||
+        !onlyReader(copy.tensor(1), from, copy) ||
+        !(from.is("tensor_scalar") || from.is("tensor_tensor") || from.is("activation") || from.is("reciprocal")))
+      return;
+    const auto isEarlier = [&](mlir::Operation *user) {
+      mlir::Operation *at = copy->getBlock()->findAncestorOpInBlock(*user);
+      return !at || at->isBeforeInBlock(copy.operation());
+    };
+    if (llvm::any_of(tensor.getUsers(), isEarlier))
+      return;
+    llvm::SmallVector<SlotValue> values;
+    for (int k = 0; k < static_cast<int>(from.def().slots.size()); ++k)
+      values.push_back(k == 0 ? copy.value(0) : from.value(k));
+    mlir::Operation *home = tensor.getDefiningOp();
+    const Engine engine = from.is("activation") ? Engine::Scalar : Engine::Vector;
+    if (home->getBlock() != from->getBlock() || bits(from))
+      return;
+    if (from->isBeforeInBlock(home))
+      home->moveBefore(from.operation());
+    if (replace(from, from.def().name, values, engine))
+      combine(copy);
+  }
+  // Bits, not numbers: what is written is not rounded.
+  static bool bits(Instr i) {
+    if (i.is("tensor_tensor"))
+      return isBitOp(aluOf(i, "op"));
+    return i.is("tensor_scalar") && (isBitOp(aluOf(i, "op0")) || isBitOp(aluOf(i, "op1")));
   }
 
   // (x op0 a) op1 b
@@ -323,9 +361,9 @@ private:
 
 } // namespace
 
-void combineInstructions(nisa::KernelOp kernel) {
+void combineInstructions(nisa::KernelOp kernel, Aim aim) {
   if (!kernel.asWritten())
-    Combiner(kernel).run();
+    Combiner(kernel, aim).run();
 }
 
 } // namespace glia

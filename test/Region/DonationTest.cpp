@@ -62,6 +62,8 @@ Donated compare(const std::string &text, const std::string &target, int cores = 
   for (const Tensor &t : b.program.tensors)
     if (!t.from.empty())
       out.from.push_back(t.from + " " + t.name);
+  std::sort(out.from.begin(), out.from.end(),
+            [](const std::string &x, const std::string &y) { return x.substr(x.find(' ')) < y.substr(y.find(' ')); });
   return out;
 }
 

@@ -19,7 +19,8 @@ namespace {
 
 struct Options {
   std::string file, target, output, dump, schedule;
-  int cores = 1;
+  int cores = 1, effort = 1;
+  bool explain = false;
 };
 
 // While a file is written, an interrupt waits: the file is whole or absent, and no temporary one stays.
@@ -93,12 +94,25 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   std::string out = "target        " + titleOf(*g.program.target) + ", " + std::to_string(g.program.cores) +
                     (g.program.cores == 1 ? " core\n" : " cores\n");
   out += "operations    " + grouped(g.operations) + "\n";
-  out += "groups        " + grouped(g.groups) + ", " + grouped(g.kernels) + " distinct kernels\n";
+  out += "groups        " + grouped(g.groups) + " in " + grouped(g.calls) + (g.calls == 1 ? " call of " : " calls of ") +
+         grouped(g.kernels) + (g.kernels == 1 ? " kernel\n" : " distinct kernels\n");
   out += "instructions  " + grouped(g.program.instructionCount()) + "\n";
   out += "HBM bytes     " + grouped(bytes[0] + bytes[1] + bytes[2] + bytes[3]) + ": inputs " + of(TensorKind::Input) +
          ", outputs " + of(TensorKind::Output) + (given ? " (" + grouped(given) + " in the place of inputs)" : "") +
          ", constants " + of(TensorKind::Constant) + ", between groups " + of(TensorKind::Scratch) + "\n";
   return out + "compile time  " + times.text() + "\n";
+}
+
+// What was tried for groups beside each other, once for those that are alike.
+std::string choicesOf(const CompiledGraph &g) {
+  std::string out = "\ngroups that may be one kernel, and the predicted time of each way to write them\n";
+  for (const RegionChoice &c : g.choices) {
+    out += "  " + c.kernel + ", " + grouped(c.groups) + " groups\n";
+    for (size_t i = 0; i < c.tried.size(); ++i)
+      out +=
+          format("    %10.2f us  %s%s\n", c.tried[i].time / 1e3, c.tried[i].name.c_str(), i == c.taken ? "  (taken)" : "");
+  }
+  return g.choices.empty() ? "\nno groups that may be one kernel\n" : out;
 }
 
 int compileModel(const Options &o, std::string_view text) {
@@ -109,6 +123,7 @@ int compileModel(const Options &o, std::string_view text) {
   GraphOptions options;
   options.dump = o.dump;
   options.cores = o.cores;
+  options.effort = o.effort;
   if (!o.target.empty())
     options.target = o.target;
   loadTarget(options.target); // a wrong name is found before any work
@@ -131,7 +146,7 @@ int compileModel(const Options &o, std::string_view text) {
   }
   times.begin("write");
   saveWhole(compiled.program, o.output);
-  write(costs(compiled, times));
+  write(costs(compiled, times) + (o.explain ? choicesOf(compiled) : ""));
   return 0;
 }
 
@@ -174,6 +189,11 @@ void addCompile(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target,
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
+  c->add_option("--effort", o->effort,
+                "Of a graph. 0: every group is a kernel of its own; 1, if not given: groups become one kernel where that is "
+                "faster; 2: more ways to write it are tried")
+      ->check(CLI::Range(0, 2));
+  c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
   c->add_option("--schedule", o->schedule,
                 "Of a kernel. best: whatever is fastest; as_written: the order of each engine is that of the text. Else the "

@@ -17,6 +17,9 @@ size_t reuseLoads(nisa::KernelOp k, const Target &t); // loads of bytes that are
 // of no use, if not even the best order fits. Only for kernels without loops and registers that are not as written.
 bool hasFreeOrder(nisa::KernelOp k);
 bool orderBeforeMemory(nisa::KernelOp k, const Target &t);
+// What the kernel stores and loads again stays in SBUF, where there is room; how many loads became something else. For kernels that are
+// written as several stages, before engines are chosen.
+size_t keepValues(nisa::KernelOp k, const Target &t);
 void unrollLoops(nisa::KernelOp k, const Target &t);    // several iterations of a run-time loop become one
 void mergeAliases(nisa::KernelOp k);                    // pinned tensors that share live memory become one
 void allocateMemory(nisa::KernelOp k, const Target &t); // addresses in SBUF and PSUM

@@ -25,7 +25,21 @@ struct GraphOptions {
   std::string dump; // a folder for the simplified graph, the groups and the text of each kernel; empty: none
   std::function<void(nisa::Kernel &)> onKernel; // sees each kernel before it is compiled, and may change it; may be empty
   RewriteHook onRewrite;                        // may be empty
+  // 0: every group is a kernel of its own. 1: groups beside each other become one where that is faster. 2: more ways to write one are tried.
+  int effort = 1;
   int cores = 1; // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
+};
+
+// What was tried for some groups beside each other, and what it was predicted to take.
+struct RegionChoice {
+  std::string kernel;
+  size_t groups = 0;
+  struct Way {
+    std::string name; // the first: every group is a kernel of its own
+    double time;      // ns
+  };
+  std::vector<Way> tried;
+  size_t taken = 0;
 };
 
 struct CompiledGraph {
@@ -33,8 +47,10 @@ struct CompiledGraph {
   size_t operations = 0, groups = 0, kernels = 0; // kernels: distinct ones
   bool written = false;                           // it brings kernels along
   uint64_t bytesOnce =
-      0;       // of HBM, if each argument is read once, each result written once, and each value between groups both
-  Least least; // what the graph needs at least; the program's contract holds it too
+      0; // of HBM, if each argument is read once, each result written once, and each value between groups both
+  std::vector<RegionChoice> choices; // of regions that are not alike
+  size_t calls = 0;                  // of kernels
+  Least least;                       // what the graph needs at least; the program's contract holds it too
 };
 
 // Compiles the function `main`. Throws Error with every operation that cannot

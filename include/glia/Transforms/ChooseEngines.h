@@ -11,7 +11,10 @@ namespace glia {
 // Forms: whether an instruction may become another one that gives the same bits on another engine. An author's calls are taken at their
 // word.
 enum class Forms : uint8_t { Given, Free };
-void chooseEngines(nisa::KernelOp kernel, Forms forms = Forms::Given);
+// Aim: what decides between engines that give the same bits. Even: all have as much to do. Soon: each instruction is done as early as
+// possible, which keeps a chain of them on one engine; the forms are given then.
+enum class Aim : uint8_t { Even, Soon };
+void chooseEngines(nisa::KernelOp kernel, Forms forms = Forms::Given, Aim aim = Aim::Even);
 
 // Takes the engine from instructions that got one only so that engines are busy alike: another one gives the same bits.
 void balanceAgain(mlir::Block &block);

@@ -17,8 +17,8 @@ void TensorPlan::holds(mlir::Value v, const std::string &name, const Tensor &lik
     ends[it->second].push_back({{like.dtype, like.elements()}, name});
 }
 
-void TensorPlan::finish(size_t call) {
-  const auto it = ends.find(call);
+void TensorPlan::finish(size_t group, size_t call) {
+  const auto it = ends.find(group);
   if (it == ends.end())
     return;
   for (auto &[kind, name] : it->second)

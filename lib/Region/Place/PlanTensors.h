@@ -10,8 +10,8 @@ namespace glia::emit {
 
 class TensorPlan {
 public:
-  // `call` reads or writes the value. One that is kept is never given away.
-  void uses(mlir::Value v, size_t call) { last[v] = call; }
+  // `group` reads or writes the value. One that is kept is never given away.
+  void uses(mlir::Value v, size_t group) { last[v] = group; }
   void keeps(mlir::Value v) { last[v] = SIZE_MAX; }
   // `later` is written over `v`: both are in one tensor.
   void shares(mlir::Value v, mlir::Value later) { last[v] = last[later]; }
@@ -19,8 +19,8 @@ public:
   std::string take(const Tensor &like, size_t call);
   // The value is in this tensor from now on.
   void holds(mlir::Value v, const std::string &name, const Tensor &like);
-  // The call is written: what ends there is free.
-  void finish(size_t call);
+  // The group is written, as part of `call`: what ends there is free.
+  void finish(size_t group, size_t call);
 
 private:
   // Calls overlap with their neighbours, which a tensor in common would forbid.
@@ -31,7 +31,7 @@ private:
     std::string name;
   };
   llvm::DenseMap<mlir::Value, size_t> last;
-  std::map<size_t, std::vector<std::pair<Kind, std::string>>> ends; // by call
+  std::map<size_t, std::vector<std::pair<Kind, std::string>>> ends; // by group
   std::map<Kind, std::deque<Free>> free;
 };
 

@@ -1,0 +1,70 @@
+#include "CompileRegion.h"
+#include "CompileGroup.h"
+#include "Graph/Analysis/GraphFacts.h"
+#include "Lower/Kernel/StoredShape.h"
+#include "Place/InPlace.h"
+#include "glia/CodeGen/Compile.h"
+#include "glia/CodeGen/Passes.h"
+
+namespace glia::emit {
+
+// The groups one after the other. What they hand to each other is stored and loaded, as if each were alone.
+static nisa::Kernel writeRegion(const Region &r, const std::string &name, const std::string &target, Aim aim) {
+  KernelBuilder k(name, target);
+  llvm::DenseMap<mlir::Value, Tile> tiles;
+  for (size_t i = 0; i < r.outputs.size(); ++i) {
+    const Tensor t = tensorOf(r.outputs[i], outputName(i), TensorKind::Output);
+    tiles[r.outputs[i]] = k.output(t.name, t.dtype, shapeOf(r.outputs[i]));
+  }
+  for (size_t i = 0; i < r.inputs.size(); ++i) {
+    const Tensor t = tensorOf(r.inputs[i], inputName(i), TensorKind::Input);
+    const auto place = llvm::find_if(r.inPlace, [&](const auto &p) { return p.first == i; });
+    if (place != r.inPlace.end()) {
+      tiles[r.inputs[i]] = tiles.at(r.outputs[place->second]).reshaped(atLeastOne(shapeOf(r.inputs[i])));
+      continue;
+    }
+    tiles[r.inputs[i]] = elementsOf(r.inputs[i]) == 0 ? nothing(t.dtype, shapeOf(r.inputs[i]))
+                                                      : k.input(t.name, t.dtype, shapeOf(r.inputs[i]));
+  }
+  for (const Group &g : r.groups) {
+    std::vector<Tile> inputs, outputs;
+    for (mlir::Value v : g.inputs) {
+      const Tile &whole = tiles.at(rootOf(v));
+      inputs.push_back(elementsOf(v) == 0 ? nothing(whole.dtype, shapeOf(v)) : whole.reshaped(atLeastOne(shapeOf(v))));
+    }
+    for (mlir::Value v : g.outputs) {
+      auto [it, fresh] = tiles.try_emplace(v);
+      if (fresh) {
+        const Tensor t = tensorOf(v, "", TensorKind::Scratch);
+        it->second = k.scratch(t.dtype, shapeOf(v));
+      }
+      outputs.push_back(it->second);
+    }
+    k.fewTables = g.fewTables;
+    k.location(g.ops.back()->getLoc());
+    g.family->emit(k, g, inputs, outputs);
+  }
+  nisa::Kernel kernel = k.finish();
+  reuseLoads(kernel.op(), k.target()); // several groups read one value: it is turned once
+  keepValues(kernel.op(), k.target());
+  finishKernel(kernel, aim);
+  return kernel;
+}
+
+std::optional<Program> compileRegion(const Region &r, const std::string &name, const std::string &target, Aim aim,
+                                     const std::function<void(nisa::Kernel &)> &written) {
+  bool inOrder = true;
+  Program p = guarded(r.groups.back(), name, target, [&] {
+    nisa::Kernel kernel = writeRegion(r, name, target, aim);
+    for (const auto &[input, output] : r.inPlace)
+      inOrder &= readsBeforeWriting(kernel, outputName(output));
+    if (!inOrder)
+      return Program();
+    if (written)
+      written(kernel);
+    return compileKernel(kernel);
+  });
+  return inOrder ? std::optional(std::move(p)) : std::nullopt;
+}
+
+} // namespace glia::emit

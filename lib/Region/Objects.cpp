@@ -1,0 +1,113 @@
+#include "Objects.h"
+#include "CompileGroup.h"
+#include "CompileRegion.h"
+#include "LinkApart.h"
+#include "glia/Link/Link.h"
+#include "glia/Lower/KernelCalls.h"
+#include "glia/Sim/Timing.h"
+
+namespace glia::emit {
+
+// Regions have at most as many instructions as this: more take longer to compile, and gain little. What is a region for does not last much
+// longer than the transfers at its ends.
+static constexpr int64_t kMostOfRegion = 3000, kMostOfGroup = 400;
+static constexpr double kLongest = 40000; // ns, of a group
+
+std::shared_ptr<const Program> Objects::of(const Group &g) {
+  std::shared_ptr<const Program> &object = groups[structureOf(g)];
+  if (object)
+    return object;
+  const auto show = [&](nisa::Kernel &kernel) {
+    dump.kernel(kernel);
+    if (options.onKernel)
+      options.onKernel(kernel);
+  };
+  const std::string name = std::string(g.family->name()) + std::to_string(groups.size());
+  return object = std::make_shared<Program>(compileGroup(g, name, options.target, options.cores, show));
+}
+
+std::shared_ptr<const Program> Objects::of(const Region &r) {
+  auto [it, fresh] = regions.try_emplace(structureOf(r));
+  if (fresh)
+    it->second = compileIfBetter(r);
+  return it->second;
+}
+
+std::vector<size_t> Objects::regionLengths(std::span<const Group> all) {
+  if (options.effort == 0 || options.cores > 1) // on two cores each group is cut on its own
+    return std::vector<size_t>(all.size(), 1);
+  std::vector<Stage> stages;
+  std::map<const Program *, size_t> kinds;
+  for (const Group &g : all)
+    stages.push_back(stageOf(g, kinds));
+  return emit::regionLengths(stages, kMostOfRegion);
+}
+
+static bool hasLoops(const Program &p, const Stream &s) {
+  return llvm::any_of(s.instrs, [&](const Instr &i) { return p.opcodes[i.opcode]->unit == Unit::Control; });
+}
+
+Stage Objects::stageOf(const Group &g, std::map<const Program *, size_t> &kinds) {
+  Stage s;
+  s.alone = isKernelCall(g.ops.front()) || g.over;
+  if (s.alone)
+    return s;
+  const std::shared_ptr<const Program> object = of(g);
+  for (const auto &core : object->streams)
+    for (const Stream &stream : core) {
+      s.weight += static_cast<int64_t>(stream.instrs.size());
+      s.alone |= hasLoops(*object, stream);
+    }
+  s.alone = s.alone || s.weight > kMostOfGroup || timeOf(object) > kLongest;
+  s.kind = kinds.try_emplace(object.get(), kinds.size()).first->second;
+  return s;
+}
+
+double Objects::timeOf(const std::shared_ptr<const Program> &object) {
+  const auto [it, fresh] = times.try_emplace(object.get());
+  if (fresh)
+    it->second = simulateTime(*object).total;
+  return it->second;
+}
+
+static double busiest(const TimingResult &t) {
+  double most = 0;
+  for (int e = 0; e < kNumEngines; ++e)
+    most = std::max(most, t.lanes[static_cast<size_t>(e)].busy);
+  return most;
+}
+
+// The candidates, and the first of those that take least.
+std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
+  std::vector<std::shared_ptr<const Program>> apart;
+  for (const Group &g : r.groups)
+    apart.push_back(of(g));
+  RegionChoice choice{"region" + std::to_string(regions.size()), r.groups.size(), {}, 0};
+  choice.tried.push_back({"apart", simulateTime(linkApart(r, apart, options.target)).total});
+  std::shared_ptr<const Program> best;
+  bool isBusy = false; // an engine has much to do: others may take some of it
+  const auto show = [&](nisa::Kernel &kernel) {
+    if (choice.tried.size() == 1)
+      dump.kernel(kernel);
+    if (options.onKernel)
+      options.onKernel(kernel);
+  };
+  for (const auto &[name, aim] : {std::pair{"each result soon", Aim::Soon}, std::pair{"engines even", Aim::Even}}) {
+    if (aim == Aim::Even && !isBusy && options.effort < 2)
+      continue;
+    std::optional<Program> p = compileRegion(r, choice.kernel, options.target, aim, show);
+    if (!p)
+      break;
+    const TimingResult timing = simulateTime(*p);
+    isBusy = busiest(timing) > timing.total / 2;
+    if (timing.total < choice.tried[choice.taken].time) {
+      choice.taken = choice.tried.size();
+      best = std::make_shared<Program>(std::move(*p));
+    }
+    choice.tried.push_back({name, timing.total});
+  }
+  chosen.push_back(std::move(choice));
+  return best;
+}
+
+} // namespace glia::emit

@@ -1,0 +1,38 @@
+// The kernels of a graph, each compiled once: of groups, and of regions that take less time than their groups one after the other.
+#pragma once
+#include "Form/Region.h"
+#include "GraphDump.h"
+#include "glia/Program/Program.h"
+#include "glia/Region/CompileGraph.h"
+#include "glia/Region/RegionLengths.h"
+
+#include <map>
+#include <memory>
+
+namespace glia::emit {
+
+class Objects {
+public:
+  Objects(const GraphOptions &options, GraphDump &dump) : options(options), dump(dump) {}
+
+  std::shared_ptr<const Program> of(const Group &g);
+  // Null: its groups are better off alone.
+  std::shared_ptr<const Program> of(const Region &r);
+  // How many groups each region takes, in order.
+  std::vector<size_t> regionLengths(std::span<const Group> groups);
+
+  const std::vector<RegionChoice> &choices() const { return chosen; }
+
+private:
+  const GraphOptions &options;
+  GraphDump &dump;
+  std::map<std::string, std::shared_ptr<const Program>> groups, regions; // by structure
+  std::map<const Program *, double> times;                               // of groups, ns
+  std::vector<RegionChoice> chosen;
+
+  std::shared_ptr<const Program> compileIfBetter(const Region &r);
+  double timeOf(const std::shared_ptr<const Program> &object);
+  Stage stageOf(const Group &g, std::map<const Program *, size_t> &kinds);
+};
+
+} // namespace glia::emit
