@@ -9,10 +9,8 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kColumnsPerLoad = 2048, kBank = 512; // columns of a load; numbers of a bank of PSUM
-constexpr double kLargest = 3e38;                      // stands for larger numbers that are not infinite
-
-int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
+constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
+constexpr double kLargest = 3e38;         // stands for larger numbers that are not infinite
 
 } // namespace
 
@@ -298,32 +296,24 @@ Tile WeightedKernel::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
   return keep(wanted);
 }
 
-void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
-  const int64_t all = blocksOf(p.columns);
-  // Columns that count for none of these rows, at either end, are one.
-  int64_t first = 0, end = all;
+WeightedKernel::Parts WeightedKernel::partsOf(const Rows &rows) const {
+  Parts out;
+  out.end = blocksOf(p.columns);
   const auto nowhere = [&](int64_t b) {
     return holds(rows.first, rows.count, b * kContract, std::min(kContract, p.columns - b * kContract)) == Holds::Nowhere;
   };
-  while (first < end && nowhere(first))
-    ++first;
-  while (first < end && nowhere(end - 1))
-    --end;
-  // The others in blocks: for which blocks of rows they count.
-  struct Part {
-    int64_t column, count;
-    std::vector<Holds> holds;
-    int64_t from = 0, to = 0; // blocks of rows
-  };
+  while (out.first < out.end && nowhere(out.first))
+    ++out.first;
+  while (out.first < out.end && nowhere(out.end - 1))
+    --out.end;
+  out.others = out.first > 0 || out.end < blocksOf(p.columns);
   const int64_t blocks = blocksOf(rows.count, kRowBlockOf);
-  std::vector<Part> parts;
-  bool others = first > 0 || end < all;
-  for (int64_t b = first; b < end; ++b) {
+  for (int64_t b = out.first; b < out.end; ++b) {
     Part part{b * kContract, std::min(kContract, p.columns - b * kContract), {}, blocks, 0};
     for (int64_t r = 0; r < blocks; ++r) {
       const int64_t n = std::min(kRowBlockOf, rows.count - r * kRowBlockOf);
       part.holds.push_back(holds(rows.first + r * kRowBlockOf, n, part.column, part.count));
-      others |= part.holds.back() != Holds::Everywhere;
+      out.others |= part.holds.back() != Holds::Everywhere;
       if (part.holds.back() != Holds::Nowhere) {
         part.from = std::min(part.from, r);
         part.to = r + 1;
@@ -331,13 +321,19 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     }
     if (part.from > part.to) // for none of the blocks, though for all of them together
       part.from = part.to = 0;
-    parts.push_back(std::move(part));
+    out.between.push_back(std::move(part));
   }
+  return out;
+}
+
+void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
+  const int64_t all = blocksOf(p.columns), blocks = blocksOf(rows.count, kRowBlockOf);
+  const auto [first, end, others, parts] = partsOf(rows);
   WeightedSums sums(k, p, rows.count);
   const Tile other = others ? otherWeights(rows) : Tile();
   const auto ends = [&](int64_t a, int64_t b) {
     if (a < b)
-      sums.add(0, blocks, other, sumOfBlocks(*rows.shared, a, b), true);
+      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), sumOfBlocks(*rows.shared, a, b), true);
   };
   ends(0, first == end ? all : first);
   ends(first == end ? all : end, all);
@@ -365,10 +361,12 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     const Tile values = rows.shared->values.index(0, 0).index(0, part.column / kContract).rows(0, part.count);
     if (part.from < part.to)
       sums.add(part.from, part.to, weights[i], values, false);
-    if (part.from > 0)
-      sums.add(0, part.from, other.rows(0, part.count), values, true);
-    if (part.to < blocks)
-      sums.add(part.to, blocks, other.rows(0, part.count), values, true);
+    const auto without = [&](int64_t a, int64_t b) { // blocks of rows for which the part does not count
+      if (a < b)
+        sums.add(a, b, other.rows(0, part.count).columns(limit(a), limit(b) - limit(a)), values, false);
+    };
+    without(0, part.from);
+    without(part.to, blocks);
   };
   // Each engine has the next part at hand when it is done with one.
   size_t done = 0;

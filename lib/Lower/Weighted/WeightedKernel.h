@@ -35,6 +35,18 @@ private:
   };
   using Steps = std::vector<std::function<void()>>;
   enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
+  // A block of columns, and for which blocks of rows it counts.
+  struct Part {
+    int64_t column, count;
+    std::vector<Holds> holds;
+    int64_t from = 0, to = 0; // the blocks of rows that are not without it
+  };
+  // Blocks of columns that count for none of the rows, at either end, are one.
+  struct Parts {
+    int64_t first = 0, end = 0; // blocks of columns between them
+    bool others = false;        // some columns count as `masked`
+    std::vector<Part> between;
+  };
 
   KernelBuilder &k;
   const WeightedMean &m;
@@ -61,6 +73,7 @@ private:
   void largest(Rows &rows, int64_t block, Steps &steps);
   static Tile lowestOf(const Rows &rows, int64_t block);
   void takeApart(Rows &rows);
+  Parts partsOf(const Rows &rows) const;
   void weigh(Rows &rows, const Steps &meanwhile);
   Tile loweredScores(const Rows &rows, int64_t column, int64_t from, int64_t to);
   Tile otherWeights(const Rows &rows);

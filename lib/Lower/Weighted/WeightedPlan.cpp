@@ -228,8 +228,6 @@ private:
   }
 };
 
-int64_t blocksOf(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 } // namespace
 
 int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {

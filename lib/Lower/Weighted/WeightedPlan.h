@@ -9,6 +9,9 @@ namespace glia::emit {
 inline constexpr int64_t kRowsAtOnce = 512, kRowBlockOf = 128; // rows whose weights are made together; rows of one sum
 inline constexpr int64_t kPieces = 3;                          // 16-bit floats that hold an fp32 number
 inline constexpr int64_t kScoreColumns = 1024;                 // whose largest score is found at once
+inline constexpr int64_t kBank = 512;                          // numbers of a bank of PSUM
+
+inline int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
 
 // Along dimensions that none of the contractions sums over.
 struct WeightedAxis {

@@ -4,16 +4,10 @@
 
 namespace glia::emit {
 
-namespace {
-
-constexpr int64_t kBank = 512; // numbers of a bank of PSUM
-
-} // namespace
-
 WeightedSums::WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows)
     : k(k), p(p), rows(rows), turned(k.target().has("exact_transpose") && p.width <= kContract),
       beside(!turned || p.width < kContract) {
-  const int64_t count = (rows + kRowBlockOf - 1) / kRowBlockOf, wide = p.width + 1;
+  const int64_t count = blocksOf(rows, kRowBlockOf), wide = p.width + 1;
   begun.assign(static_cast<size_t>(count), false);
   if (turned) {
     whole = k.psum(beside ? wide : p.width, {rows});
@@ -32,14 +26,13 @@ WeightedSums::WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows
   }
 }
 
-void WeightedSums::add(int64_t from, int64_t to, const Tile &w, const Tile &values, bool all) {
+void WeightedSums::add(int64_t from, int64_t to, const Tile &w, const Tile &values, bool counted) {
   const Tile v = beside ? values : values.columns(0, p.width);
-  const int64_t origin = all ? 0 : limit(from);
   for (int64_t b = from; b < to;) {
     int64_t end = b + 1; // blocks that are begun alike are one product
     while (turned && end < to && begun[static_cast<size_t>(end)] == begun[static_cast<size_t>(b)])
       ++end;
-    const Tile mine = w.rows(0, v.partitions).columns(limit(b) - origin, limit(end) - limit(b));
+    const Tile mine = w.columns(limit(b) - limit(from), limit(end) - limit(b));
     if (turned)
       k.matmul(whole.columns(limit(b), limit(end) - limit(b)), v, mine, begun[static_cast<size_t>(b)]);
     else
@@ -50,11 +43,11 @@ void WeightedSums::add(int64_t from, int64_t to, const Tile &w, const Tile &valu
   if (beside)
     return;
   const int64_t n = limit(to) - limit(from);
-  Tile mine = w.rows(0, v.partitions).columns(limit(from) - origin, n);
-  if (all) { // as often as there are columns
+  Tile mine = w;
+  if (counted) {
     const Tile times = k.sbuf(DType::F32, v.partitions, {1}), several = k.sbuf(DType::F32, v.partitions, {n});
     k.move(times, values.columns(p.width, 1));
-    k.scalar(several, mine, "multiply", times);
+    k.scalar(several, w, "multiply", times);
     mine = several;
   }
   const Tile sum = weights.rows(0, v.partitions).columns(limit(from), n);

@@ -9,9 +9,9 @@ namespace glia::emit {
 class WeightedSums {
 public:
   WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows);
-  // Weights of rows of the blocks [from, to), which their first column is of (`all`: of all rows), on the partitions of `values`, which
-  // have their number, or 1, in the last column.
-  void add(int64_t from, int64_t to, const Tile &weights, const Tile &values, bool all);
+  // The weights of the rows of blocks [from, to), on the partitions of `values`, which have 1 in their last column. `counted`: each of the
+  // values is a sum of so many as its last column says, of one weight.
+  void add(int64_t from, int64_t to, const Tile &weights, const Tile &values, bool counted);
   struct Mean {
     Tile sums, total; // rows on partitions
   };
