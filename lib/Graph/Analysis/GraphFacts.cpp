@@ -105,6 +105,27 @@ mlir::Value aliasOf(mlir::Value v) {
   return op->getOperand(op->getNumOperands() == 1 ? 0 : llvm::cast<mlir::OpResult>(v).getResultNumber());
 }
 
+std::optional<std::vector<int>> keptDims(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) {
+  std::vector<int> out;
+  size_t i = 0;
+  const auto skip = [&] {
+    while (i < from.size() && from[i] == 1)
+      ++i;
+  };
+  for (int64_t n : to) {
+    skip();
+    if (n == 1) {
+      out.push_back(-1);
+      continue;
+    }
+    if (i == from.size() || from[i] != n)
+      return std::nullopt;
+    out.push_back(static_cast<int>(i++));
+  }
+  skip();
+  return i == from.size() ? std::optional(std::move(out)) : std::nullopt;
+}
+
 mlir::Value rootOf(mlir::Value v) {
   while (v.getDefiningOp() && isAlias(v.getDefiningOp()))
     v = aliasOf(v);

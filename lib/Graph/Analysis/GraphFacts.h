@@ -7,6 +7,9 @@ namespace glia::emit {
 mlir::Value rootOf(mlir::Value v);     // behind all reshapes and the like: what is in HBM for it
 bool isEmpty(mlir::Value v);           // a tensor without elements
 bool takes64Bits(mlir::Operation *op); // numbers of 64 bits, as an operand
+// A reshape that only adds or drops dimensions of size 1: for each dimension of the result that of the operand, -1 for sizes of 1.
+// nullopt: any other.
+std::optional<std::vector<int>> keptDims(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 // Dimensions of a dot's operand that are neither batched nor contracted, in order.
 std::vector<int64_t> freeDims(size_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
 

@@ -1,5 +1,6 @@
 #include "IndexCondition.h"
 #include "ConstantElements.h"
+#include "GraphFacts.h"
 #include "glia/Graph/Graph.h"
 
 #include <algorithm>
@@ -174,17 +175,12 @@ private:
   static bool seenThrough(mlir::Operation *op, mlir::Value result, std::vector<int64_t> &factors) {
     std::vector<int64_t> out(shapeOf(result).size(), 0);
     if (isAlias(op)) {
-      const std::vector<int64_t> from = shapeOf(aliasOf(result)), to = shapeOf(result);
-      size_t i = 0;
-      for (size_t d = 0; d < to.size(); ++d) {
-        if (to[d] == 1)
-          continue;
-        while (i < from.size() && from[i] == 1)
-          ++i;
-        if (i == from.size() || from[i] != to[d])
-          return false;
-        out[d] = factors[i++];
-      }
+      const std::optional<std::vector<int>> kept = keptDims(shapeOf(aliasOf(result)), shapeOf(result));
+      if (!kept)
+        return false;
+      for (size_t d = 0; d < out.size(); ++d)
+        if (const int i = (*kept)[d]; i >= 0)
+          out[d] = factors[static_cast<size_t>(i)];
     } else if (auto broadcast = llvm::dyn_cast<graph::BroadcastInDimOp>(op)) {
       const std::vector<int64_t> from = shapeOf(op->getOperand(0));
       for (size_t i = 0; i < from.size(); ++i)

@@ -1,4 +1,5 @@
 #include "Epilogue.h"
+#include "Graph/Analysis/GraphFacts.h"
 #include "glia/Graph/Graph.h"
 
 #include <algorithm>
@@ -79,19 +80,11 @@ private:
       return true;
     }
     Value to;
-    const std::vector<int64_t> a = shapeOf(in), b = shapeOf(out);
-    size_t i = 0;
-    for (int64_t n : b) {
-      if (n == 1) {
-        to.place.push_back(-1);
-        continue;
-      }
-      while (i < a.size() && a[i] == 1)
-        ++i;
-      if (i == a.size() || a[i] != n)
-        return false;
-      to.place.push_back(from.place[i++]);
-    }
+    const std::optional<std::vector<int>> kept = keptDims(shapeOf(in), shapeOf(out));
+    if (!kept)
+      return false;
+    for (int i : *kept)
+      to.place.push_back(i < 0 ? -1 : from.place[static_cast<size_t>(i)]);
     p.values[out] = std::move(to);
     return true;
   }

@@ -1,4 +1,5 @@
 #include "WeightedMatch.h"
+#include "Graph/Analysis/GraphFacts.h"
 #include "Lower/Rows/RowsPlan.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -184,18 +185,11 @@ private:
     const std::vector<int64_t> before = shapeOf(in), after = shapeOf(v);
     Place to;
     if (isAlias(op)) {
-      size_t i = 0;
-      for (int64_t n : after) {
-        if (n == 1) {
-          to.push_back(kOne);
-          continue;
-        }
-        while (i < before.size() && before[i] == 1)
-          ++i;
-        if (i == before.size() || before[i] != n)
-          return std::nullopt;
-        to.push_back((*from)[i++]);
-      }
+      const std::optional<std::vector<int>> kept = keptDims(before, after);
+      if (!kept)
+        return std::nullopt;
+      for (int i : *kept)
+        to.push_back(i < 0 ? kOne : (*from)[static_cast<size_t>(i)]);
     } else if (name == "broadcast_in_dim") {
       for (int64_t n : after)
         to.push_back(n == 1 ? kOne : kSpread);
