@@ -15,7 +15,7 @@ public:
     int in[3];
     int out;
   };
-  std::string_view single() const override { return only; }
+  std::string_view single(size_t result) const override { return singles[result]; }
   void run(const Word *arguments, Word *out) override {
     std::copy_n(arguments, argumentCount, registers.data());
     for (const Step &s : steps) {
@@ -30,7 +30,7 @@ public:
   std::vector<Step> steps;
   std::vector<int> results;
   size_t argumentCount = 0;
-  std::string only;
+  std::vector<std::string> singles; // of each result
 };
 
 class BlockBody final : public Body {
@@ -39,7 +39,7 @@ public:
     for (BlockArgument a : block.getArguments())
       types.push_back(typeOf(a.getType(), block.getParentOp(), evaluator.caches));
   }
-  std::string_view single() const override { return {}; }
+  std::string_view single(size_t) const override { return {}; }
   void run(const Word *arguments, Word *out) override {
     std::vector<Datum> list;
     for (size_t i = 0; i < types.size(); ++i)
@@ -59,6 +59,16 @@ private:
 bool isElementValue(Type type) {
   const auto t = dyn_cast<RankedTensorType>(type);
   return t && t.getRank() == 0;
+}
+
+std::string singleOf(Block &block, unsigned result, unsigned results) {
+  Operation *d = block.getTerminator()->getOperand(result).getDefiningOp();
+  if (!d || d->getBlock() != &block || d->getNumOperands() != 2 || block.getNumArguments() != 2 * results)
+    return {};
+  const Value a = block.getArgument(result), b = block.getArgument(results + result), x = d->getOperand(0),
+              y = d->getOperand(1);
+  const bool is = (x == a && y == b) || (x == b && y == a && d->hasTrait<OpTrait::IsCommutative>());
+  return is ? d->getName().getStringRef().str() : "";
 }
 
 // nullptr if an operation is not element-wise.
@@ -85,17 +95,11 @@ std::unique_ptr<StepBody> compile(Block &block, Evaluator &evaluator, Evaluator:
   };
   for (Operation &op : block) {
     if (op.getName().getStringRef() == "stablehlo.return") {
-      for (const Value v : op.getOperands()) {
-        body->results.push_back(read(v));
+      for (unsigned k = 0; k < op.getNumOperands(); ++k) {
+        body->results.push_back(read(op.getOperand(k)));
         if (body->results.back() < 0)
           return nullptr;
-      }
-      const bool two = block.getNumArguments() == 2 && op.getNumOperands() == 1 && body->steps.size() == 1;
-      if (Operation *d = two ? op.getOperand(0).getDefiningOp() : nullptr;
-          d && d->getNumOperands() == 2 && d->getBlock() == &block) {
-        const Value a = block.getArgument(0), b = block.getArgument(1), x = d->getOperand(0), y = d->getOperand(1);
-        if ((x == a && y == b) || (x == b && y == a && d->hasTrait<OpTrait::IsCommutative>()))
-          body->only = d->getName().getStringRef().str();
+        body->singles.push_back(singleOf(block, k, op.getNumOperands()));
       }
       return body;
     }

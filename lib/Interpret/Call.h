@@ -46,8 +46,8 @@ public:
 class Body {
 public:
   virtual ~Body() = default;
-  // Name of the operation if the body is nothing but `return op(a, b)`, else empty.
-  virtual std::string_view single() const = 0;
+  // Name of the operation if result k of n is nothing but op(argument k, argument n + k), else empty.
+  virtual std::string_view single(size_t result = 0) const = 0;
   virtual void run(const Word *arguments, Word *results) = 0;
 };
 

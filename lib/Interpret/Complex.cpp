@@ -67,7 +67,7 @@ class PartBody final : public Body {
 public:
   PartBody(std::string operation, Element element, bool inDouble)
       : operation(std::move(operation)), add(*namedFunction("add", element, inDouble)) {}
-  std::string_view single() const override { return operation; }
+  std::string_view single(size_t) const override { return operation; }
   void run(const Word *arguments, Word *results) override {
     const Word *in[] = {&arguments[0], &arguments[1]};
     if (operation.empty())

@@ -1,5 +1,6 @@
-// reduce and map. A body that is one operation is a fold over rows: sums and products of floats then stay in double until the end and
-// are rounded once, as fp32 accumulation would be to a narrower type. Any other body runs element by element and rounds each step.
+// reduce and map. A result that is one operation of its own element is a fold over rows: sums and products of floats then stay in double
+// until the end and are rounded once, as fp32 accumulation would be to a narrower type. Any other runs element by element and rounds
+// each step.
 #include "Interpret/Fold.h"
 #include "Interpret/Rules.h"
 
@@ -23,19 +24,18 @@ void reduce(Call &c) {
   const std::unique_ptr<Body> body = c.body(0);
   std::vector<Tensor> outs;
   std::vector<Word *> to;
+  std::vector<Fold> folds;
   for (size_t k = 0; k < arrays; ++k) {
     outs.push_back(c.fresh(k));
-    std::fill_n(outs[k].own(), outs[k].count(), c.tensor(arrays + k).at(0));
+    folds.push_back(findFold(body->single(k), outs[k].element));
   }
   for (Tensor &t : outs)
     to.push_back(t.own());
+  const auto begin = [&](size_t k) { std::fill_n(to[k], outs[k].count(), c.tensor(arrays + k).at(0)); };
   const int64_t fromStep = step(own), toStep = step(keptStrides);
-  if (const Fold fold = arrays == 1 ? findFold(body->single(), outs[0].element) : nullptr) {
-    walkRows<2>(in.shape, {&keptStrides, &own}, [&](const std::array<int64_t, 2> &at, int64_t n) {
-      fold(to[0] + at[0], toStep, in.words() + at[1], fromStep, n);
-    });
-    settle(outs[0].element, c.inDouble, to[0], outs[0].count());
-  } else {
+  if (std::find(folds.begin(), folds.end(), nullptr) != folds.end()) {
+    for (size_t k = 0; k < arrays; ++k)
+      begin(k);
     std::vector<Word> arguments(2 * arrays), results(arrays);
     walkRows<2>(in.shape, {&keptStrides, &own}, [&](const std::array<int64_t, 2> &at, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
@@ -50,8 +50,16 @@ void reduce(Call &c) {
       }
     });
   }
-  for (size_t k = 0; k < arrays; ++k)
+  for (size_t k = 0; k < arrays; ++k) {
+    if (folds[k]) {
+      begin(k);
+      walkRows<2>(in.shape, {&keptStrides, &own}, [&](const std::array<int64_t, 2> &at, int64_t n) {
+        folds[k](to[k] + at[0], toStep, c.tensor(k).words() + at[1], fromStep, n);
+      });
+      settle(outs[k].element, c.inDouble, to[k], outs[k].count());
+    }
     c.set(k, std::move(outs[k]));
+  }
 }
 
 void map(Call &c) {

@@ -28,6 +28,22 @@ func.func @main(%x: tensor<16x2x32x24xf32>) -> tensor<16x2x32x24xi1> {
 })");
 }
 
+// More than f16 holds, though a sum that is rounded at every step stays at 8192: sums are wide, several in one reduction too.
+TEST(CheckGraph, SumsThatAreInfinite) {
+  expectRight(R"(
+func.func @main(%x: tensor<513x48xf16>) -> (tensor<f16>, tensor<f16>) {
+  %c = stablehlo.constant dense<3.0> : tensor<513x48xf16>
+  %z = stablehlo.constant dense<0.0> : tensor<f16>
+  %0:2 = "stablehlo.reduce"(%x, %c, %z, %z) ({
+  ^bb0(%a: tensor<f16>, %b: tensor<f16>, %d: tensor<f16>, %e: tensor<f16>):
+    %1 = stablehlo.add %a, %d : tensor<f16>
+    %2 = stablehlo.add %b, %e : tensor<f16>
+    stablehlo.return %1, %2 : tensor<f16>, tensor<f16>
+  }) {dimensions = array<i64: 0, 1>} : (tensor<513x48xf16>, tensor<513x48xf16>, tensor<f16>, tensor<f16>) -> (tensor<f16>, tensor<f16>)
+  return %0#0, %0#1 : tensor<f16>, tensor<f16>
+})");
+}
+
 // Integers that differ are reported as a share of their tensor, not as one number for all.
 TEST(CheckGraph, SaysHowManyIntegersDiffer) {
   GraphCheck report;

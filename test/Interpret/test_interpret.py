@@ -314,6 +314,26 @@ def test_sum_of_bf16_is_rounded_once():
     assert float(got) == 1000  # one step after another would stop at 256
 
 
+@pytest.mark.parametrize("second", ["add", "select"])
+def test_each_of_several_sums_is_rounded_once(second):
+    x, places = np.full(1000, 1, ml_dtypes.bfloat16), np.arange(1000, dtype=np.int32)
+    zero, none = np.array(0, ml_dtypes.bfloat16), np.array(0, np.int32)
+    other = "%q = stablehlo.add %b, %d : tensor<i32>"
+    if second == "select":
+        other = """%m = stablehlo.compare GT, %d, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %q = stablehlo.select %m, %d, %b : tensor<i1>, tensor<i32>"""
+    region = f"""({{ ^bb0(%a: tensor<bf16>, %b: tensor<i32>, %c: tensor<bf16>, %d: tensor<i32>):
+        %p = stablehlo.add %a, %c : tensor<bf16>
+        {other}
+        "stablehlo.return"(%p, %q) : (tensor<bf16>, tensor<i32>) -> () }})"""
+    attributes = f"dimensions = {ints(0)}"
+    got, count = call(
+        "stablehlo.reduce", x, places, zero, none, result=[zero, none], attributes=attributes, region=region
+    )
+    assert float(got) == 1000
+    assert int(count) == (499500 if second == "add" else 999)
+
+
 def test_windows():
     x = RNG.normal(size=(8, 9)).astype(np.float32)
     want = np.stack([[x[i : i + 3, j : j + 2].max() for j in range(0, 8, 2)] for i in range(0, 6, 2)])
