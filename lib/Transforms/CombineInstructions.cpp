@@ -13,6 +13,7 @@
 #include "glia/ISA/AluRules.h"
 #include "glia/Numerics/Activation.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -50,9 +51,15 @@ private:
   const int cores;
   size_t combined = 0;
 
+  llvm::DenseMap<mlir::Value, Instr> writers; // of tensors that were asked for: thousands may read one
+
+  void erase(Instr i) {
+    forgetWriters(i);
+    i.operation()->erase();
+  }
   // What another instruction does now.
   void combine(Instr i) {
-    i.operation()->erase();
+    erase(i);
     ++combined;
   }
 
@@ -74,14 +81,11 @@ private:
   }
   static bool isFloatAccess(nisa::AccessAttr a) { return isPlain(a) && isFloat(a.getDtype()); }
 
-  // The one instruction that writes what `reader` reads in `slot`: the same elements, in the same block, before it. Nothing else writes
-  // to that tensor.
-  static Instr writerOf(Instr reader, int slot, bool narrowToo = false) {
-    const nisa::AccessAttr read = reader.access(slot);
-    const mlir::Value tensor = reader.tensor(slot);
-    if (!isPlain(read) || (narrowToo ? !isFloat(read.getDtype()) : read.getDtype() != DType::F32) || !tensor ||
-        !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
-      return {};
+  // The one instruction that writes to a tensor, as its first operand; none if there are several.
+  Instr onlyWriter(mlir::Value tensor) {
+    const auto [known, fresh] = writers.try_emplace(tensor);
+    if (!fresh)
+      return known->second;
     Instr writer;
     for (mlir::Operation *user : tensor.getUsers()) {
       const Instr i(user);
@@ -89,15 +93,30 @@ private:
         return {};
       for (size_t k = 0; k < i.def().slots.size(); ++k)
         if (i.tensor(static_cast<int>(k)) == tensor && i.writes(static_cast<int>(k))) {
-          if (writer && writer.operation() != user)
+          if (k != 0 || (writer && writer.operation() != user))
             return {};
           writer = i;
-          if (k != 0 || !sameElements(i.access(0), read))
-            return {};
         }
     }
-    if (!writer || writer->getBlock() != reader->getBlock() || !writer->isBeforeInBlock(reader.operation()) ||
-        writer.engine())
+    return known->second = writer;
+  }
+  void forgetWriters(Instr i) {
+    for (size_t k = 0; k < i.def().slots.size(); ++k)
+      if (const mlir::Value tensor = i.tensor(static_cast<int>(k)); tensor && i.writes(static_cast<int>(k)))
+        writers.erase(tensor);
+  }
+
+  // The one instruction that writes what `reader` reads in `slot`: the same elements, in the same block, before it. Nothing else writes
+  // to that tensor.
+  Instr writerOf(Instr reader, int slot, bool narrowToo = false) {
+    const nisa::AccessAttr read = reader.access(slot);
+    const mlir::Value tensor = reader.tensor(slot);
+    if (!isPlain(read) || (narrowToo ? !isFloat(read.getDtype()) : read.getDtype() != DType::F32) || !tensor ||
+        !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
+      return {};
+    const Instr writer = onlyWriter(tensor);
+    if (!writer || !sameElements(writer.access(0), read) || writer->getBlock() != reader->getBlock() ||
+        !writer->isBeforeInBlock(reader.operation()) || writer.engine())
       return {};
     return writer;
   }
@@ -131,7 +150,8 @@ private:
       made.operation()->erase();
       return {};
     }
-    old.operation()->erase();
+    forgetWriters(made);
+    erase(old);
     return made;
   }
 
@@ -179,7 +199,7 @@ private:
       }
     }
     if (llvm::all_of(tensor.getUsers(), [&](mlir::Operation *u) { return u == copy.operation(); }))
-      copy.operation()->erase();
+      erase(copy);
   }
 
   // The result of a computation, rounded once.
@@ -286,7 +306,7 @@ private:
       combine(from);
     } else if (negation) {
       mlir::Operation *tensor = bias.tensor.tensor.getDefiningOp();
-      negation->erase();
+      erase(Instr(negation));
       tensor->erase();
     }
   }
