@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace glia::emit {
@@ -19,6 +20,54 @@ int64_t tiles(int64_t n) { return (n + 127) / 128; }
 // As many columns as let all updates stay on chip: 4 bytes of each, and 2 + 2 for what is not finite.
 int64_t columnsFor(const RowScatter &s) {
   return std::min({kColumns, s.width, kHeld / (8 * std::max<int64_t>(1, tiles(s.places)))});
+}
+
+// The first row of each place, for indices of 0.
+std::vector<int64_t> firstRows(const RowScatter &s) {
+  std::vector<int64_t> counts, out;
+  for (const Tile::Dim &d : s.index)
+    counts.push_back(d.count);
+  forEachIndex(counts, [&](const std::vector<int64_t> &at) {
+    int64_t v = 0;
+    for (size_t j = 0; j < at.size(); ++j)
+      v += at[j] * s.own[j];
+    out.push_back(v);
+  });
+  return out;
+}
+
+// The same updates in an order in which neighbours mean neighbouring rows, as far as their batches say so.
+RowScatter byRows(const RowScatter &s) {
+  std::vector<size_t> order(s.own.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return s.own[a] > s.own[b]; });
+  RowScatter out = s;
+  for (size_t i = 0; i < order.size(); ++i) {
+    out.index[i] = s.index[order[i]];
+    out.other[i] = s.other[order[i]];
+    out.own[i] = s.own[order[i]];
+  }
+  return out;
+}
+
+struct Reach { // of 128 places: rows that they may mean, both included
+  int64_t first, last;
+  bool meets(int64_t row, int64_t n) const { return first < row + n && row <= last; }
+  int64_t products() const { return last / 128 - first / 128 + 1; }
+};
+
+std::vector<Reach> reachOf(const RowScatter &s) {
+  int64_t most = 0;
+  for (const RowScatter::Component &c : s.components)
+    most += c.most * c.scale;
+  const std::vector<int64_t> rows = firstRows(s);
+  std::vector<Reach> out;
+  for (size_t p = 0; p < rows.size(); p += 128) {
+    const auto [low, high] = std::minmax_element(rows.begin() + static_cast<std::ptrdiff_t>(p),
+                                                 rows.begin() + static_cast<std::ptrdiff_t>(std::min(p + 128, rows.size())));
+    out.push_back({*low, std::min(*high + most, s.rows - 1)});
+  }
+  return out;
 }
 
 } // namespace
@@ -58,8 +107,10 @@ std::optional<RowScatter> rowScatterOf(const IndexForm &f) {
 bool sumsWell(const RowScatter &s, const Combiner &c) {
   if (c.op != "add" || !isFloat(c.type) || sizeOf(c.type) < 2 || columnsFor(s) < std::min<int64_t>(s.width, 32))
     return false;
-  const double products = static_cast<double>(tiles(s.rows) * tiles(s.places)) *
-                          static_cast<double>((s.width + columnsFor(s) - 1) / columnsFor(s));
+  double products = 0;
+  for (const Reach &r : reachOf(byRows(s)))
+    products += static_cast<double>(r.products());
+  products *= static_cast<double>((s.width + columnsFor(s) - 1) / columnsFor(s));
   return products <= 6 * static_cast<double>(s.places) && products < 20000; // against an update after the other
 }
 
@@ -74,16 +125,8 @@ public:
   RowNumbers(KernelBuilder &k, const RowScatter &s, const Tile &indices) : k(k), s(s), indices(indices) {
     if (std::all_of(s.own.begin(), s.own.end(), [](int64_t n) { return n == 0; }))
       return;
-    std::vector<float> values;
-    std::vector<int64_t> counts;
-    for (const Tile::Dim &d : s.index)
-      counts.push_back(d.count);
-    forEachIndex(counts, [&](const std::vector<int64_t> &at) {
-      int64_t v = 0;
-      for (size_t j = 0; j < at.size(); ++j)
-        v += at[j] * s.own[j];
-      values.push_back(static_cast<float>(v));
-    });
+    const std::vector<int64_t> rows = firstRows(s);
+    const std::vector<float> values(rows.begin(), rows.end());
     std::vector<std::byte> bytes(values.size() * 4);
     std::memcpy(bytes.data(), values.data(), bytes.size());
     table = k.constant("places", DType::F32, {s.places}, bytes);
@@ -143,8 +186,8 @@ class Sums {
 public:
   Sums(KernelBuilder &k, const RowScatter &s, DType type, const Tile &data, double splatData, const Tile &indices,
        const Tile &updates, double splat, const Tile &out)
-      : k(k), s(s), type(type), data(data), splatData(splatData), indices(indices), updates(updates), splat(splat),
-        out(out) {}
+      : k(k), s(byRows(s)), type(type), data(data), splatData(splatData), indices(indices), updates(updates), splat(splat),
+        out(out), reach(reachOf(this->s)) {}
 
   void run() {
     RowNumbers numbers(k, s, indices);
@@ -165,13 +208,14 @@ public:
 
 private:
   KernelBuilder &k;
-  const RowScatter &s;
+  RowScatter s;
   DType type;
   Tile data;
   double splatData;
   Tile indices, updates;
   double splat;
   Tile out, count;
+  std::vector<Reach> reach; // of each of `targets`
   std::vector<Tile> targets;
   struct Part {
     Tile finite, up, down; // values, and ones where there is +infinity or NaN, and -infinity or NaN
@@ -203,7 +247,10 @@ private:
 
   void rows(int64_t r, int64_t n, int64_t c, int64_t nc) {
     const Tile sum = k.psum(n, {nc}), up = k.psum(n, {nc}), down = k.psum(n, {nc});
+    bool begun = false; // each row is one that some place may mean
     for (size_t i = 0; i < parts.size(); ++i) {
+      if (!reach[i].meets(r, n))
+        continue;
       const int64_t np = targets[i].partitions;
       const auto ones = [&](DType t) { // [place, row]: the place means the row
         const Tile m = k.sbuf(t, np, {n});
@@ -211,9 +258,10 @@ private:
         return m;
       };
       const Tile narrow = ones(DType::BF16), own = type == DType::BF16 ? narrow : ones(type);
-      k.matmul(sum, own, parts[i].finite, i > 0);
-      k.matmul(up, narrow, parts[i].up, i > 0);
-      k.matmul(down, narrow, parts[i].down, i > 0);
+      k.matmul(sum, own, parts[i].finite, begun);
+      k.matmul(up, narrow, parts[i].up, begun);
+      k.matmul(down, narrow, parts[i].down, begun);
+      begun = true;
     }
     const Tile old = k.sbuf(type, n, {nc}), total = k.sbuf(DType::F32, n, {nc}), result = k.sbuf(type, n, {nc});
     if (data.handle < 0)
