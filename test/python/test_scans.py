@@ -200,3 +200,29 @@ def test_stores_in_thousands_of_pieces():
     y = np.random.default_rng(1).standard_normal((128, 129, 64)).astype(np.float32)
     got = glia.jit(lambda y: jax.lax.associative_scan(lambda a, b: a, y, axis=1), target="trn2")(y)
     np.testing.assert_array_equal(got, np.broadcast_to(y[:, :1], y.shape))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape, axis, reverse", [((4, 300), 1, False), ((513, 3), 0, True), ((2, 100, 5), 1, True)])
+def test_logarithms_of_running_sums(target, shape, axis, reverse):
+    x = 5 * values(*shape)
+    x.reshape(-1)[[0, 7, 100]] = -np.inf, np.inf, np.nan
+    x[-1, ...] = -np.inf if axis else x[-1, ...]  # nothing but zeros
+    f = jax.jit(lambda x: lax.cumlogsumexp(x, axis, reverse=reverse))
+    exe = glia.jit(f, target=target).compile(x)
+    np.testing.assert_allclose(exe(x), f(x), rtol=1e-5, atol=1e-5)
+    assert exe.groups <= 20  # by doubling distances, not one step after the other
+
+
+def running_window(n, start):
+    padding = ((0, 0), (n - 1, 0))
+    return lambda x: lax.reduce_window(x, np.float32(start), lambda a, b: jnp.logaddexp(a, b), (1, n), (1, 1), padding)
+
+
+def test_starts_that_count():
+    """A start that is not neutral counts once, and once for each place of the padding."""
+    x = values(3, 100)
+    want = np.log(np.cumsum(np.exp(x), 1) + np.exp(0.5) * np.arange(100, 0, -1))
+    np.testing.assert_allclose(glia.jit(running_window(100, 0.5), target="trn2")(x), want, rtol=1e-5)
+    with pytest.raises(glia.Error, match="GRAPH-UNSUPPORTED"):
+        glia.jit(running_window(200, 0.5), target="trn2")(values(3, 200))

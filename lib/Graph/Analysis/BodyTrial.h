@@ -13,11 +13,12 @@
 
 namespace glia::emit {
 
-// Evaluates a body of comparisons, selections, numbers and logic; nullopt if it has anything else. The total order of floats, in which -0
-// is below +0, only if that is asked for.
+// Evaluates a body of comparisons, selections, numbers and logic; nullopt if it has anything else. What else there is only if it is asked
+// for: the total order of floats, in which -0 is below +0; arithmetic, in f64.
 class Trial {
 public:
-  explicit Trial(mlir::Block &body, bool totalOrder = false) : body(body), totalOrder(totalOrder) {}
+  enum More : uint8_t { None, TotalOrder, Arithmetic };
+  explicit Trial(mlir::Block &body, More more = None) : body(body), more(more) {}
 
   std::optional<std::vector<double>> run(llvm::ArrayRef<double> arguments) {
     llvm::DenseMap<mlir::Value, double> values;
@@ -46,7 +47,7 @@ public:
 
 private:
   mlir::Block &body;
-  bool totalOrder;
+  More more;
 
   // As a number that compares like the total order does.
   static int64_t ordered(double x) {
@@ -70,7 +71,7 @@ private:
     if (auto compare = llvm::dyn_cast<graph::CompareOp>(op)) {
       if (compare.getCompareType() != graph::ComparisonType::TOTALORDER)
         return compared(compare.getComparisonDirection(), in[0], in[1]);
-      if (!totalOrder)
+      if (more != TotalOrder)
         return std::nullopt;
       return compared(compare.getComparisonDirection(), ordered(in[0]), ordered(in[1]));
     }
@@ -83,8 +84,10 @@ private:
         return std::numeric_limits<double>::quiet_NaN();
       return name == "minimum" ? std::fmin(in[0], in[1]) : std::fmax(in[0], in[1]);
     }
-    if (op->getNumResults() != 1 || !elementOf(op->getResult(0)).isInteger(1))
+    if (op->getNumResults() != 1)
       return std::nullopt;
+    if (!elementOf(op->getResult(0)).isInteger(1))
+      return more == Arithmetic ? arithmetic(name, in) : std::nullopt;
     if (name == "and")
       return in[0] != 0 && in[1] != 0;
     if (name == "or")
@@ -93,6 +96,28 @@ private:
       return (in[0] != 0) != (in[1] != 0);
     if (name == "not")
       return in[0] == 0;
+    return std::nullopt;
+  }
+
+  static std::optional<double> arithmetic(llvm::StringRef name, llvm::ArrayRef<double> in) {
+    if (name == "add")
+      return in[0] + in[1];
+    if (name == "subtract")
+      return in[0] - in[1];
+    if (name == "multiply")
+      return in[0] * in[1];
+    if (name == "abs")
+      return std::fabs(in[0]);
+    if (name == "negate")
+      return -in[0];
+    if (name == "exponential")
+      return std::exp(in[0]);
+    if (name == "log")
+      return std::log(in[0]);
+    if (name == "log_plus_one")
+      return std::log1p(in[0]);
+    if (name == "convert")
+      return in[0];
     return std::nullopt;
   }
 };

@@ -32,7 +32,7 @@ std::optional<SortOrder> orderOf(graph::SortOp op) {
     }
   if (!key)
     return std::nullopt;
-  Trial trial(body, true);
+  Trial trial(body, Trial::TotalOrder);
   const auto before = [&](double a, double b) -> std::optional<bool> {
     std::vector<double> arguments(body.getNumArguments());
     arguments[2 * *key] = a;

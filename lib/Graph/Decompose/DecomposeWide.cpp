@@ -35,60 +35,11 @@ bool isNeutral(llvm::StringRef name, Value start) {
   return name == "minimum" && (isUnsigned ? n.isMaxValue() : n.isMaxSignedValue());
 }
 
-// A window that grows from one end of a dimension: which dimension, and from where.
-struct Growing {
-  int64_t dim;
-  bool fromEnd;
-};
-std::optional<Growing> growing(graph::ReduceWindowOp op) {
-  const mlir::RankedTensorType type = typeOf(op->getOperand(0));
-  const auto plain = [](std::optional<llvm::ArrayRef<int64_t>> numbers) {
-    return !numbers || llvm::all_of(*numbers, [](int64_t n) { return n == 1; });
-  };
-  mlir::Block &body = op->getRegion(0).front();
-  if (op->getNumResults() != 1 || body.getOperations().size() != 2 || type != op->getResult(0).getType() ||
-      !plain(op.getWindowStrides()) || !plain(op.getBaseDilations()) || !plain(op.getWindowDilations()) ||
-      !op.getPadding() || !isNeutral(opName(&body.front()), op->getOperand(1)))
-    return std::nullopt;
-  const std::vector<int64_t> padding(op.getPadding()->getValues<int64_t>().begin(),
-                                     op.getPadding()->getValues<int64_t>().end());
-  std::optional<Growing> out;
-  for (int64_t d = 0; d < type.getRank(); ++d) {
-    const int64_t size = op.getWindowDimensions()[static_cast<size_t>(d)], low = padding[static_cast<size_t>(2 * d)],
-                  high = padding[static_cast<size_t>(2 * d + 1)];
-    if (size == 1 && low == 0 && high == 0)
-      continue;
-    if (out || size < type.getDimSize(static_cast<unsigned>(d)) || low + high != size - 1 || (low != 0 && high != 0))
-      return std::nullopt;
-    out = Growing{d, low == 0};
-  }
-  return out;
-}
-
-// After each step, an element stands for twice as many.
-void writeGrowing(graph::ReduceWindowOp op, const Growing &w) {
-  GraphBuilder g(op);
-  Value x = op->getOperand(0);
-  const mlir::RankedTensorType type = typeOf(x);
-  const auto rank = static_cast<size_t>(type.getRank()), dim = static_cast<size_t>(w.dim);
-  const int64_t n = type.getDimSize(static_cast<unsigned>(w.dim));
-  const llvm::StringRef name = opName(&op->getRegion(0).front().front());
-  for (int64_t by = 1; by < n; by *= 2) {
-    std::vector<int64_t> low(rank, 0), high(rank, 0);
-    (w.fromEnd ? low : high)[dim] = -by;
-    (w.fromEnd ? high : low)[dim] = by;
-    x = g.binary(name, g.pad(x, op->getOperand(1), low, high), x);
-  }
-  op->getResult(0).replaceAllUsesWith(x);
-  op->erase();
-}
-
 bool writeWindow(graph::ReduceWindowOp op) {
-  if (const std::optional<Growing> w = growing(op)) {
-    writeGrowing(op, *w);
-    return true;
-  }
-  return writeOut(op);
+  mlir::Block &body = op->getRegion(0).front();
+  const bool neutral =
+      op->getNumResults() == 1 && body.getOperations().size() == 2 && isNeutral(opName(&body.front()), op->getOperand(1));
+  return (neutral && writeGrowing(op)) || writeOut(op);
 }
 
 // Every product, then their sums.

@@ -1,4 +1,5 @@
 #include "DecomposeWindows.h"
+#include "Graph/Analysis/BodyTrial.h"
 #include "Graph/Analysis/PlainBody.h"
 #include "Lower/Window/WindowPlan.h"
 
@@ -6,7 +7,7 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kMostTaps = 128; // each is a few operations
+constexpr int64_t kMostTaps = 128, kFewTaps = 4; // each is a few operations
 
 struct Numbers { // of a window, per dimension
   std::vector<int64_t> size, stride, base, dilation, low, high;
@@ -27,6 +28,61 @@ Numbers numbersOf(graph::ReduceWindowOp op) {
     }
   }
   return n;
+}
+
+// A window that grows from one end of a dimension: which dimension, and from where.
+struct Growing {
+  int64_t dim;
+  bool fromEnd;
+};
+std::optional<Growing> growing(graph::ReduceWindowOp op) {
+  const llvm::ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+  const Numbers w = numbersOf(op);
+  const auto isOne = [](int64_t n) { return n == 1; };
+  if (shape != typeOf(op->getResult(0)).getShape() || !llvm::all_of(w.stride, isOne) || !llvm::all_of(w.base, isOne) ||
+      !llvm::all_of(w.dilation, isOne))
+    return std::nullopt;
+  std::optional<Growing> out;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t size = w.size[d], low = w.low[d], high = w.high[d];
+    if (size == 1 && low == 0 && high == 0)
+      continue;
+    if (out || size < shape[d] || low + high != size - 1 || (low != 0 && high != 0))
+      return std::nullopt;
+    out = Growing{static_cast<int64_t>(d), low == 0};
+  }
+  return out;
+}
+
+// The start changes nothing, as far as trying a few numbers tells.
+bool isNeutral(mlir::Block &body, mlir::ValueRange start) {
+  constexpr double kTries[] = {-3, -1, 0, 1, 2, 5, 40};
+  std::vector<double> from;
+  for (mlir::Value v : start)
+    if (const std::optional<double> n = splatOf(v))
+      from.push_back(*n);
+    else
+      return false;
+  Trial trial(body, Trial::Arithmetic);
+  const auto gives = [&](const std::vector<double> &before, const std::vector<double> &after,
+                         const std::vector<double> &what) {
+    std::vector<double> all = before;
+    all.insert(all.end(), after.begin(), after.end());
+    return trial.run(all) == what;
+  };
+  if (!gives(from, from, from))
+    return false;
+  for (size_t t = 0; t < std::size(kTries); ++t) {
+    std::vector<double> numbers;
+    for (size_t k = 0; k < from.size(); ++k) {
+      const mlir::Type type = elementOf(start[k]);
+      const double n = kTries[(t + k) % std::size(kTries)];
+      numbers.push_back(type.isInteger(1) ? n > 0 : type.isUnsignedInteger() ? std::abs(n) : n);
+    }
+    if (!gives(from, numbers, numbers) || !gives(numbers, from, numbers))
+      return false;
+  }
+  return true;
 }
 
 mlir::DenseI64ArrayAttr attribute(GraphBuilder &g, llvm::ArrayRef<int64_t> numbers) {
@@ -75,12 +131,45 @@ bool writeOut(graph::ReduceWindowOp op) {
   return true;
 }
 
+// After each step, an element stands for twice as many.
+bool writeGrowing(graph::ReduceWindowOp op) {
+  mlir::Block &body = op->getRegion(0).front();
+  const std::optional<Growing> w = growing(op);
+  if (!w || !isPlainBody(body))
+    return false;
+  GraphBuilder g(op);
+  const unsigned n = op->getNumResults();
+  const llvm::ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
+  const auto dim = static_cast<size_t>(w->dim);
+  llvm::SmallVector<mlir::Value> x(op->getOperands().take_front(n));
+  for (int64_t by = 1; by < shape[dim]; by *= 2) {
+    std::vector<int64_t> low(shape.size(), 0), high(shape.size(), 0);
+    (w->fromEnd ? low : high)[dim] = -by;
+    (w->fromEnd ? high : low)[dim] = by;
+    llvm::SmallVector<mlir::Value> further;
+    for (unsigned i = 0; i < n; ++i)
+      further.push_back(g.pad(x[i], op->getOperand(n + i), low, high));
+    llvm::SmallVector<mlir::Value> arguments = w->fromEnd ? x : further; // what comes first stands first
+    llvm::append_range(arguments, w->fromEnd ? further : x);
+    x = applied(g, body, arguments);
+  }
+  op->replaceAllUsesWith(x);
+  op->erase();
+  return true;
+}
+
 void decomposeWindows(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main))
-    if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op))
-      if (op->getNumResults() > 1 ||
-          op->getRegion(0).front().getOperations().size() > 2) // one operation is the family's own
+    if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op)) {
+      mlir::Block &body = op->getRegion(0).front();
+      const unsigned n = op->getNumResults();
+      if (n == 1 && body.getOperations().size() <= 2) // one operation is the family's own
+        continue;
+      const std::optional<Growing> w = growing(window);
+      if (!w || typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(w->dim)) <= kFewTaps ||
+          !isNeutral(body, op->getOperands().drop_front(n)) || !writeGrowing(window))
         writeOut(window);
+    }
 }
 
 } // namespace glia::emit
