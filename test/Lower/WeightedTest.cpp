@@ -5,16 +5,16 @@ using namespace glia;
 
 namespace {
 
-// `middle` makes %x of the scores %s.
+// `middle` makes %x of the scores %s and of more arguments.
 std::string attention(const std::string &rows, const std::string &columns, const std::string &deep, const std::string &width,
-                      const std::string &type, const std::string &middle) {
+                      const std::string &type, const std::string &middle, const std::string &more = "") {
   const auto tensor = [&](const std::string &a, const std::string &b, const std::string &t) {
     return "tensor<2x" + a + "x" + b + "x" + t + ">";
   };
   const std::string q = tensor(rows, deep, type), k = tensor(columns, deep, type), v = tensor(columns, width, type),
                     s = tensor(rows, columns, "f32"), w = tensor(rows, columns, type), out = tensor(rows, width, type),
                     row = "tensor<2x" + rows + "xf32>";
-  return "func.func public @main(%q: " + q + ", %k: " + k + ", %v: " + v + ") -> " + out + " {\n" +
+  return "func.func public @main(%q: " + q + ", %k: " + k + ", %v: " + v + more + ") -> " + out + " {\n" +
          "  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (" + q + ", " + k +
          ") -> " + s + "\n" + middle + "  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>\n" +
          "  %zero = stablehlo.constant dense<0.0> : tensor<f32>\n" +
@@ -59,6 +59,45 @@ TEST(Weighted, Conditions) {
     expectRight(text);
     EXPECT_EQ(groupsOf(text), 1u);
   }
+}
+
+TEST(Weighted, Tensors) {
+  const std::string bias = R"(
+  %b0 = stablehlo.convert %bias : (tensor<150x140xbf16>) -> tensor<150x140xf32>
+  %b = stablehlo.broadcast_in_dim %b0, dims = [2, 1] : (tensor<150x140xf32>) -> tensor<2x140x150xf32>
+  %n = stablehlo.constant dense<0.3> : tensor<2x140x150xf32>
+  %y = stablehlo.multiply %s, %n : tensor<2x140x150xf32>
+  %x = stablehlo.add %b, %y : tensor<2x140x150xf32>
+)";
+  const std::string turned = attention("140", "150", "32", "16", "f32", bias, ", %bias: tensor<150x140xbf16>");
+  expectRight(turned);
+  EXPECT_EQ(groupsOf(turned), 1u);
+  const std::string mask = R"(
+  %mask2 = stablehlo.broadcast_in_dim %mask, dims = [0, 2] : (tensor<2x270xi1>) -> tensor<2x130x270xi1>
+  %i = stablehlo.iota dim = 1 : tensor<2x130x270xi32>
+  %j = stablehlo.iota dim = 2 : tensor<2x130x270xi32>
+  %near = stablehlo.compare GE, %i, %j, SIGNED : (tensor<2x130x270xi32>, tensor<2x130x270xi32>) -> tensor<2x130x270xi1>
+  %both = stablehlo.and %mask2, %near : tensor<2x130x270xi1>
+  %r = stablehlo.broadcast_in_dim %row, dims = [1] : (tensor<130xf32>) -> tensor<2x130x270xf32>
+  %y = stablehlo.subtract %s, %r : tensor<2x130x270xf32>
+  %lower = stablehlo.constant dense<-1.0e9> : tensor<2x130x270xf32>
+  %x = stablehlo.select %both, %y, %lower : tensor<2x130x270xi1>, tensor<2x130x270xf32>
+)";
+  const std::string masked =
+      attention("130", "270", "32", "16", "bf16", mask, ", %mask: tensor<2x270xi1>, %row: tensor<130xf32>");
+  expectRight(masked);
+  EXPECT_EQ(groupsOf(masked), 1u);
+}
+
+TEST(Weighted, Capped) {
+  const std::string text = attention("200", "300", "32", "16", "f32", R"(
+  %cap = stablehlo.constant dense<3.0> : tensor<2x200x300xf32>
+  %u = stablehlo.divide %s, %cap : tensor<2x200x300xf32>
+  %h = stablehlo.tanh %u : tensor<2x200x300xf32>
+  %x = stablehlo.multiply %h, %cap : tensor<2x200x300xf32>
+)");
+  expectRight(text);
+  EXPECT_EQ(groupsOf(text), 1u);
 }
 
 } // namespace

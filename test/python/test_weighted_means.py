@@ -5,21 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-TARGETS = ("trn1", "trn2", "trn3")
-F32, BF16 = jnp.float32, jnp.bfloat16
-
-
-def numbers(*shape, dtype=F32, seed=0):
-    return jnp.asarray(np.random.default_rng([seed, *shape]).standard_normal(shape), dtype)
-
-
-def qkv(batches, rows, columns, deep, width, dtype=F32):
-    return [
-        numbers(batches, rows, deep, dtype=dtype, seed=1),
-        numbers(batches, columns, deep, dtype=dtype, seed=2),
-        numbers(batches, columns, width, dtype=dtype, seed=3),
-    ]
+from weighted_cases import BF16, F32, TARGETS, expect, numbers, qkv
 
 
 def attend(mask=None, scale=0.125, masked=-jnp.inf):
@@ -30,19 +16,6 @@ def attend(mask=None, scale=0.125, masked=-jnp.inf):
         return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
 
     return f
-
-
-def expect(f, arguments, target, groups=1):
-    """Against JAX in fp32, NaN for NaN."""
-    exe = glia.jit(f, target=target).compile(*arguments)
-    assert groups is None or exe.groups == groups
-    got = np.asarray(exe(*arguments), np.float32)
-    want = np.asarray(jax.jit(f)(*[a.astype(F32) for a in arguments]))
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-    narrow = any(a.dtype != F32 for a in arguments)
-    size = np.max(np.abs(want), where=np.isfinite(want), initial=0)
-    np.testing.assert_allclose(got, want, rtol=0, atol=(2e-2 if narrow else 3e-5) * size)
-    return exe
 
 
 CAUSAL = {"causal": lambda i, j: i >= j, "window": lambda i, j: (i >= j) & (i - j < 70), "later": lambda i, j: i < j}

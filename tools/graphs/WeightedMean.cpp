@@ -42,6 +42,43 @@ Value condition(Generator &g, const Shape &shape) {
   return g.arrow("broadcast_in_dim", {keep}, "dims = [1, 2]", kI1, shape, Trust::Exact, 1);
 }
 
+// A tensor that is repeated along some dimensions of the scores, or lies the other way round.
+Value beside(Generator &g, Type t, const Shape &shape) {
+  Shape own;
+  std::string dims;
+  const bool other = g.r.chance(20);
+  for (size_t i : other ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{0, 1, 2})
+    if (g.r.chance(65)) {
+      own.push_back(shape[i]);
+      dims += (dims.empty() ? "" : ", ") + std::to_string(i);
+    }
+  const Value v = g.of(t, own);
+  return g.arrow("broadcast_in_dim", {v}, "dims = [" + dims + "]", t, shape, v.trust, v.bound);
+}
+
+// What models do with scores before the softmax.
+Value stepped(Generator &g, Value x) {
+  static const std::vector<std::string> ways = {"add", "add", "subtract", "multiply", "maximum"};
+  if (g.r.chance(30)) {
+    const double cap = g.r.chance(50) ? 50 : 2;
+    x = g.same("divide", {x, g.splat(x.type, x.shape, cap)}, Trust::Rounded, x.bound / cap);
+    x = g.same("tanh", {x}, Trust::Rounded, 1);
+    x = g.same("multiply", {x, g.splat(x.type, x.shape, cap)}, Trust::Rounded, cap);
+  }
+  if (g.r.chance(60)) {
+    const Value b = g.clamped(beside(g, x.type, x.shape), 4);
+    const std::string op = g.r.pick(ways);
+    x = g.same(op, g.r.chance(30) ? std::vector<Value>{b, x} : std::vector<Value>{x, b}, Trust::Rounded,
+               op == "multiply" ? x.bound * b.bound : x.bound + b.bound);
+  }
+  if (g.r.chance(40)) {
+    const Value mask = beside(g, kI1, x.shape), number = g.splat(x.type, x.shape, g.r.chance(50) ? -30000 : -HUGE_VAL);
+    x = g.arrow("select", g.r.chance(70) ? std::vector<Value>{mask, x, number} : std::vector<Value>{mask, number, x}, "",
+                x.type, x.shape, Trust::Rounded, x.bound);
+  }
+  return x;
+}
+
 } // namespace
 
 bool Generator::weightedMean() {
@@ -59,6 +96,8 @@ bool Generator::weightedMean() {
   const auto number = [&](double n) { return splat(x.type, x.shape, n); };
   if (r.chance(70))
     x = same("multiply", {x, number(1 / std::sqrt(static_cast<double>(deep)))}, Trust::Rounded, 4);
+  if (r.chance(50))
+    x = stepped(*this, x);
   if (r.chance(50))
     x = arrow("select",
               {condition(*this, x.shape), x,

@@ -1,6 +1,7 @@
 // Means weighted by a softmax, with the pointwise operations behind them: scores and weights never leave the chip.
 #include "Lower/Families.h"
 #include "WeightedKernel.h"
+#include "WeightedRows.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -23,7 +24,7 @@ graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
 std::vector<mlir::Operation *> behindOf(llvm::ArrayRef<mlir::Operation *> ops, const WeightedMean &m) {
   std::vector<mlir::Operation *> out;
   for (mlir::Operation *op : ops)
-    if (op == m.result->getResult(0).getDefiningOp() || (!m.ops.contains(op) && !m.counts.contains(op)))
+    if (op == m.result->getResult(0).getDefiningOp() || (!m.ops.contains(op) && !m.beside.contains(op)))
       out.push_back(op);
   return out;
 }
@@ -34,7 +35,10 @@ public:
   bool takesSplats(mlir::Operation *) const override { return true; }
   bool writesConstant(mlir::Operation *op, unsigned operand) const override { // of conditions
     mlir::Operation *from = op->getOperand(operand).getDefiningOp();
-    return from && opName(from) == "constant" && mlir::getElementTypeOrSelf(op->getOperand(operand).getType()).isInteger(1);
+    llvm::SetVector<mlir::Operation *> ops;
+    return from && opName(from) == "constant" &&
+           mlir::getElementTypeOrSelf(op->getOperand(operand).getType()).isInteger(1) &&
+           conditionsOf(op->getOperand(operand), ops);
   }
   std::optional<std::string> accepts(mlir::Operation *) const override { return std::nullopt; }
 
@@ -46,7 +50,7 @@ public:
         p->bytes() > target.sbufBytes / 8 * 7)
       return {};
     std::vector<mlir::Operation *> out(m->ops.begin(), m->ops.end());
-    out.insert(out.end(), m->counts.begin(), m->counts.end());
+    out.insert(out.end(), m->beside.begin(), m->beside.end());
     return out;
   }
 
@@ -73,7 +77,12 @@ public:
     Epilogue epilogue(k, behind, m->result->getResult(0), inputs, outputs);
     const std::optional<WeightedPlan> p = planWeightedMean(*m, at(m->scores->getOperand(0)), at(m->scores->getOperand(1)),
                                                            at(m->result->getOperand(1 - m->side)));
-    WeightedKernel(k, *m, *p, epilogue).run();
+    if (m->steps.empty())
+      return WeightedKernel(k, *m, *p, epilogue).run();
+    std::vector<Tile> tensors;
+    for (const ScoreStep &s : m->steps)
+      tensors.push_back(s.view.source ? *at(s.view.source) : Tile());
+    WeightedRows(k, *m, *p, epilogue, std::move(tensors)).run();
   }
 };
 

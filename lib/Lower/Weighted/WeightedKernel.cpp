@@ -7,16 +7,8 @@
 
 namespace glia::emit {
 
-namespace {
-
-constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
-constexpr double kLargest = 3e38;         // stands for larger numbers that are not infinite
-
-} // namespace
-
 WeightedKernel::WeightedKernel(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
-    : k(k), m(m), p(p), behind(behind), place(m.result->getLoc()), depth(blocksOf(p.contract)), rowSide(p.rowSide),
-      columnSide(p.columnSide), values(p.values),
+    : k(k), m(m), p(p), behind(behind), place(m.result->getLoc()), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked / m.scale, -kLargest, kLargest)) {}
 
 void WeightedKernel::run() {
@@ -25,8 +17,7 @@ void WeightedKernel::run() {
     return means();
   const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
   const int reg = k.loop(axis.count / p.step);
-  for (PanelSource *s : {&rowSide, &columnSide, &values})
-    s->tensor.moves.push_back({reg, s->batch[static_cast<size_t>(p.loop)].stride * p.step});
+  operands.moved(reg);
   behind.moved(axis.inResult, reg, p.step);
   means();
   k.endLoop();
@@ -45,7 +36,7 @@ void WeightedKernel::means() {
         all.push_back({b, r, std::min(kRowsAtOnce, p.row.count - r), nullptr, {}, {}, {}, {}});
   const auto begin = [&](size_t i) {
     all[i].shared =
-        i > 0 && all[i].batch / p.sharing == all[i - 1].batch / p.sharing ? all[i - 1].shared : load(all[i].batch);
+        i > 0 && all[i].batch / p.sharing == all[i - 1].batch / p.sharing ? all[i - 1].shared : operands.load(all[i].batch);
     return findLargest(all[i]);
   };
   for (const auto &step : begin(0))
@@ -56,79 +47,10 @@ void WeightedKernel::means() {
   }
 }
 
-std::shared_ptr<WeightedKernel::Shared> WeightedKernel::load(int64_t batch) {
-  auto s = std::make_shared<Shared>();
-  for (int64_t c = 0; c < p.columns; c += kColumnsPerLoad) {
-    const int64_t n = std::min(kColumnsPerLoad, p.columns - c);
-    s->columns.push_back(panel(columnSide, batch, c, n));
-    if (p.piecesAt)
-      k.fill(piecesOf(s->columns.back()), 1);
-  }
-  const int64_t blocks = blocksOf(p.columns);
-  s->values = k.sbuf(p.values.type, std::min(kContract, p.columns), {1, blocks, p.width + 1});
-  fillPanel(k, s->values.part(2, 0, p.width), values, batch, 1, 0, blocks, 0, p.width);
-  k.fill(s->values.part(2, p.width, 1), 1);
-  return s;
-}
-
-// An operand of the scores, with rows for the pieces if there is room.
-Tile WeightedKernel::panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n) {
-  if (!p.piecesAt)
-    return loadPanel(k, s, batch, 1, 0, depth, from, n);
-  const Tile out = k.sbuf(s.type, p.piecesAt + kPieces, {1, 1, n});
-  if (p.piecesAt > p.contract) { // rows between count for nothing
-    const int64_t start = p.contract / 32 * 32;
-    k.fill(out.rows(start, p.piecesAt - start), 0);
-  }
-  fillPanel(k, out.rows(0, p.contract), s, batch, 1, 0, 1, from, n);
-  return out;
-}
-
-// Of one block of what is contracted.
-Tile WeightedKernel::columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const {
-  const int64_t i = from / kColumnsPerLoad;
-  return s.columns[static_cast<size_t>(i)].index(0, 0).index(0, block).part(0, from - i * kColumnsPerLoad, n);
-}
-
-WeightedKernel::Holds WeightedKernel::holds(int64_t row, int64_t rows, int64_t column, int64_t n) const {
-  Holds out = Holds::Everywhere;
-  for (const WeightedPlan::Keep &c : p.keep) {
-    const int64_t a = c.r * row, b = c.r * (row + rows - 1), d = c.c * column, e = c.c * (column + n - 1);
-    if (std::max(a, b) + std::max(d, e) + c.constant < 0)
-      return Holds::Nowhere;
-    if (std::min(a, b) + std::min(d, e) + c.constant < 0)
-      out = Holds::Somewhere;
-  }
-  return out;
-}
-
-// 1 where a condition does not hold: rows on partitions, or turned.
-Tile WeightedKernel::mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n) {
-  std::vector<int64_t> key{turned, rows, n};
-  for (const WeightedPlan::Keep &c : p.keep)
-    key.push_back(c.r * row + c.c * column + c.constant);
-  auto [it, fresh] = masks.try_emplace(key);
-  if (!fresh)
-    return it->second;
-  const int64_t down = turned ? n : rows, across = turned ? rows : n;
-  Tile out;
-  for (size_t i = 0; i < p.keep.size(); ++i) {
-    const WeightedPlan::Keep &c = p.keep[i];
-    const Tile count = k.sbuf(DType::I32, down, {across}), no = k.sbuf(DType::U8, down, {across});
-    k.iota(count, {static_cast<int32_t>(turned ? c.r : c.c), static_cast<int32_t>(across)}, static_cast<int32_t>(key[3 + i]),
-           static_cast<int32_t>(turned ? c.c : c.r));
-    k.scalar(no, count, "less", 0.0f);
-    if (i > 0)
-      k.tensor(no, no, out, "max");
-    out = no;
-  }
-  return it->second = out;
-}
-
 WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
   Steps out;
   out.push_back([this, &rows] {
-    rows.panel = panel(rowSide, rows.batch, rows.first, rows.count);
+    rows.panel = operands.rowPanel(rows.batch, rows.first, rows.count);
     if (const int64_t full = rows.count / kRowBlockOf)
       rows.lowered = k.sbuf(DType::F32, kRowBlockOf, {full});
     if (const int64_t last = rows.count % kRowBlockOf)
@@ -146,23 +68,12 @@ WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
 
 // The largest score of each of 128 rows.
 void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
-  struct Part {
-    int64_t from, count;
-    Holds holds;
-  };
   const int64_t row = rows.first + block * kRowBlockOf, n = std::min(kRowBlockOf, rows.count - block * kRowBlockOf);
-  std::vector<Part> parts;
-  bool others = false; // some columns count as `masked`
-  for (int64_t c = 0; c < p.columns; c += kContract) {
-    const Part part{c, std::min(kContract, p.columns - c), holds(row, n, c, std::min(kContract, p.columns - c))};
-    if (part.holds == Holds::Nowhere)
-      others = true;
-    else if (!parts.empty() && parts.back().holds == part.holds && parts.back().from + parts.back().count == c &&
-             parts.back().count + part.count <= kScoreColumns)
-      parts.back().count += part.count;
-    else
-      parts.push_back(part);
-  }
+  const std::vector<WeightedOperands::Part> parts = operands.partsOf(row, n);
+  int64_t counted = 0;
+  for (const WeightedOperands::Part &part : parts)
+    counted += part.count;
+  const bool others = counted < p.columns; // some columns count as `masked`
   if (parts.empty()) {
     steps.push_back([this, &rows, block] { k.fill(lowestOf(rows, block), -masked); });
     return;
@@ -172,21 +83,13 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
     steps.push_back([this, &rows, block, row, n, others, found, i, part = parts[i], all = parts.size()] {
       if (i == 0 && all > 1)
         *found = k.sbuf(DType::F32, n, {static_cast<int64_t>(all)});
-      Tile s = k.psum(n, {part.count});
-      for (int64_t x = 0; x < part.count;) {
-        // A product stays in a bank and in a load of columns.
-        const int64_t w = std::min({kBank - x % kBank, part.count - x, kColumnsPerLoad - (part.from + x) % kColumnsPerLoad});
-        for (int64_t d = 0; d < depth; ++d)
-          k.matmul(s.columns(x, w), rows.panel.index(0, 0).index(0, d).part(0, block * kRowBlockOf, n).rows(0, deep(d)),
-                   columnsAt(*rows.shared, d, part.from + x, w).rows(0, deep(d)), d > 0);
-        x += w;
-      }
+      Tile s = operands.scores(*rows.shared, rows.panel, block * kRowBlockOf, n, part);
       // Another bank is filled before this one is read.
       const auto read = std::exchange(unread, [this, &rows, block, row, n, others, found, i, part, all, s]() mutable {
         if (part.holds == Holds::Somewhere) {
           const Tile kept = k.sbuf(DType::F32, n, {part.count});
           k.move(kept, s);
-          k.select(kept, mask(false, row, n, part.from, part.count), static_cast<float>(masked));
+          k.select(kept, operands.mask(false, row, n, part.from, part.count), static_cast<float>(masked));
           s = kept;
         }
         const Tile out = lowestOf(rows, block);
@@ -233,7 +136,7 @@ void WeightedKernel::takeApart(Rows &rows) {
   }
   rows.below = turned;
   if (p.piecesAt) {
-    rows.below = piecesOf(rows.panel).index(0, 0).index(0, 0);
+    rows.below = operands.piecesOf(rows.panel).index(0, 0).index(0, 0);
     k.move(rows.below, turned);
   } else if (exact) {
     rows.below = k.sbuf(DType::BF16, kPieces, {rows.count});
@@ -245,9 +148,9 @@ void WeightedKernel::takeApart(Rows &rows) {
 Tile WeightedKernel::loweredScores(const Rows &rows, int64_t column, int64_t from, int64_t to) {
   const int64_t n = std::min(kContract, p.columns - column);
   const Tile s = k.psum(n, {to - from});
-  for (int64_t d = 0; d < depth; ++d) {
-    const int64_t down = p.piecesAt ? p.piecesAt + kPieces : deep(d);
-    k.matmul(s, columnsAt(*rows.shared, d, column, n).rows(0, down),
+  for (int64_t d = 0; d < operands.depth; ++d) {
+    const int64_t down = p.piecesAt ? p.piecesAt + kPieces : operands.deep(d);
+    k.matmul(s, operands.columnsAt(*rows.shared, d, column, n).rows(0, down),
              rows.panel.index(0, 0).index(0, d).part(0, from, to - from).rows(0, down), d > 0);
   }
   if (!p.piecesAt)
@@ -269,38 +172,12 @@ Tile WeightedKernel::otherWeights(const Rows &rows) {
   return out;
 }
 
-// Of the values of blocks of columns [first, end), of which one end is an end of all.
-Tile WeightedKernel::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
-  constexpr int64_t kStep = kRowsAtOnce / kContract; // sums that are kept: as many as are asked for
-  const int64_t blocks = blocksOf(p.columns);
-  const bool up = first == 0 && end < blocks;
-  std::map<int64_t, Tile> &known = up ? s.to : s.from;
-  const int64_t wanted = up ? end : first;
-  if (const auto it = known.find(wanted); it != known.end())
-    return it->second;
-  const Tile sum = k.sbuf(DType::F32, s.values.partitions, {p.width + 1});
-  k.fill(sum, 0);
-  const DType type = p.values.type == DType::F16 ? DType::BF16 : p.values.type; // which may not hold the sums
-  const auto keep = [&](int64_t at) {
-    const Tile out = k.sbuf(type, s.values.partitions, {p.width + 1});
-    k.move(out, sum);
-    known.insert_or_assign(at, out);
-    return out;
-  };
-  for (int64_t i = 0; i < (up ? end : blocks - first); ++i) {
-    const int64_t b = up ? i : blocks - 1 - i, n = std::min(kContract, p.columns - b * kContract);
-    k.tensor(sum.rows(0, n), sum.rows(0, n), s.values.index(0, 0).index(0, b).rows(0, n), "add");
-    if (const int64_t at = up ? b + 1 : b; at != wanted && at % kStep == 0)
-      keep(at);
-  }
-  return keep(wanted);
-}
-
 WeightedKernel::Parts WeightedKernel::partsOf(const Rows &rows) const {
   Parts out;
   out.end = blocksOf(p.columns);
   const auto nowhere = [&](int64_t b) {
-    return holds(rows.first, rows.count, b * kContract, std::min(kContract, p.columns - b * kContract)) == Holds::Nowhere;
+    return operands.holds(rows.first, rows.count, b * kContract, std::min(kContract, p.columns - b * kContract)) ==
+           Holds::Nowhere;
   };
   while (out.first < out.end && nowhere(out.first))
     ++out.first;
@@ -312,7 +189,7 @@ WeightedKernel::Parts WeightedKernel::partsOf(const Rows &rows) const {
     Part part{b * kContract, std::min(kContract, p.columns - b * kContract), {}, blocks, 0};
     for (int64_t r = 0; r < blocks; ++r) {
       const int64_t n = std::min(kRowBlockOf, rows.count - r * kRowBlockOf);
-      part.holds.push_back(holds(rows.first + r * kRowBlockOf, n, part.column, part.count));
+      part.holds.push_back(operands.holds(rows.first + r * kRowBlockOf, n, part.column, part.count));
       out.others |= part.holds.back() != Holds::Everywhere;
       if (part.holds.back() != Holds::Nowhere) {
         part.from = std::min(part.from, r);
@@ -333,7 +210,7 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
   const Tile other = others ? otherWeights(rows) : Tile();
   const auto ends = [&](int64_t a, int64_t b) {
     if (a < b)
-      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), sumOfBlocks(*rows.shared, a, b), true);
+      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), operands.sumOfBlocks(*rows.shared, a, b), true);
   };
   ends(0, first == end ? all : first);
   ends(first == end ? all : end, all);
@@ -353,7 +230,7 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     k.activation(weights[i], scores[i], "exp", m.scale);
     for (int64_t r = part.from; r < part.to; ++r)
       if (const int64_t at = limit(r), n = limit(r + 1) - at; part.holds[static_cast<size_t>(r)] != Holds::Everywhere)
-        k.select(weights[i].columns(at - from, n), mask(true, rows.first + at, n, part.column, part.count),
+        k.select(weights[i].columns(at - from, n), operands.mask(true, rows.first + at, n, part.column, part.count),
                  other.rows(0, part.count).columns(at, n));
   };
   const auto add = [&](size_t i) {
@@ -384,26 +261,7 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
   for (; done < meanwhile.size(); ++done)
     meanwhile[done]();
   for (int64_t r = 0; r < blocks; ++r)
-    store(sums.mean(r), rows.batch, rows.first + r * kRowBlockOf);
-}
-
-void WeightedKernel::store(const WeightedSums::Mean &mean, int64_t batch, int64_t row) {
-  const mlir::Value root = m.result->getResult(0);
-  const DType type = *machineType(llvm::cast<mlir::RankedTensorType>(root.getType()).getElementType());
-  const Tile out = k.sbuf(type, mean.sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, mean.sums.partitions, {1});
-  k.reciprocal(inverse, mean.total);
-  k.scalar(out, mean.sums, "multiply", inverse);
-  Block at;
-  at.start.assign(shapeOf(root).size(), 0);
-  for (size_t i = 0; i < p.batch.size(); ++i)
-    at.start[static_cast<size_t>(p.batch[i].inResult)] = p.indexOf(batch, i);
-  if (p.row.inResult >= 0)
-    at.rows.push_back({p.row.inResult, p.row.count});
-  for (int d : p.widthDims)
-    at.columns.push_back({d, shapeOf(root)[static_cast<size_t>(d)]});
-  at.row = row;
-  behind.block(out, at);
-  k.location(place);
+    operands.store(sums.mean(r), rows.batch, rows.first + r * kRowBlockOf);
 }
 
 } // namespace glia::emit

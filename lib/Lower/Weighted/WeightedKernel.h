@@ -1,11 +1,8 @@
 // Writes a weighted mean as a kernel.
 #pragma once
-#include "Lower/Contract/Epilogue.h"
-#include "WeightedSums.h"
+#include "WeightedOperands.h"
 
 #include <functional>
-#include <map>
-#include <memory>
 
 namespace glia::emit {
 
@@ -19,12 +16,8 @@ public:
   void run();
 
 private:
-  // Columns and values on chip.
-  struct Shared {
-    std::vector<Tile> columns;        // [contract, 1, depth, columns] each
-    Tile values;                      // [columns, 1, blocks, width + 1]
-    std::map<int64_t, Tile> from, to; // sums of the values of all blocks from, and up to, a block
-  };
+  using Shared = WeightedOperands::Shared;
+  using Holds = WeightedOperands::Holds;
   // Rows whose weights are made together.
   struct Rows {
     int64_t batch = 0, first = 0, count = 0;
@@ -34,7 +27,6 @@ private:
     Tile below;         // the same in pieces: [3, rows]
   };
   using Steps = std::vector<std::function<void()>>;
-  enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
   // A block of columns, and for which blocks of rows it counts.
   struct Part {
     int64_t column, count;
@@ -53,22 +45,12 @@ private:
   const WeightedPlan &p;
   Epilogue &behind;
   mlir::Location place;
-  int64_t depth;                           // blocks of what is contracted
-  PanelSource rowSide, columnSide, values; // moving, in a loop
-  double masked;                           // before the scale
-  Tile ones;                               // three rows
-  std::map<std::vector<int64_t>, Tile> masks;
+  WeightedOperands operands;
+  double masked;                // before the scale
+  Tile ones;                    // three rows
   std::function<void()> unread; // scores that are made and not looked at yet
 
   void means();
-  Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
-  Tile mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n);
-  std::shared_ptr<Shared> load(int64_t batch);
-  Tile panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n);
-  Tile piecesOf(const Tile &panel) const { return panel.rows(p.piecesAt, kPieces); }
-  Tile columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const;
-  int64_t deep(int64_t block) const { return std::min(kContract, p.contract - block * kContract); }
-
   Steps findLargest(Rows &rows);
   void largest(Rows &rows, int64_t block, Steps &steps);
   static Tile lowestOf(const Rows &rows, int64_t block);
@@ -77,8 +59,6 @@ private:
   void weigh(Rows &rows, const Steps &meanwhile);
   Tile loweredScores(const Rows &rows, int64_t column, int64_t from, int64_t to);
   Tile otherWeights(const Rows &rows);
-  Tile sumOfBlocks(Shared &s, int64_t first, int64_t end);
-  void store(const WeightedSums::Mean &mean, int64_t batch, int64_t row);
 };
 
 } // namespace glia::emit

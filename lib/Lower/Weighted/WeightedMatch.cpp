@@ -4,6 +4,7 @@
 
 #include "mlir/IR/TypeUtilities.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace glia::emit {
@@ -59,12 +60,6 @@ private:
     return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
   }
 
-  // Roundings to 16 bits may be left out, to fewer not.
-  static bool keepsDigits(mlir::Operation *convert) {
-    return llvm::all_of(llvm::ArrayRef<mlir::Type>{convert->getOperand(0).getType(), convert->getResult(0).getType()},
-                        [](mlir::Type t) { return mlir::getElementTypeOrSelf(t).getIntOrFloatBitWidth() >= 16; });
-  }
-
   static bool isLeast(mlir::Value v) {
     const std::optional<double> n = splatOf(v);
     return n && *n < -3e38;
@@ -88,48 +83,145 @@ private:
     return op ? op->getResult(0) : nullptr;
   }
 
-  // From the scores to what is exponentiated.
+  // From what is exponentiated to the scores. Of several ways the first that ends with a contraction.
   bool before(mlir::Value v) {
-    for (;;) {
-      mlir::Operation *op = v.getDefiningOp();
-      if (!op || !isFloatTensor(v))
-        return false;
-      const llvm::StringRef name = opName(op);
-      m.ops.insert(op);
-      if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op)) {
-        m.scores = dot;
-        return m.scale > 0 && std::isfinite(m.scale) && conditionsFit();
-      }
-      if ((name == "convert" && keepsDigits(op)) || name == "transpose" || isAlias(op)) {
-        v = isAlias(op) ? aliasOf(v) : op->getOperand(0);
-      } else if (name == "multiply" || name == "divide") {
-        unsigned number = 1;
-        std::optional<double> n = splatOf(op->getOperand(1));
-        if (!n && name == "multiply") {
-          number = 0;
-          n = splatOf(op->getOperand(0));
-        }
-        if (!n)
-          return false;
-        m.scale *= name == "multiply" ? *n : 1 / *n;
-        v = op->getOperand(1 - number);
-      } else if (name == "select" && !chosen) {
-        const std::optional<double> other = splatOf(op->getOperand(2));
-        std::optional<std::vector<IndexCondition>> keep =
-            other && *other < 0x1p127 && shapeOf(op->getOperand(0)) == shapeOf(v) ? conditionsOf(op->getOperand(0), m.counts)
-                                                                                  : std::nullopt;
-        if (!keep)
-          return false;
-        chosen = v;
-        m.keep = std::move(*keep);
-        m.masked = *other * m.scale; // what was multiplied behind the choice
-        v = op->getOperand(1);
-      } else {
-        return false;
-      }
+    mlir::Operation *op = v.getDefiningOp();
+    if (!op || !isFloatTensor(v))
+      return false;
+    const llvm::StringRef name = opName(op);
+    m.ops.insert(op);
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op)) {
+      m.scores = dot;
+      return stepsFit() && conditionsFit();
     }
+    if (isAlias(op))
+      return before(aliasOf(v));
+    if ((name == "convert" && keepsDigits(op)) || name == "transpose")
+      return before(op->getOperand(0));
+    if (name == "negate")
+      return after({ScoreStep::Scale, -1, {}, false, {}, v, {}}, op->getOperand(0));
+    if (name == "tanh")
+      return after({ScoreStep::Function, 0, "tanh", false, {}, v, {}}, op->getOperand(0));
+    if (name == "select")
+      return either(op, 1) || either(op, 2);
+    return combined(op, 0) || combined(op, 1);
   }
-  mlir::Value chosen; // the result of the select
+  mlir::Value chosen; // the result of the select by conditions
+
+  // A step, and what leads to the operand that hangs on the scores. Nothing has happened if that fails.
+  bool after(ScoreStep step, mlir::Value operand) {
+    const WeightedMean was = m;
+    const mlir::Value had = chosen;
+    m.steps.push_back(std::move(step));
+    if (before(operand))
+      return true;
+    m = was;
+    chosen = had;
+    return false;
+  }
+
+  // The scores are operand `mine` of an operation of two.
+  bool combined(mlir::Operation *op, unsigned mine) {
+    const llvm::StringRef name = opName(op);
+    const mlir::Value v = op->getResult(0), score = op->getNumOperands() == 2 ? op->getOperand(mine) : nullptr;
+    const std::string_view alu = name == "add" || name == "subtract" || name == "multiply" ? std::string_view(name)
+                                 : name == "maximum"                                       ? "max"
+                                 : name == "minimum"                                       ? "min"
+                                                                                           : "";
+    if (!score || (alu.empty() && name != "divide") || shapeOf(score) != shapeOf(v))
+      return false;
+    const mlir::Value other = op->getOperand(1 - mine);
+    const std::optional<double> number = splatOf(other);
+    if (number && (name == "multiply" || (name == "divide" && mine == 0)))
+      return after({ScoreStep::Scale, name == "multiply" ? *number : 1 / *number, {}, false, {}, v, {}}, score);
+    if (name == "divide")
+      return false;
+    ScoreStep step{ScoreStep::Combine, number.value_or(0), alu, mine == 1 && name == "subtract", {}, v, {}};
+    const llvm::SetVector<mlir::Operation *> had = m.beside;
+    if (!number && !sees(other, step))
+      return false;
+    if (after(std::move(step), score))
+      return true;
+    m.beside = had;
+    return false;
+  }
+
+  // The scores are operand `mine` of a choice between them and a number.
+  bool either(mlir::Operation *op, unsigned mine) {
+    const std::optional<double> number = splatOf(op->getOperand(3 - mine));
+    if (!number || shapeOf(op->getOperand(0)) != shapeOf(op->getResult(0)))
+      return false;
+    const WeightedMean was = m;
+    const mlir::Value had = chosen;
+    if (masked(op->getOperand(0), mine == 2, *number, op->getResult(0)) && before(op->getOperand(mine)))
+      return true;
+    m = was;
+    chosen = had;
+    return false;
+  }
+
+  // The number stands where the mask is false, or, `reversed`, where it is true: conditions on the place, or a tensor of truth values.
+  bool masked(mlir::Value mask, bool reversed, double number, mlir::Value v) {
+    mlir::Operation *op = mask.getDefiningOp();
+    const llvm::StringRef name = op ? opName(op) : "";
+    if (name == "not") {
+      m.beside.insert(op);
+      return masked(op->getOperand(0), !reversed, number, v);
+    }
+    double scale = 1; // of the steps behind
+    bool onlyScaled = true;
+    for (const ScoreStep &s : m.steps) {
+      scale *= s.kind == ScoreStep::Scale ? s.number : 1;
+      onlyScaled &= s.kind == ScoreStep::Scale || s.at == v;
+    }
+    llvm::SetVector<mlir::Operation *> ops;
+    std::optional<std::vector<IndexCondition>> keep =
+        onlyScaled && number < 0x1p127 && (!chosen || chosen == v) ? conditionsOf(mask, ops) : std::nullopt;
+    if (keep && reversed && keep->size() == 1) { // the opposite
+      for (int64_t &f : keep->front().factors)
+        f = -f;
+      keep->front().constant = -keep->front().constant - 1;
+    }
+    if (keep && (!reversed || keep->size() == 1)) {
+      chosen = v;
+      m.keep.insert(m.keep.end(), keep->begin(), keep->end());
+      m.masked = number * scale;
+      m.beside.insert(ops.begin(), ops.end());
+      return true;
+    }
+    if (name == (reversed ? "or" : "and")) {
+      m.beside.insert(op);
+      return masked(op->getOperand(0), reversed, number, v) && masked(op->getOperand(1), reversed, number, v);
+    }
+    ScoreStep step{ScoreStep::Choose, number, {}, reversed, {}, v, {}};
+    if (!sees(mask, step))
+      return false;
+    m.steps.push_back(std::move(step));
+    return true;
+  }
+
+  // A tensor beside the scores. Bands of truth values are no tensors in HBM (WeightedFamily::writesConstant).
+  bool sees(mlir::Value v, ScoreStep &step) {
+    step.view = viewOf(v, m.beside);
+    llvm::SetVector<mlir::Operation *> ops;
+    mlir::Operation *source = step.view.source.getDefiningOp();
+    return !source || opName(source) != "constant" || !conditionsOf(step.view.source, ops);
+  }
+
+  // In the order in which they happen; a factor at the end is the scale.
+  bool stepsFit() {
+    size_t last = 0;
+    while (last < m.steps.size() && m.steps[last].kind == ScoreStep::Scale)
+      m.scale *= m.steps[last++].number;
+    if (m.scale < 0) // not monotone: a step like others
+      m.scale = 1;
+    else
+      m.steps.erase(m.steps.begin(), m.steps.begin() + static_cast<long>(last));
+    std::reverse(m.steps.begin(), m.steps.end());
+    const auto usable = [](double n) { return n != 0 && std::isfinite(n); };
+    return m.scale > 0 && usable(m.scale) &&
+           llvm::all_of(m.steps, [&](const ScoreStep &s) { return s.kind != ScoreStep::Scale || usable(s.number); });
+  }
 
   // Conditions over the dimensions of the scores: each of one row and one column, a step at a time.
   bool conditionsFit() {
@@ -138,9 +230,20 @@ private:
     for (size_t d = 0; d < shapeOf(root).size(); ++d)
       whole.push_back(static_cast<int>(d));
     places[root] = whole;
+    for (ScoreStep &s : m.steps) {
+      if (!s.view.source)
+        continue;
+      const std::optional<Place> at = placeOf(s.at);
+      if (!at)
+        return false;
+      s.strides.assign(whole.size(), 0);
+      for (size_t d = 0; d < at->size(); ++d)
+        if ((*at)[d] >= 0 && s.view.dims[d].count != 1)
+          s.strides[static_cast<size_t>((*at)[d])] = s.view.dims[d].stride;
+    }
     if (!chosen)
       return true;
-    const std::optional<Place> at = placeOf(chosen.getDefiningOp()->getOperand(1));
+    const std::optional<Place> at = placeOf(chosen);
     if (!at)
       return false;
     for (IndexCondition &c : m.keep) {
@@ -261,9 +364,12 @@ private:
     return found == columns.size();
   }
 
-  // Nobody else needs what is not stored, the values neither.
+  // Nobody else needs what is not stored, neither the values nor the steps.
   bool alone() const {
-    if (m.ops.contains(m.result->getOperand(1 - m.side).getDefiningOp()))
+    if (m.ops.contains(m.result->getOperand(1 - m.side).getDefiningOp()) ||
+        llvm::any_of(m.beside, [&](mlir::Operation *op) { return m.ops.contains(op); }) ||
+        llvm::any_of(m.steps,
+                     [&](const ScoreStep &s) { return s.view.source && m.ops.contains(s.view.source.getDefiningOp()); }))
       return false;
     for (mlir::Operation *op : m.ops)
       if (op != m.result->getResult(0).getDefiningOp() &&

@@ -30,11 +30,11 @@ public:
     if (!axes())
       return std::nullopt;
     sources();
-    if (!conditions())
+    if (!conditions() || !steps())
       return std::nullopt;
     // Partitions are reached from multiples of 32 on.
     const int64_t next = (p.contract + 31) / 32 * 32;
-    if (next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16)
+    if (!p.together && next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16)
       p.piecesAt = next;
     chooseLoop();
     return std::move(p);
@@ -47,7 +47,6 @@ private:
   graph::DotDimensionNumbersAttr scores, result;
   WeightedPlan p;
   int columnSide = 1; // of the scores' operands
-  int column = -1;    // the scores' dimension; -1: one column
   llvm::DenseMap<int, std::pair<int, int64_t>>
       where; // of a dimension of the scores: the operand and its dimension (batch: left)
   llvm::DenseMap<int, int64_t> rightBatch, valueDim; // of the right operand; of the values (batch and column)
@@ -76,13 +75,13 @@ private:
     // One dimension of columns, of one operand of the scores.
     for (size_t i = 0; i < wc.size(); ++i)
       if (const int d = m.place[static_cast<size_t>(wc[i])]; d >= 0) {
-        if (column >= 0 || where[d].first == 2)
+        if (p.column >= 0 || where[d].first == 2)
           return false;
-        column = d;
+        p.column = d;
         columnSide = where[d].first;
         valueDim[d] = vc[i];
       }
-    if (column < 0)
+    if (p.column < 0)
       return false;
     llvm::DenseMap<int, int> inResult;
     for (size_t i = 0; i < wb.size(); ++i)
@@ -108,7 +107,7 @@ private:
     std::vector<WeightedAxis> rows;
     for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
       const int64_t n = shape[static_cast<size_t>(d)];
-      if (n == 1 || d == column)
+      if (n == 1 || d == p.column)
         continue;
       if (!inResult.contains(d))
         return false;
@@ -130,7 +129,7 @@ private:
     }
     for (const WeightedAxis &a : p.batch)
       p.batches *= a.count;
-    p.columns = shape[static_cast<size_t>(column)];
+    p.columns = shape[static_cast<size_t>(p.column)];
     for (int64_t d : scores.getLhsContractingDimensions())
       p.contract *= shapeOf(operands[0])[static_cast<size_t>(d)];
     return p.columns * p.contract * p.width * p.batches * p.row.count > 0;
@@ -165,7 +164,7 @@ private:
       if (s.contract.empty())
         s.contract = {{1, 1}};
       if (side == columnSide)
-        s.free = {{along(side, column), p.columns}};
+        s.free = {{along(side, p.column), p.columns}};
       else
         s.free = {{p.row.inScores >= 0 ? along(side, p.row.inScores) : 1, p.row.count}};
     }
@@ -178,7 +177,7 @@ private:
       const auto it = valueDim.find(a.inScores);
       p.values.batch.push_back({it == valueDim.end() ? 0 : stride(2, it->second), a.count});
     }
-    p.values.contract = {{stride(2, valueDim[column]), p.columns}};
+    p.values.contract = {{stride(2, valueDim[p.column]), p.columns}};
     const auto vb = m.side ? result.getLhsBatchingDimensions() : result.getRhsBatchingDimensions(),
                vc = m.side ? result.getLhsContractingDimensions() : result.getRhsContractingDimensions();
     Dims width;
@@ -209,13 +208,39 @@ private:
       --p.step;
   }
 
+  // Tensors beside the scores are read as rows or as columns of neighbours, not element by element.
+  bool steps() {
+    constexpr int64_t kMostMade = 65536; // bytes
+    for (const ScoreStep &s : m.steps) {
+      if (!s.view.source)
+        continue;
+      const std::optional<DType> type =
+          machineType(llvm::cast<mlir::RankedTensorType>(s.view.source.getType()).getElementType());
+      if (!type || (s.kind == ScoreStep::Choose ? *type != DType::U8 : !takes(*type)))
+        return false;
+      const int64_t down = p.row.inScores < 0 ? 0 : s.strides[static_cast<size_t>(p.row.inScores)],
+                    across = s.strides[static_cast<size_t>(p.column)];
+      if (across != 0 && across != 1 && down != 1)
+        return false;
+      const int64_t wide = !across ? 1 : down ? 2 * kScoreColumns : p.columns;
+      p.besideBytes += 2 * wide * (across ? sizeOf(*type) : 4);
+    }
+    if (m.steps.empty())
+      return true;
+    // Functions take turns with exp, each time with its own table.
+    p.together = llvm::any_of(m.steps, [](const ScoreStep &s) { return s.kind == ScoreStep::Function; }) ? 4 : 1;
+    while (p.together > 1 && p.madeBytes() > kMostMade)
+      p.together /= 2;
+    return true;
+  }
+
   bool conditions() {
     for (const IndexCondition &c : m.keep) {
       WeightedPlan::Keep k{0, 0, c.constant};
       for (size_t d = 0; d < c.factors.size(); ++d) {
         if (c.factors[d] == 0)
           continue;
-        if (static_cast<int>(d) == column)
+        if (static_cast<int>(d) == p.column)
           k.c = c.factors[d];
         else if (static_cast<int>(d) == p.row.inScores)
           k.r = c.factors[d];
@@ -236,6 +261,8 @@ int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
   return flat % batch[axis].count;
 }
 
+int64_t WeightedPlan::madeBytes() const { return 2 * together * (columns + kContract) * 4; }
+
 int64_t WeightedPlan::bytes() const {
   const int64_t depth = blocksOf(contract, kContract);
   const int64_t once =
@@ -243,13 +270,19 @@ int64_t WeightedPlan::bytes() const {
   const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
   const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
-  return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + 4 * (width + 8) * 4;
+  const int64_t stepped =
+      together ? madeBytes() + besideBytes + (together + 1) * (columns + kContract) * sizeOf(weights) : 0;
+  return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + stepped + 4 * (width + 8) * 4;
 }
 
 int64_t WeightedPlan::instructions() const {
   const int64_t depth = blocksOf(contract, kContract), columnBlocks = blocksOf(columns, kContract);
   const int64_t rowBlocks = blocksOf(row.count, kRowBlockOf), passes = blocksOf(row.count, kRowsAtOnce);
   const int64_t here = loop < 0 ? batches : batches / batch[static_cast<size_t>(loop)].count * step;
+  if (together)
+    return here * rowBlocks *
+           (blocksOf(columns, kScoreColumns) * (2 * depth + 5) + blocksOf(columns, kBank) * depth + columnBlocks * 5 / 2 +
+            14);
   return here *
          (rowBlocks * (blocksOf(columns, kRowsAtOnce) * depth + columnBlocks + 12) + passes * columnBlocks * (depth + 2));
 }

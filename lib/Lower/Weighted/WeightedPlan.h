@@ -11,6 +11,8 @@ inline constexpr int64_t kPieces = 3;                          // 16-bit floats 
 inline constexpr int64_t kScoreColumns = 1024;                 // whose largest score is found at once
 inline constexpr int64_t kBank = 512;                          // numbers of a bank of PSUM
 
+inline constexpr double kLargest = 3e38; // stands for larger numbers that are not infinite
+
 inline int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
 
 // Along dimensions that none of the contractions sums over.
@@ -24,6 +26,7 @@ struct WeightedPlan {
       batch; // slowest first: those that the columns have too, then other rows, which share columns and values
   int64_t batches = 1, sharing = 1; // all of them; neighbours that share columns and values
   WeightedAxis row;
+  int column = -1;                              // the dimension of the scores
   int64_t columns = 1, contract = 1, width = 1; // flat sizes
   std::vector<int> widthDims;                   // of the result: the values' own dimensions
   PanelSource rowSide, columnSide, values;      // [contract x rows], [contract x columns], [columns x width]
@@ -35,11 +38,15 @@ struct WeightedPlan {
     int64_t r, c, constant;
   };
   std::vector<Keep> keep;
+  // Blocks of rows whose scores go through the steps before their weights are made; 0: there are no steps.
+  int64_t together = 0;
+  int64_t besideBytes = 0; // of SBUF, per partition: tensors of the steps
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.
   int loop = -1;
   int64_t step = 1;
   int64_t indexOf(int64_t flat, size_t axis) const; // of a flat index of all of `batch`
   int64_t bytes() const;                            // of SBUF, per partition
+  int64_t madeBytes() const;                        // of these: what the steps give, of these rows and the next ones
   int64_t instructions() const;                     // about, of what is not in a loop or of one iteration
 };
 

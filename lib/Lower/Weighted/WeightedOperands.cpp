@@ -1,0 +1,166 @@
+#include "WeightedOperands.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
+
+} // namespace
+
+WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
+    : depth(blocksOf(p.contract)), k(k), m(m), p(p), behind(behind), rowSide(p.rowSide), columnSide(p.columnSide),
+      values(p.values) {}
+
+void WeightedOperands::moved(int reg) {
+  for (PanelSource *s : {&rowSide, &columnSide, &values})
+    s->tensor.moves.push_back({reg, s->batch[static_cast<size_t>(p.loop)].stride * p.step});
+}
+
+std::shared_ptr<WeightedOperands::Shared> WeightedOperands::load(int64_t batch) {
+  auto s = std::make_shared<Shared>();
+  for (int64_t c = 0; c < p.columns; c += kColumnsPerLoad) {
+    const int64_t n = std::min(kColumnsPerLoad, p.columns - c);
+    s->columns.push_back(panel(columnSide, batch, c, n));
+    if (p.piecesAt)
+      k.fill(piecesOf(s->columns.back()), 1);
+  }
+  const int64_t blocks = blocksOf(p.columns);
+  s->values = k.sbuf(p.values.type, std::min(kContract, p.columns), {1, blocks, p.width + 1});
+  fillPanel(k, s->values.part(2, 0, p.width), values, batch, 1, 0, blocks, 0, p.width);
+  k.fill(s->values.part(2, p.width, 1), 1);
+  return s;
+}
+
+// An operand of the scores, with rows for the pieces if there is room.
+Tile WeightedOperands::panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n) {
+  if (!p.piecesAt)
+    return loadPanel(k, s, batch, 1, 0, depth, from, n);
+  const Tile out = k.sbuf(s.type, p.piecesAt + kPieces, {1, 1, n});
+  if (p.piecesAt > p.contract) { // rows between count for nothing
+    const int64_t start = p.contract / 32 * 32;
+    k.fill(out.rows(start, p.piecesAt - start), 0);
+  }
+  fillPanel(k, out.rows(0, p.contract), s, batch, 1, 0, 1, from, n);
+  return out;
+}
+
+// Of one block of what is contracted.
+Tile WeightedOperands::columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const {
+  const int64_t i = from / kColumnsPerLoad;
+  return s.columns[static_cast<size_t>(i)].index(0, 0).index(0, block).part(0, from - i * kColumnsPerLoad, n);
+}
+
+WeightedOperands::Holds WeightedOperands::holds(int64_t row, int64_t rows, int64_t column, int64_t n) const {
+  Holds out = Holds::Everywhere;
+  for (const WeightedPlan::Keep &c : p.keep) {
+    const int64_t a = c.r * row, b = c.r * (row + rows - 1), d = c.c * column, e = c.c * (column + n - 1);
+    if (std::max(a, b) + std::max(d, e) + c.constant < 0)
+      return Holds::Nowhere;
+    if (std::min(a, b) + std::min(d, e) + c.constant < 0)
+      out = Holds::Somewhere;
+  }
+  return out;
+}
+
+// 1 where a condition does not hold: rows on partitions, or turned.
+Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  std::vector<int64_t> key{turned, rows, n};
+  for (const WeightedPlan::Keep &c : p.keep)
+    key.push_back(c.r * row + c.c * column + c.constant);
+  auto [it, fresh] = masks.try_emplace(key);
+  if (!fresh)
+    return it->second;
+  const int64_t down = turned ? n : rows, across = turned ? rows : n;
+  Tile out;
+  for (size_t i = 0; i < p.keep.size(); ++i) {
+    const WeightedPlan::Keep &c = p.keep[i];
+    const Tile count = k.sbuf(DType::I32, down, {across}), no = k.sbuf(DType::U8, down, {across});
+    k.iota(count, {static_cast<int32_t>(turned ? c.r : c.c), static_cast<int32_t>(across)}, static_cast<int32_t>(key[3 + i]),
+           static_cast<int32_t>(turned ? c.c : c.r));
+    k.scalar(no, count, "less", 0.0f);
+    if (i > 0)
+      k.tensor(no, no, out, "max");
+    out = no;
+  }
+  return it->second = out;
+}
+
+std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows) const {
+  std::vector<Part> out;
+  for (int64_t c = 0; c < p.columns; c += kContract) {
+    const int64_t n = std::min(kContract, p.columns - c);
+    const Holds here = holds(row, rows, c, n);
+    if (here == Holds::Nowhere)
+      continue;
+    if (!out.empty() && out.back().holds == here && out.back().from + out.back().count == c &&
+        out.back().count + n <= kScoreColumns)
+      out.back().count += n;
+    else
+      out.push_back({c, n, here});
+  }
+  return out;
+}
+
+Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t from, int64_t n, const Part &part) {
+  const Tile s = k.psum(n, {part.count});
+  for (int64_t x = 0; x < part.count;) {
+    // A product stays in a bank and in a load of columns.
+    const int64_t w = std::min({kBank - x % kBank, part.count - x, kColumnsPerLoad - (part.from + x) % kColumnsPerLoad});
+    for (int64_t d = 0; d < depth; ++d)
+      k.matmul(s.columns(x, w), panel.index(0, 0).index(0, d).part(0, from, n).rows(0, deep(d)),
+               columnsAt(shared, d, part.from + x, w).rows(0, deep(d)), d > 0);
+    x += w;
+  }
+  return s;
+}
+
+// Of the values of blocks of columns [first, end), of which one end is an end of all.
+Tile WeightedOperands::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
+  constexpr int64_t kStep = kRowsAtOnce / kContract; // sums that are kept: as many as are asked for
+  const int64_t blocks = blocksOf(p.columns);
+  const bool up = first == 0 && end < blocks;
+  std::map<int64_t, Tile> &known = up ? s.to : s.from;
+  const int64_t wanted = up ? end : first;
+  if (const auto it = known.find(wanted); it != known.end())
+    return it->second;
+  const Tile sum = k.sbuf(DType::F32, s.values.partitions, {p.width + 1});
+  k.fill(sum, 0);
+  const DType type = p.values.type == DType::F16 ? DType::BF16 : p.values.type; // which may not hold the sums
+  const auto keep = [&](int64_t at) {
+    const Tile out = k.sbuf(type, s.values.partitions, {p.width + 1});
+    k.move(out, sum);
+    known.insert_or_assign(at, out);
+    return out;
+  };
+  for (int64_t i = 0; i < (up ? end : blocks - first); ++i) {
+    const int64_t b = up ? i : blocks - 1 - i, n = std::min(kContract, p.columns - b * kContract);
+    k.tensor(sum.rows(0, n), sum.rows(0, n), s.values.index(0, 0).index(0, b).rows(0, n), "add");
+    if (const int64_t at = up ? b + 1 : b; at != wanted && at % kStep == 0)
+      keep(at);
+  }
+  return keep(wanted);
+}
+
+void WeightedOperands::store(const WeightedSums::Mean &mean, int64_t batch, int64_t row) {
+  const mlir::Value root = m.result->getResult(0);
+  const DType type = *machineType(llvm::cast<mlir::RankedTensorType>(root.getType()).getElementType());
+  const Tile out = k.sbuf(type, mean.sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, mean.sums.partitions, {1});
+  k.reciprocal(inverse, mean.total);
+  k.scalar(out, mean.sums, "multiply", inverse);
+  Block at;
+  at.start.assign(shapeOf(root).size(), 0);
+  for (size_t i = 0; i < p.batch.size(); ++i)
+    at.start[static_cast<size_t>(p.batch[i].inResult)] = p.indexOf(batch, i);
+  if (p.row.inResult >= 0)
+    at.rows.push_back({p.row.inResult, p.row.count});
+  for (int d : p.widthDims)
+    at.columns.push_back({d, shapeOf(root)[static_cast<size_t>(d)]});
+  at.row = row;
+  behind.block(out, at);
+  k.location(m.result->getLoc());
+}
+
+} // namespace glia::emit

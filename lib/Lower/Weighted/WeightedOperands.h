@@ -1,0 +1,60 @@
+// What every way to write a weighted mean needs: columns and values on chip, scores with rows on partitions, the places at which conditions
+// hold, and the way of a result to HBM.
+#pragma once
+#include "Lower/Contract/Epilogue.h"
+#include "WeightedSums.h"
+
+#include <map>
+#include <memory>
+
+namespace glia::emit {
+
+class WeightedOperands {
+public:
+  WeightedOperands(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind);
+
+  // Columns and values on chip.
+  struct Shared {
+    std::vector<Tile> columns;        // [contract, 1, depth, columns] each
+    Tile values;                      // [columns, 1, blocks, width + 1]
+    std::map<int64_t, Tile> from, to; // sums of the values of all blocks from, and up to, a block
+  };
+  enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
+  // Columns whose scores are looked at together.
+  struct Part {
+    int64_t from, count;
+    Holds holds;
+  };
+
+  const int64_t depth; // blocks of what is contracted
+  // Those of one batch, or what is known of the one before.
+  std::shared_ptr<Shared> load(int64_t batch);
+  Tile rowPanel(int64_t batch, int64_t from, int64_t n) { return panel(rowSide, batch, from, n); }
+  void moved(int reg); // in the run-time loop of the plan
+  Tile piecesOf(const Tile &panel) const { return panel.rows(p.piecesAt, kPieces); }
+  Tile columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const; // of one block of what is contracted
+  int64_t deep(int64_t block) const { return std::min(kContract, p.contract - block * kContract); }
+
+  Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
+  // 1 where a condition does not hold: rows on partitions, or turned.
+  Tile mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n);
+  // The columns that count for some of the rows, in order.
+  std::vector<Part> partsOf(int64_t row, int64_t rows) const;
+  // Scores of the rows [from, from + n) of a panel, on partitions.
+  Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part);
+  // Of the values of blocks of columns [first, end), of which one end is an end of all.
+  Tile sumOfBlocks(Shared &s, int64_t first, int64_t end);
+  void store(const WeightedSums::Mean &mean, int64_t batch, int64_t row);
+
+private:
+  KernelBuilder &k;
+  const WeightedMean &m;
+  const WeightedPlan &p;
+  Epilogue &behind;
+  PanelSource rowSide, columnSide, values; // moving, in a loop
+  std::map<std::vector<int64_t>, Tile> masks;
+
+  Tile panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n);
+};
+
+} // namespace glia::emit
