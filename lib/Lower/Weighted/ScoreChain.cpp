@@ -19,6 +19,7 @@ bool letsThrough(const ScoreStep &s) {
 
 ScoreChain::ScoreChain(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, std::vector<Tile> tensors)
     : k(k), m(m), p(p), tensors(std::move(tensors)) {
+  rest = 1 / p.rowFactor;
   for (const ScoreStep &s : m.steps)
     rest = s.kind == ScoreStep::Scale ? rest * s.number : letsThrough(s) ? rest : 1;
   rest *= m.scale;
@@ -35,7 +36,7 @@ void ScoreChain::moved(int reg) {
 void ScoreChain::make(const Tile &out, const Tile &scores, int64_t batch, int64_t row, int64_t column) {
   Tile now = scores;
   double scale = 1;
-  for (size_t i = 0; i < m.steps.size(); ++i) {
+  for (size_t i = p.rowFactor != 1 ? 1 : 0; i < m.steps.size(); ++i) { // the rows have it already
     const ScoreStep &s = m.steps[i];
     switch (s.kind) {
     case ScoreStep::Scale: scale *= s.number; continue;

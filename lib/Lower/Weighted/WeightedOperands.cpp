@@ -34,6 +34,15 @@ std::shared_ptr<WeightedOperands::Shared> WeightedOperands::load(int64_t batch) 
   return s;
 }
 
+Tile WeightedOperands::rowPanel(int64_t batch, int64_t from, int64_t n) {
+  const Tile out = panel(rowSide, batch, from, n);
+  for (int64_t d = 0; d < depth && p.rowFactor != 1; ++d) {
+    const Tile block = out.index(0, 0).index(0, d).rows(0, deep(d));
+    k.scalar(block, block, "multiply", p.rowFactor);
+  }
+  return out;
+}
+
 // An operand of the scores, with rows for the pieces if there is room.
 Tile WeightedOperands::panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n) {
   if (!p.piecesAt)

@@ -29,7 +29,7 @@ public:
   const int64_t depth; // blocks of what is contracted
   // Those of one batch, or what is known of the one before.
   std::shared_ptr<Shared> load(int64_t batch);
-  Tile rowPanel(int64_t batch, int64_t from, int64_t n) { return panel(rowSide, batch, from, n); }
+  Tile rowPanel(int64_t batch, int64_t from, int64_t n);
   void moved(int reg); // in the run-time loop of the plan
   Tile piecesOf(const Tile &panel) const { return panel.rows(p.piecesAt, kPieces); }
   Tile columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const; // of one block of what is contracted

@@ -2,6 +2,7 @@
 #include "Graph/Analysis/GraphFacts.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace glia::emit {
 
@@ -227,6 +228,10 @@ private:
     }
     if (m.steps.empty())
       return true;
+    int power = 0;
+    if (m.steps.size() > 1 && m.steps[0].kind == ScoreStep::Scale && m.steps[1].kind == ScoreStep::Combine &&
+        std::abs(std::frexp(m.steps[0].number, &power)) == 0.5 && power <= 1 && power > -30 && p.rowSide.type != DType::F16)
+      p.rowFactor = m.steps[0].number;
     // Functions take turns with exp, each time with its own table.
     p.together = llvm::any_of(m.steps, [](const ScoreStep &s) { return s.kind == ScoreStep::Function; }) ? 4 : 1;
     while (p.together > 1 && p.madeBytes() > kMostMade)

@@ -40,6 +40,7 @@ struct WeightedPlan {
   std::vector<Keep> keep;
   // Blocks of rows whose scores go through the steps before their weights are made; 0: there are no steps.
   int64_t together = 0;
+  double rowFactor = 1;    // the first step, where it is a factor that rows take without a rounding
   int64_t besideBytes = 0; // of SBUF, per partition: tensors of the steps
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.
   int loop = -1;
