@@ -62,6 +62,7 @@ def test_padding_that_is_added(target, least):
     pad = np.zeros((3, 1, COLUMNS), np.float32)
     pad[0, :, 70:] = pad[1, :, 1:] = pad[2] = least
     expect(attend(lambda s, b: s + b, 0.088), [*qkv(3, 129, COLUMNS, 48, 40), jnp.asarray(pad)], target)
+    expect(attend(lambda s, b: (s + b) * 0.3), [*qkv(3, 129, COLUMNS, 48, 40), jnp.asarray(pad)], target)
 
 
 MASKS = {
@@ -83,7 +84,7 @@ MASKS = {
 def test_masks_that_are_data(target, name, number):
     shape, step = MASKS[name]
     mask = truth(*shape).at[0, 0].set(False).at[..., 5, :].set("negative" in name or shape[-2] == 1)
-    expect(attend(lambda s, b: step(s, b, number)), [*qkv(2, ROWS, COLUMNS, 48, 40), mask], target)
+    expect(attend(lambda s, b: step(s, b, number), 0.158), [*qkv(2, ROWS, COLUMNS, 48, 40), mask], target)
 
 
 @pytest.mark.parametrize("target", SOME)
@@ -134,6 +135,38 @@ def test_attention_of_jax(target):
         return jax.nn.dot_product_attention(q, k, v, bias=bias, mask=mask, is_causal=True)
 
     expect(f, [q, kv, kv, numbers(1, 8, 256, 256, dtype=BF16), truth(1, 1, 1, 256).at[..., 0].set(True)], target)
+
+
+def distances(s):
+    return (jnp.arange(s.shape[2])[None] - jnp.arange(s.shape[1])[:, None]).astype(F32)
+
+
+def heads(step):
+    def f(q, k, v, *rest):
+        s = step(jnp.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5, *rest)
+        return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(s, -1), v)
+
+    return f
+
+
+MODELS = {
+    "slopes": (1, lambda s, a, m: s + a[:, None, None] * distances(s[0])),
+    "slopes, causal": (1, lambda s, a, m: jnp.where(distances(s[0]) <= 0, s - a[:, None, None] * distances(s[0]), -1e9)),
+    "padding from numbers": (1, lambda s, a, m: s + (1 - m[:, None, None]) * -1e9),
+    "padding and causal": (2, lambda s, a, m: jnp.where((distances(s[0]) <= 0)[None, None] & (m[:, None, None] > 0), s, -3.4e38)),
+    "product of rows and columns": (1, lambda s, a, m: s - 2 * m[:, None, :, None] * m[:, None, None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", SOME)
+@pytest.mark.parametrize("name", MODELS)
+def test_models(target, name):
+    """What is computed before is small: one group for distances, padding or none."""
+    groups, step = MODELS[name]
+    padding = jnp.asarray(np.arange(150)[None] < np.array([[150], [40]]), F32).at[0, 0].set(0)
+    arguments = [*(numbers(2, 3, 150, 40, seed=i) for i in range(3)), jnp.asarray([0.5, 0.25, -0.1]), padding]
+    exe = expect(heads(step), arguments, target, groups=None)
+    assert exe.groups <= groups + 1
 
 
 def test_many_small_ones_are_a_loop():

@@ -140,7 +140,9 @@ def test_sums_of_values_that_their_type_does_not_hold():
 
 def test_wide_values():
     expect(attend(), qkv(1, 700, 1024, 64, 255), "trn1")
-    expect(attend(), qkv(1, 700, 700, 64, 256), "trn2", groups=None)
+    expect(attend(), qkv(1, 200, 300, 64, 256), "trn2")
+    expect(attend(CAUSAL["causal"], 0.3), qkv(2, 300, 200, 64, 511, BF16), "trn1")
+    expect(attend(), qkv(1, 150, 150, 64, 512), "trn2", groups=None)
 
 
 def test_weights_that_are_counted_several_times():

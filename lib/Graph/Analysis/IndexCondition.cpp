@@ -38,7 +38,7 @@ public:
     } else if (name == "broadcast_in_dim" || name == "transpose" || isAlias(op)) {
       out = conditions(isAlias(op) ? aliasOf(v) : op->getOperand(0));
       for (IndexCondition &c : out ? *out : none)
-        if (!seenThrough(op, v, c.factors))
+        if (!factorsThrough(op, v, c.factors))
           return std::nullopt;
     }
     if (out && name != "constant")
@@ -154,7 +154,7 @@ private:
       out.constant = a->constant + sign * b->constant;
     } else if (name == "broadcast_in_dim" || name == "transpose" || isAlias(op)) {
       std::optional<IndexCondition> in = sum(isAlias(op) ? aliasOf(v) : op->getOperand(0));
-      if (!in || !seenThrough(op, v, in->factors))
+      if (!in || !factorsThrough(op, v, in->factors))
         return std::nullopt;
       out = std::move(*in);
     } else {
@@ -170,33 +170,34 @@ private:
       most += std::abs(c.factors[i]) * shape[i];
     return most < kFar ? std::optional(c) : std::nullopt;
   }
-
-  // The factors of a broadcast, transposed or reshaped value, from those of what it is made of.
-  static bool seenThrough(mlir::Operation *op, mlir::Value result, std::vector<int64_t> &factors) {
-    std::vector<int64_t> out(shapeOf(result).size(), 0);
-    if (isAlias(op)) {
-      const std::optional<std::vector<int>> kept = keptDims(shapeOf(aliasOf(result)), shapeOf(result));
-      if (!kept)
-        return false;
-      for (size_t d = 0; d < out.size(); ++d)
-        if (const int i = (*kept)[d]; i >= 0)
-          out[d] = factors[static_cast<size_t>(i)];
-    } else if (auto broadcast = llvm::dyn_cast<graph::BroadcastInDimOp>(op)) {
-      const std::vector<int64_t> from = shapeOf(op->getOperand(0));
-      for (size_t i = 0; i < from.size(); ++i)
-        if (from[i] != 1)
-          out[static_cast<size_t>(broadcast.getBroadcastDimensions()[i])] = factors[i];
-    } else {
-      const auto order = llvm::cast<graph::TransposeOp>(op).getPermutation();
-      for (size_t d = 0; d < out.size(); ++d)
-        out[d] = factors[static_cast<size_t>(order[d])];
-    }
-    factors = std::move(out);
-    return true;
-  }
 };
 
 } // namespace
+
+bool factorsThrough(mlir::Operation *op, mlir::Value result, std::vector<int64_t> &factors) {
+  std::vector<int64_t> out(shapeOf(result).size(), 0);
+  if (isAlias(op)) {
+    const std::optional<std::vector<int>> kept = keptDims(shapeOf(aliasOf(result)), shapeOf(result));
+    if (!kept)
+      return false;
+    for (size_t d = 0; d < out.size(); ++d)
+      if (const int i = (*kept)[d]; i >= 0)
+        out[d] = factors[static_cast<size_t>(i)];
+  } else if (auto broadcast = llvm::dyn_cast<graph::BroadcastInDimOp>(op)) {
+    const std::vector<int64_t> from = shapeOf(op->getOperand(0));
+    for (size_t i = 0; i < from.size(); ++i)
+      if (from[i] != 1)
+        out[static_cast<size_t>(broadcast.getBroadcastDimensions()[i])] = factors[i];
+  } else if (auto transpose = llvm::dyn_cast<graph::TransposeOp>(op)) {
+    const auto order = transpose.getPermutation();
+    for (size_t d = 0; d < out.size(); ++d)
+      out[d] = factors[static_cast<size_t>(order[d])];
+  } else {
+    return false;
+  }
+  factors = std::move(out);
+  return true;
+}
 
 std::optional<double> shareOf(const std::vector<IndexCondition> &conditions, const std::vector<int64_t> &shape) {
   std::vector<size_t> dims;

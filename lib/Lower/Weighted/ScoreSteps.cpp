@@ -13,39 +13,65 @@ bool keepsDigits(mlir::Operation *convert) {
                       });
 }
 
-TensorView viewOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops) {
-  mlir::Operation *op = v.getDefiningOp();
-  const TensorView itself{v, contiguous(shapeOf(v))};
-  if (!op)
-    return itself;
-  llvm::SetVector<mlir::Operation *> more;
+std::optional<TensorView> seenThrough(mlir::Operation *op, mlir::Value result, const TensorView &from) {
   TensorView out;
+  out.source = from.source;
   if (auto broadcast = llvm::dyn_cast<graph::BroadcastInDimOp>(op)) {
-    const TensorView from = viewOf(op->getOperand(0), more);
-    out.source = from.source;
-    for (int64_t n : shapeOf(v))
+    for (int64_t n : shapeOf(result))
       out.dims.push_back({0, n});
     for (size_t i = 0; i < from.dims.size(); ++i)
       if (from.dims[i].count != 1)
         out.dims[static_cast<size_t>(broadcast.getBroadcastDimensions()[i])] = from.dims[i];
   } else if (auto transpose = llvm::dyn_cast<graph::TransposeOp>(op)) {
-    const TensorView from = viewOf(op->getOperand(0), more);
-    out.source = from.source;
     for (int64_t d : transpose.getPermutation())
       out.dims.push_back(from.dims[static_cast<size_t>(d)]);
   } else if (isAlias(op)) {
-    out = viewOf(aliasOf(v), more);
     Tile t;
-    t.dims = out.dims;
+    t.dims = from.dims;
     try {
-      out.dims = t.reshaped(shapeOf(v)).dims;
+      out.dims = t.reshaped(shapeOf(result)).dims;
     } catch (const std::logic_error &) {
-      return itself;
+      return std::nullopt;
     }
   } else if (opName(op) == "convert" && keepsDigits(op)) {
-    out = viewOf(op->getOperand(0), more);
+    out.dims = from.dims;
   } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
+TensorProduct productOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops) {
+  mlir::Operation *op = v.getDefiningOp();
+  const TensorProduct itself{1, {{v, contiguous(shapeOf(v))}}};
+  if (!op || op->getNumOperands() == 0)
     return itself;
+  llvm::SetVector<mlir::Operation *> more;
+  TensorProduct out;
+  const bool isFloat = llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType()));
+  if (opName(op) == "multiply" && isFloat) {
+    int64_t elements = 0;
+    for (mlir::Value o : op->getOperands()) {
+      if (const std::optional<double> n = splatOf(o)) {
+        out.number *= *n;
+        continue;
+      }
+      const TensorProduct part = productOf(o, more);
+      out.number *= part.number;
+      out.views.insert(out.views.end(), part.views.begin(), part.views.end());
+      for (const TensorView &view : part.views)
+        elements += elementsOf(view.source);
+    }
+    if (out.views.empty() || out.views.size() > 2 || (out.views.size() == 2 && elements >= elementsOf(v)))
+      return itself;
+  } else {
+    out = productOf(isAlias(op) ? aliasOf(v) : op->getOperand(0), more);
+    for (TensorView &view : out.views) {
+      const std::optional<TensorView> seen = seenThrough(op, v, view);
+      if (!seen)
+        return itself;
+      view = *seen;
+    }
   }
   ops.insert(more.begin(), more.end());
   ops.insert(op);

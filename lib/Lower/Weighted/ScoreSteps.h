@@ -14,8 +14,16 @@ struct TensorView {
   Dims dims; // per dimension of the value
 };
 
-// Through broadcasts, transposes, reshapes and conversions of floats that keep 16 bits; `ops` gets these.
-TensorView viewOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops);
+// Elements as they are behind a broadcast, a transpose, a reshape or a conversion of floats that keeps 16 bits; nullopt: behind another
+// operation, or not by strides.
+std::optional<TensorView> seenThrough(mlir::Operation *op, mlir::Value result, const TensorView &from);
+
+// Factors of which a value is the product, as tensors that have fewer elements than it does together. `ops` gets what is between.
+struct TensorProduct {
+  double number = 1;
+  std::vector<TensorView> views; // one or two
+};
+TensorProduct productOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops);
 
 // A conversion of floats that may be left out: to 16 bits or more.
 bool keepsDigits(mlir::Operation *convert);
@@ -23,13 +31,13 @@ bool keepsDigits(mlir::Operation *convert);
 struct ScoreStep {
   enum Kind : uint8_t { Scale, Function, Combine, Choose };
   Kind kind = Scale;
-  double number =
-      0; // Scale: times. Combine without a tensor: the other operand. Choose: what stands where the mask is false
-  std::string_view name;        // Function: of `activation`. Combine: of `alu_op`
-  bool reversed = false;        // Combine: the score is the second operand. Choose: the number stands where the mask is true
-  TensorView view;              // Combine, Choose: the tensor, seen as
-  mlir::Value at;               // this value, which the step gives
-  std::vector<int64_t> strides; // of the tensor, along the dimensions of the scores
+  // Scale: times. Combine without a tensor: the other operand. Choose: what stands where the mask is false.
+  double number = 0;
+  std::string_view name; // Function: of `activation`. Combine: of `alu_op`
+  bool reversed = false; // Combine: the score is the second operand. Choose: the number stands where the mask is true
+  mlir::Value at;        // what the step gives
+  TensorProduct beside;  // Combine, Choose: seen as `at` is; without views: a number
+  std::vector<std::vector<int64_t>> strides; // of each view, along the dimensions of the scores
 };
 
 } // namespace glia::emit

@@ -10,7 +10,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kMostInstructions = 60'000;
-constexpr int64_t kWidest = 255;            // values: PSUM holds their sums beside scores of these and of the next rows
+constexpr int64_t kWidest = kBank - 1;      // values: a bank of PSUM holds their sums, and that of the weights
 constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
 
 graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
@@ -77,11 +77,14 @@ public:
     Epilogue epilogue(k, behind, m->result->getResult(0), inputs, outputs);
     const std::optional<WeightedPlan> p = planWeightedMean(*m, at(m->scores->getOperand(0)), at(m->scores->getOperand(1)),
                                                            at(m->result->getOperand(1 - m->side)));
-    if (m->steps.empty())
+    if (!p->together)
       return WeightedKernel(k, *m, *p, epilogue).run();
-    std::vector<Tile> tensors;
-    for (const ScoreStep &s : m->steps)
-      tensors.push_back(s.view.source ? *at(s.view.source) : Tile());
+    std::vector<std::vector<Tile>> tensors;
+    for (const ScoreStep &s : m->steps) {
+      tensors.emplace_back();
+      for (const TensorView &view : s.beside.views)
+        tensors.back().push_back(*at(view.source));
+    }
     WeightedRows(k, *m, *p, epilogue, std::move(tensors)).run();
   }
 };

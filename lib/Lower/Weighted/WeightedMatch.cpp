@@ -85,8 +85,9 @@ private:
 
   // From what is exponentiated to the scores. Of several ways the first that ends with a contraction.
   bool before(mlir::Value v) {
+    constexpr int kMostTried = 100; // operations
     mlir::Operation *op = v.getDefiningOp();
-    if (!op || !isFloatTensor(v))
+    if (!op || !isFloatTensor(v) || ++tried > kMostTried)
       return false;
     const llvm::StringRef name = opName(op);
     m.ops.insert(op);
@@ -99,13 +100,14 @@ private:
     if ((name == "convert" && keepsDigits(op)) || name == "transpose")
       return before(op->getOperand(0));
     if (name == "negate")
-      return after({ScoreStep::Scale, -1, {}, false, {}, v, {}}, op->getOperand(0));
+      return after({ScoreStep::Scale, -1, {}, false, v, {}, {}}, op->getOperand(0));
     if (name == "tanh")
-      return after({ScoreStep::Function, 0, "tanh", false, {}, v, {}}, op->getOperand(0));
+      return after({ScoreStep::Function, 0, "tanh", false, v, {}, {}}, op->getOperand(0));
     if (name == "select")
       return either(op, 1) || either(op, 2);
     return combined(op, 0) || combined(op, 1);
   }
+  int tried = 0;
   mlir::Value chosen; // the result of the select by conditions
 
   // A step, and what leads to the operand that hangs on the scores. Nothing has happened if that fails.
@@ -133,13 +135,13 @@ private:
     const mlir::Value other = op->getOperand(1 - mine);
     const std::optional<double> number = splatOf(other);
     if (number && (name == "multiply" || (name == "divide" && mine == 0)))
-      return after({ScoreStep::Scale, name == "multiply" ? *number : 1 / *number, {}, false, {}, v, {}}, score);
+      return after({ScoreStep::Scale, name == "multiply" ? *number : 1 / *number, {}, false, v, {}, {}}, score);
     if (name == "divide")
       return false;
-    ScoreStep step{ScoreStep::Combine, number.value_or(0), alu, mine == 1 && name == "subtract", {}, v, {}};
+    ScoreStep step{ScoreStep::Combine, number.value_or(0), alu, mine == 1 && name == "subtract", v, {}, {}};
     const llvm::SetVector<mlir::Operation *> had = m.beside;
-    if (!number && !sees(other, step))
-      return false;
+    if (!number)
+      step.beside = productOf(other, m.beside);
     if (after(std::move(step), score))
       return true;
     m.beside = had;
@@ -153,7 +155,7 @@ private:
       return false;
     const WeightedMean was = m;
     const mlir::Value had = chosen;
-    if (masked(op->getOperand(0), mine == 2, *number, op->getResult(0)) && before(op->getOperand(mine)))
+    if (masked(op->getOperand(0), {}, mine == 2, *number, op->getResult(0)) && before(op->getOperand(mine)))
       return true;
     m = was;
     chosen = had;
@@ -161,51 +163,67 @@ private:
   }
 
   // The number stands where the mask is false, or, `reversed`, where it is true: conditions on the place, or a tensor of truth values.
-  bool masked(mlir::Value mask, bool reversed, double number, mlir::Value v) {
+  // `path` leads from the mask to what is seen beside the scores.
+  bool masked(mlir::Value mask, std::vector<mlir::Value> path, bool reversed, double number, mlir::Value v) {
     mlir::Operation *op = mask.getDefiningOp();
     const llvm::StringRef name = op ? opName(op) : "";
     if (name == "not") {
       m.beside.insert(op);
-      return masked(op->getOperand(0), !reversed, number, v);
+      return masked(op->getOperand(0), path, !reversed, number, v);
     }
-    double scale = 1; // of the steps behind
-    bool onlyScaled = true;
-    for (const ScoreStep &s : m.steps) {
-      scale *= s.kind == ScoreStep::Scale ? s.number : 1;
-      onlyScaled &= s.kind == ScoreStep::Scale || s.at == v;
-    }
-    llvm::SetVector<mlir::Operation *> ops;
-    std::optional<std::vector<IndexCondition>> keep =
-        onlyScaled && number < 0x1p127 && (!chosen || chosen == v) ? conditionsOf(mask, ops) : std::nullopt;
-    if (keep && reversed && keep->size() == 1) { // the opposite
-      for (int64_t &f : keep->front().factors)
-        f = -f;
-      keep->front().constant = -keep->front().constant - 1;
-    }
-    if (keep && (!reversed || keep->size() == 1)) {
-      chosen = v;
-      m.keep.insert(m.keep.end(), keep->begin(), keep->end());
-      m.masked = number * scale;
-      m.beside.insert(ops.begin(), ops.end());
+    if (isPlace(mask, path, reversed, number, v))
       return true;
-    }
     if (name == (reversed ? "or" : "and")) {
       m.beside.insert(op);
-      return masked(op->getOperand(0), reversed, number, v) && masked(op->getOperand(1), reversed, number, v);
+      return masked(op->getOperand(0), path, reversed, number, v) && masked(op->getOperand(1), path, reversed, number, v);
     }
-    ScoreStep step{ScoreStep::Choose, number, {}, reversed, {}, v, {}};
-    if (!sees(mask, step))
+    if (name == "broadcast_in_dim" || name == "transpose" || (op && isAlias(op))) {
+      m.beside.insert(op);
+      path.push_back(mask);
+      return masked(isAlias(op) ? aliasOf(mask) : op->getOperand(0), path, reversed, number, v);
+    }
+    llvm::SetVector<mlir::Operation *> ops;
+    if (name == "constant" && conditionsOf(mask, ops)) // which is no tensor in HBM (WeightedFamily::writesConstant)
       return false;
-    m.steps.push_back(std::move(step));
+    TensorView view{mask, contiguous(shapeOf(mask))};
+    for (mlir::Value at : llvm::reverse(path)) {
+      const std::optional<TensorView> seen = seenThrough(at.getDefiningOp(), at, view);
+      if (!seen)
+        return false;
+      view = *seen;
+    }
+    m.steps.push_back({ScoreStep::Choose, number, {}, reversed, v, {1, {view}}, {}});
     return true;
   }
 
-  // A tensor beside the scores. Bands of truth values are no tensors in HBM (WeightedFamily::writesConstant).
-  bool sees(mlir::Value v, ScoreStep &step) {
-    step.view = viewOf(v, m.beside);
+  // Where the mask holds depends on the place alone, and what stands elsewhere is one number at the end.
+  bool isPlace(mlir::Value mask, const std::vector<mlir::Value> &path, bool reversed, double number, mlir::Value v) {
+    double scale = 1; // of the steps behind
+    for (const ScoreStep &s : m.steps) {
+      if (s.kind != ScoreStep::Scale && s.at != v)
+        return false;
+      scale *= s.kind == ScoreStep::Scale ? s.number : 1;
+    }
     llvm::SetVector<mlir::Operation *> ops;
-    mlir::Operation *source = step.view.source.getDefiningOp();
-    return !source || opName(source) != "constant" || !conditionsOf(step.view.source, ops);
+    std::optional<std::vector<IndexCondition>> keep =
+        number < 0x1p127 && (!chosen || chosen == v) ? conditionsOf(mask, ops) : std::nullopt;
+    if (!keep || (reversed && keep->size() != 1))
+      return false;
+    for (IndexCondition &c : *keep) {
+      for (mlir::Value at : llvm::reverse(path))
+        if (!factorsThrough(at.getDefiningOp(), at, c.factors))
+          return false;
+      if (!reversed)
+        continue;
+      for (int64_t &f : c.factors) // the opposite
+        f = -f;
+      c.constant = -c.constant - 1;
+    }
+    chosen = v;
+    m.keep.insert(m.keep.end(), keep->begin(), keep->end());
+    m.masked = number * scale;
+    m.beside.insert(ops.begin(), ops.end());
+    return true;
   }
 
   // In the order in which they happen; a factor at the end is the scale.
@@ -231,15 +249,17 @@ private:
       whole.push_back(static_cast<int>(d));
     places[root] = whole;
     for (ScoreStep &s : m.steps) {
-      if (!s.view.source)
+      if (s.beside.views.empty())
         continue;
       const std::optional<Place> at = placeOf(s.at);
       if (!at)
         return false;
-      s.strides.assign(whole.size(), 0);
-      for (size_t d = 0; d < at->size(); ++d)
-        if ((*at)[d] >= 0 && s.view.dims[d].count != 1)
-          s.strides[static_cast<size_t>((*at)[d])] = s.view.dims[d].stride;
+      for (const TensorView &view : s.beside.views) {
+        std::vector<int64_t> &strides = s.strides.emplace_back(whole.size(), 0);
+        for (size_t d = 0; d < at->size(); ++d)
+          if ((*at)[d] >= 0 && view.dims[d].count != 1)
+            strides[static_cast<size_t>((*at)[d])] = view.dims[d].stride;
+      }
     }
     if (!chosen)
       return true;
@@ -368,8 +388,10 @@ private:
   bool alone() const {
     if (m.ops.contains(m.result->getOperand(1 - m.side).getDefiningOp()) ||
         llvm::any_of(m.beside, [&](mlir::Operation *op) { return m.ops.contains(op); }) ||
-        llvm::any_of(m.steps,
-                     [&](const ScoreStep &s) { return s.view.source && m.ops.contains(s.view.source.getDefiningOp()); }))
+        llvm::any_of(m.steps, [&](const ScoreStep &s) {
+          return llvm::any_of(s.beside.views,
+                              [&](const TensorView &view) { return m.ops.contains(view.source.getDefiningOp()); });
+        }))
       return false;
     for (mlir::Operation *op : m.ops)
       if (op != m.result->getResult(0).getDefiningOp() &&

@@ -212,20 +212,21 @@ private:
   // Tensors beside the scores are read as rows or as columns of neighbours, not element by element.
   bool steps() {
     constexpr int64_t kMostMade = 65536; // bytes
-    for (const ScoreStep &s : m.steps) {
-      if (!s.view.source)
-        continue;
-      const std::optional<DType> type =
-          machineType(llvm::cast<mlir::RankedTensorType>(s.view.source.getType()).getElementType());
-      if (!type || (s.kind == ScoreStep::Choose ? *type != DType::U8 : !takes(*type)))
-        return false;
-      const int64_t down = p.row.inScores < 0 ? 0 : s.strides[static_cast<size_t>(p.row.inScores)],
-                    across = s.strides[static_cast<size_t>(p.column)];
-      if (across != 0 && across != 1 && down != 1)
-        return false;
-      const int64_t wide = !across ? 1 : down ? 2 * kScoreColumns : p.columns;
-      p.besideBytes += 2 * wide * (across ? sizeOf(*type) : 4);
-    }
+    for (const ScoreStep &s : m.steps)
+      for (size_t i = 0; i < s.strides.size(); ++i) {
+        const std::optional<DType> type =
+            machineType(llvm::cast<mlir::RankedTensorType>(s.beside.views[i].source.getType()).getElementType());
+        if (!type || (s.kind == ScoreStep::Choose ? *type != DType::U8 : !takes(*type)))
+          return false;
+        const int64_t down = p.row.inScores < 0 ? 0 : s.strides[i][static_cast<size_t>(p.row.inScores)],
+                      across = s.strides[i][static_cast<size_t>(p.column)];
+        if (across != 0 && across != 1 && down != 1)
+          return false;
+        const int64_t wide = !across ? 1 : down ? 2 * kScoreColumns : p.columns;
+        p.besideBytes += 2 * wide * (across ? sizeOf(*type) : 4) + (s.strides.size() > 1 ? 4 * kScoreColumns * 4 : 0);
+      }
+    if (p.width > kWidestTurned)
+      p.together = 1;
     if (m.steps.empty())
       return true;
     int power = 0;

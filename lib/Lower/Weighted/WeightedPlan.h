@@ -11,7 +11,8 @@ inline constexpr int64_t kPieces = 3;                          // 16-bit floats 
 inline constexpr int64_t kScoreColumns = 1024;                 // whose largest score is found at once
 inline constexpr int64_t kBank = 512;                          // numbers of a bank of PSUM
 
-inline constexpr double kLargest = 3e38; // stands for larger numbers that are not infinite
+inline constexpr int64_t kWidestTurned = 255; // values whose sums PSUM holds beside scores of two orientations
+inline constexpr double kLargest = 3e38;      // stands for larger numbers that are not infinite
 
 inline int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
 
@@ -38,7 +39,8 @@ struct WeightedPlan {
     int64_t r, c, constant;
   };
   std::vector<Keep> keep;
-  // Blocks of rows whose scores go through the steps before their weights are made; 0: there are no steps.
+  // Blocks of rows whose scores go through the steps before their weights are made, with rows on partitions all the time; 0: scores are
+  // made in two orientations.
   int64_t together = 0;
   double rowFactor = 1;    // the first step, where it is a factor that rows take without a rounding
   int64_t besideBytes = 0; // of SBUF, per partition: tensors of the steps

@@ -1,7 +1,6 @@
 #include "WeightedRows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace glia::emit {
@@ -13,9 +12,9 @@ constexpr int64_t kTurnedAtOnce = 4; // blocks of weights that share a bank of P
 } // namespace
 
 WeightedRows::WeightedRows(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind,
-                           std::vector<Tile> tensors)
+                           std::vector<std::vector<Tile>> tensors)
     : k(k), m(m), p(p), behind(behind), operands(k, m, p, behind), chain(k, m, p, std::move(tensors)),
-      masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked / chain.factor(), -kLargest, kLargest)) {}
+      masked(chain.unscaled(m.masked, chain.factor())) {}
 
 void WeightedRows::run() {
   k.location(m.result->getLoc());

@@ -12,7 +12,8 @@ namespace glia::emit {
 // turned.
 class WeightedRows {
 public:
-  WeightedRows(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind, std::vector<Tile> tensors);
+  WeightedRows(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind,
+               std::vector<std::vector<Tile>> tensors);
   void run();
 
 private:
