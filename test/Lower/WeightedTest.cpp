@@ -100,4 +100,25 @@ TEST(Weighted, Capped) {
   EXPECT_EQ(groupsOf(text), 1u);
 }
 
+TEST(Weighted, Products) {
+  const std::string text = attention("140", "150", "32", "256", "f32", R"(
+  %a = stablehlo.broadcast_in_dim %slopes, dims = [0] : (tensor<2xf32>) -> tensor<2x140x150xf32>
+  %b = stablehlo.broadcast_in_dim %far, dims = [1, 2] : (tensor<140x150xf32>) -> tensor<2x140x150xf32>
+  %ab = stablehlo.multiply %a, %b : tensor<2x140x150xf32>
+  %y = stablehlo.subtract %s, %ab : tensor<2x140x150xf32>
+  %i = stablehlo.iota dim = 0 : tensor<140x150xi32>
+  %j = stablehlo.iota dim = 1 : tensor<140x150xi32>
+  %late = stablehlo.compare LT, %i, %j, SIGNED : (tensor<140x150xi32>, tensor<140x150xi32>) -> tensor<140x150xi1>
+  %either = stablehlo.or %late, %mask : tensor<140x150xi1>
+  %both = stablehlo.broadcast_in_dim %either, dims = [1, 2] : (tensor<140x150xi1>) -> tensor<2x140x150xi1>
+  %lower = stablehlo.constant dense<-3.4e38> : tensor<2x140x150xf32>
+  %z = stablehlo.select %both, %lower, %y : tensor<2x140x150xi1>, tensor<2x140x150xf32>
+  %n = stablehlo.constant dense<0.7> : tensor<2x140x150xf32>
+  %x = stablehlo.multiply %z, %n : tensor<2x140x150xf32>
+)",
+                                     ", %slopes: tensor<2xf32>, %far: tensor<140x150xf32>, %mask: tensor<140x150xi1>");
+  expectRight(text);
+  EXPECT_EQ(groupsOf(text), 1u);
+}
+
 } // namespace
