@@ -35,6 +35,12 @@ ScoreChain::ScoreChain(KernelBuilder &k, const WeightedMean &m, const WeightedPl
   applied = rest < 0 || (any && !isPower(rest));
 }
 
+double ScoreChain::masked() const {
+  const double n = unscaled(m.masked, rest);
+  return applied ? static_cast<float>(n) * static_cast<float>(rest) : n; // with the rounding of the instruction
+}
+
+// A number divided by a factor of what is exponentiated.
 double ScoreChain::unscaled(double number, double scale) const {
   constexpr double kFar = 1e5; // beyond, a number only has to be the same wherever it stands
   if (!std::isfinite(number))

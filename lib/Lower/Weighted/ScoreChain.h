@@ -12,8 +12,8 @@ public:
   ScoreChain(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, std::vector<std::vector<Tile>> tensors);
   // What is exponentiated is this times what `make` gives: greater than 0.
   double factor() const { return applied ? 1 : rest; }
-  // A number divided by a factor of what is exponentiated, which it is part of.
-  double unscaled(double number, double scale) const;
+  // What stands where a condition on the place does not hold, as `make` would give it.
+  double masked() const;
   void moved(int reg); // in the run-time loop of the plan
   // `out`, in SBUF, from scores in PSUM: rows and columns from these on.
   void make(const Tile &out, const Tile &scores, int64_t batch, int64_t row, int64_t column);
@@ -31,6 +31,7 @@ private:
   double rest = 1;                                // factors that are left at the end
   bool applied = false;                           // there, and not by exp
 
+  double unscaled(double number, double scale) const;
   void combine(const Tile &out, const Tile &now, size_t step, double &scale, int64_t batch, int64_t row, int64_t column);
   Tile beside(size_t step, int64_t batch, int64_t row, int64_t n, int64_t column, int64_t count);
   Tile viewed(size_t step, size_t view, int64_t batch, int64_t row, int64_t n, int64_t column, int64_t count);

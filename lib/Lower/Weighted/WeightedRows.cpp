@@ -14,7 +14,7 @@ constexpr int64_t kTurnedAtOnce = 4; // blocks of weights that share a bank of P
 WeightedRows::WeightedRows(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind,
                            std::vector<std::vector<Tile>> tensors)
     : k(k), m(m), p(p), behind(behind), operands(k, m, p, behind), chain(k, m, p, std::move(tensors)),
-      masked(chain.unscaled(m.masked, chain.factor())) {}
+      masked(chain.masked()) {}
 
 void WeightedRows::run() {
   k.location(m.result->getLoc());
