@@ -3,6 +3,7 @@
 #include "ContractPlan.h"
 #include "Lower/Families.h"
 #include "TurnedOperand.h"
+#include "WholeRows.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,16 +13,6 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kLoopBatches = 256; // of one iteration of a run-time loop
-
-// An operand on chip: free elements [from, from + width), in tiles of `step`.
-struct Panel {
-  std::vector<Tile> pieces;
-  int64_t from = 0, step = kColumnBlock;
-  Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const {
-    const int64_t i = (x - from) / step;
-    return pieces[static_cast<size_t>(i)].index(0, b).index(0, block).part(0, x - from - i * step, n);
-  }
-};
 
 class ContractKernel {
 public:
@@ -36,9 +27,9 @@ public:
       return zeros();
     k.location(place);
     if (p.turnLeft)
-      leftSource = turnOnce(k, leftSource, packedWidth(p.rowsStay || p.piece ? p.panel : p.chunk));
+      leftSource = turnOnce(k, leftSource, p.rowsStay || p.piece ? p.panel : p.chunk);
     if (p.turnRight)
-      rightSource = turnOnce(k, rightSource, packedWidth(p.rowsStay || p.piece ? p.chunk : p.panel));
+      rightSource = turnOnce(k, rightSource, p.rowsStay || p.piece ? p.chunk : p.panel);
     if (p.loop == ContractPlan::None)
       return range({0, p.batches}, {0, p.nr}, {0, p.nc});
     if (p.ahead)
@@ -101,14 +92,6 @@ private:
     down ? range({0, 1}, rest, whole) : range({0, 1}, whole, rest);
   }
 
-  // Panels of what is turned before: a load of `width` elements takes whole ones.
-  static int64_t packedWidth(int64_t width) {
-    int64_t most = kColumnBlock;
-    while (most > kContract && width % most)
-      most /= 2;
-    return most;
-  }
-
   void repeat(const ContractAxis &axis, int64_t count, int64_t step, const std::function<void()> &body) {
     k.location(place);
     const int reg = k.loop(count);
@@ -140,27 +123,16 @@ private:
     }
   }
 
-  Panel make(const PanelSource &s, int64_t width, int64_t blocks) {
-    Panel out;
-    for (int64_t x = 0; x < width; x += out.step)
-      out.pieces.push_back(panelTile(k, s, together, blocks, std::min(out.step, width - x)));
-    return out;
-  }
+  Panel make(const PanelSource &s, int64_t width, int64_t blocks) { return makeWide(k, s, together, blocks, width); }
 
   void fill(Panel &panel, const PanelSource &s, int64_t from, int64_t block, int64_t blocks) {
     k.location(place);
-    panel.from = from;
-    for (const Tile &piece : panel.pieces) {
-      fillPanel(k, piece, s, batch, together, block, blocks, from, piece.dims[2].count);
-      from += panel.step;
-    }
+    fillWide(k, panel, s, batch, together, block, blocks, from);
   }
 
   Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
     k.location(place);
-    Panel out = make(s, width, blocks);
-    fill(out, s, from, block, blocks);
-    return out;
+    return loadWide(k, s, batch, together, block, blocks, from, width);
   }
 
   void rowsStay(Range rows, Range columns) {
@@ -331,10 +303,14 @@ public:
     constexpr size_t kMostOps = 64;
     constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue
     const graph::DotGeneralOp dot = anchorOf(g);
-    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1 || onlyReduced(op->getResult(0)))
+    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1)
       return false;
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
+    if (onlyReduced(op->getResult(0)))
+      return planWholeRows(withReductions(ops), dot).has_value();
+    if (planWholeRows(ops, dot))
+      return true;
     const mlir::Value root = dot->getResult(0);
     std::optional<EpiloguePlan> plan = planEpilogue(ops, root);
     return plan && storesRuns(plan->values[op->getResult(0)], dot) && epilogueBytes(ops, root, kColumnBlock) <= kMostBytes;
@@ -346,6 +322,8 @@ public:
       const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
       return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
     };
+    if (std::optional<RowsPlan> rows = planWholeRows(g.ops, dot))
+      return writeWholeRows(k, g, dot, std::move(*rows), inputs, outputs);
     const mlir::Value root = dot->getResult(0);
     Epilogue epilogue(k, g, root, inputs, outputs);
     const ContractPlan plan = planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)),
@@ -354,6 +332,17 @@ public:
   }
 
 private:
+  // And the reductions that read the last of them, through reshapes.
+  static std::vector<mlir::Operation *> withReductions(std::vector<mlir::Operation *> ops) {
+    const size_t last = ops.size() - 1;
+    for (size_t i = last; i < ops.size(); ++i)
+      if (i == last || isAlias(ops[i]))
+        for (mlir::Operation *user : ops[i]->getUsers())
+          if (!llvm::is_contained(ops, user))
+            ops.push_back(user);
+    return ops;
+  }
+
   // The last dimension is no batch: what is stored together is computed together.
   static bool storesRuns(const EpiloguePlan::Value &v, graph::DotGeneralOp dot) {
     for (size_t i = v.place.size(); i-- > 0;)

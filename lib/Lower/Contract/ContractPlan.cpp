@@ -9,8 +9,9 @@ namespace glia::emit {
 namespace {
 
 constexpr double kTurnNs = 60;      // of 32 x 32 elements on the Vector engine
+constexpr double kBehindNs = 2.5;   // of a column of 128 rows, in operations that need whole rows
+constexpr double kRunBytes = 256;   // that a DMA engine could have moved while it begins with a run
 constexpr double kLongNs = 200'000; // a kernel that takes this long need not leave half of the memory to its neighbours
-constexpr int64_t kMostProducts = 20'000;
 
 DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
 
@@ -21,20 +22,19 @@ public:
       : t(t), op(op), sides{lhs, rhs}, others(strides), reserved(reserved) {}
 
   ContractPlan run() {
-    axes();
-    p.left = source(rowSide, p.rows);
-    p.right = source(1 - rowSide, p.columns);
-    types();
-    p.batches = sizeOfAll(p.batch);
-    p.nr = sizeOfAll(p.rows);
-    p.nc = sizeOfAll(p.columns);
-    p.nk = sizeOfAll(contract);
-    p.blocks = (p.nk + kContract - 1) / kContract;
+    measure();
     if (p.batches * p.nr * p.nc > 0 && p.nk > 0) {
       cut();
       chooseLoop();
       chooseTurns();
     }
+    return std::move(p);
+  }
+
+  ContractPlan runWhole(const WholeRowsNeed &need) {
+    measure();
+    if (!cutWhole(need))
+      throw std::logic_error("whole rows that do not fit");
     return std::move(p);
   }
 
@@ -47,6 +47,19 @@ private:
   ContractPlan p;
   std::vector<ContractAxis> contract;
   int rowSide = 0;
+  double best = 0; // of the cuts so far, in ns
+
+  void measure() {
+    axes();
+    p.left = source(rowSide, p.rows);
+    p.right = source(1 - rowSide, p.columns);
+    types();
+    p.batches = sizeOfAll(p.batch);
+    p.nr = sizeOfAll(p.rows);
+    p.nc = sizeOfAll(p.columns);
+    p.nk = sizeOfAll(contract);
+    p.blocks = (p.nk + kContract - 1) / kContract;
+  }
 
   static int64_t sizeOfAll(const std::vector<ContractAxis> &axes) {
     int64_t n = 1;
@@ -186,7 +199,7 @@ private:
         p.together = std::max<int64_t>(1, p.together / 2);
       return;
     }
-    double best = std::numeric_limits<double>::infinity();
+    best = std::numeric_limits<double>::infinity();
     for (const bool rowsStay : {true, false}) {
       const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
       const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr;
@@ -230,9 +243,71 @@ private:
     p.piece = std::clamp<int64_t>(room / 3 / perBlock, 1, p.blocks);
   }
 
+  // All columns on chip and rows passing by, or the other way round. With room for two blocks of rows behind the contraction, one is
+  // begun while the other ends.
+  bool cutWhole(const WholeRowsNeed &need) {
+    const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
+    best = std::numeric_limits<double>::infinity();
+    for (const int64_t all : {isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2, t.sbufBytes / 8 * 7}) {
+      for (const int64_t times : {2, 1})
+        offerWhole(all - 2048 - times * need.behind, need.result, times);
+      if (best < std::numeric_limits<double>::infinity())
+        return true;
+    }
+    return false;
+  }
+
+  void offerWhole(int64_t room, int64_t result, int64_t times) {
+    const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
+    room -= turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks);
+    const auto blocksOf = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock; };
+    for (const int64_t width : {512, 256, 128}) {
+      const int64_t rows = std::min(width, p.nr), columns = std::min(width, p.nc);
+      if ((p.batches > 1 ? times : 1) * p.nc * r + times * (rows * l + blocksOf(rows) * result) <= room &&
+          isBest(wholeNs(1, 1, kColumnBlock, times))) {
+        p.rowsStay = false;
+        p.panel = p.nc;
+        p.chunk = rows;
+      }
+      const int64_t left = room - 2 * columns * r, each = kRowBlock * l + result;
+      int64_t blocks = left / each;
+      if (blocks < blocksOf(p.nr))
+        blocks = left / (times * each); // the next rows begin while these end
+      if (blocks < 1)
+        continue;
+      const int64_t passes = (blocksOf(p.nr) + blocks - 1) / blocks, even = (blocksOf(p.nr) + passes - 1) / passes;
+      if (isBest(wholeNs(passes, even, columns, times))) {
+        p.rowsStay = true;
+        p.panel = std::min(p.nr, even * kRowBlock);
+        p.chunk = columns;
+        p.turnRight = passes > 1 && turnsOnVector(t, p.right);
+      }
+    }
+  }
+
+  bool isBest(double time) {
+    const bool is = time < best;
+    best = std::min(best, time);
+    return is;
+  }
+
+  // The right operand comes `passes` times, in `columns` columns each; `blocks` blocks of rows are complete at a time.
+  double wholeNs(int64_t passes, int64_t blocks, int64_t columns, int64_t times) const {
+    const bool before = passes > 1 && turnsOnVector(t, p.right); // turned before, and back in HBM once
+    const double shortRuns = 1 + kRunBytes / static_cast<double>(columns * sizeOf(p.right.type));
+    const double transfers =
+        transferNs(p.left, p.nr) + static_cast<double>(passes + (before ? 2 : 0)) * shortRuns * transferNs(p.right, p.nc);
+    const double turns = turnNs(p.left, p.nr) + turnNs(p.right, p.nc);
+    const double products = static_cast<double>(productsOf(p.nr, p.nc, p.nk)) *
+                            std::ceil(static_cast<double>(std::min(p.nc, kColumnBlock)) / static_cast<double>(columns));
+    const double behind = kBehindNs * static_cast<double>(p.nc);
+    const double allBehind = behind * std::ceil(static_cast<double>(p.nr) / kRowBlock) * (times == 1 ? 1.3 : 1);
+    return std::max({transfers, turns, engineNs(p.nr, p.nc), allBehind}) + 0.02 * (transfers + turns) + 10 * products +
+           behind * static_cast<double>(blocks);
+  }
+
   void chooseLoop() {
-    const int64_t each = (p.nr + kRowBlock - 1) / kRowBlock * ((p.nc + kColumnBlock - 1) / kColumnBlock) * p.blocks;
-    if (p.batches * each <= kMostProducts)
+    if (p.batches * productsOf(p.nr, p.nc, p.nk) <= kMostProducts)
       return;
     const auto steps = [](const std::vector<ContractAxis> &axes, int64_t all, int64_t step) {
       return axes.size() == 1 && all >= 2 * step;
@@ -272,6 +347,12 @@ private:
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
                              const std::vector<std::vector<int64_t>> &strides, int64_t reserved) {
   return Planner(t, op, lhs, rhs, strides, reserved).run();
+}
+
+ContractPlan planForWholeRows(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
+                              const std::vector<int64_t> &strides, const WholeRowsNeed &need) {
+  const std::vector<std::vector<int64_t>> result{strides};
+  return Planner(t, op, lhs, rhs, result, 0).runWhole(need);
 }
 
 } // namespace glia::emit

@@ -8,6 +8,11 @@ namespace glia::emit {
 
 inline constexpr int64_t kRowBlock = 128, kColumnBlock = 512; // of one product; a bank of PSUM holds its columns
 inline constexpr int64_t kBanks = 4;
+inline constexpr int64_t kMostProducts = 20'000; // that are written out
+inline int64_t productsOf(int64_t rows, int64_t columns, int64_t contract) {
+  return (rows + kRowBlock - 1) / kRowBlock * ((columns + kColumnBlock - 1) / kColumnBlock) *
+         ((contract + kContract - 1) / kContract);
+}
 
 // Dimensions that are run over as one.
 struct ContractAxis {
@@ -40,5 +45,17 @@ struct ContractPlan {
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs.
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
                              const std::vector<std::vector<int64_t>> &strides, int64_t reserved);
+
+// The same for a kernel that has whole rows of the result on chip. Bytes per partition, of 128 rows:
+struct WholeRowsNeed {
+  int64_t result; // of the contraction
+  int64_t behind; // values of the operations behind it
+  int64_t least() const { return result + behind; }
+};
+inline constexpr int64_t kWholeRowsBudget = 153'600; // bytes per partition; every target has them
+WholeRowsNeed wholeRowsNeed(const RowsPlan &rows, DType type);
+// Either all columns stay (panel) and rows pass by (chunk), or the other way round. `strides` are those of the result.
+ContractPlan planForWholeRows(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
+                              const std::vector<int64_t> &strides, const WholeRowsNeed &need);
 
 } // namespace glia::emit

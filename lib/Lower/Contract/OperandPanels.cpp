@@ -177,4 +177,32 @@ Tile loadPanel(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, in
   return out;
 }
 
+Tile Panel::at(int64_t b, int64_t block, int64_t x, int64_t n) const {
+  const int64_t i = (x - from) / step;
+  return pieces[static_cast<size_t>(i)].index(0, b).index(0, block).part(0, x - from - i * step, n);
+}
+
+Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t width) {
+  Panel out;
+  for (int64_t x = 0; x < width; x += out.step)
+    out.pieces.push_back(panelTile(k, s, nb, blocks, std::min(out.step, width - x)));
+  return out;
+}
+
+void fillWide(KernelBuilder &k, Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
+              int64_t from) {
+  panel.from = from;
+  for (const Tile &piece : panel.pieces) {
+    fillPanel(k, piece, s, b, nb, block, blocks, from, piece.dims[2].count);
+    from += panel.step;
+  }
+}
+
+Panel loadWide(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t from,
+               int64_t width) {
+  Panel out = makeWide(k, s, nb, blocks, width);
+  fillWide(k, out, s, b, nb, block, blocks, from);
+  return out;
+}
+
 } // namespace glia::emit

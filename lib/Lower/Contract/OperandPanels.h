@@ -36,4 +36,16 @@ void fillPanel(KernelBuilder &k, const Tile &out, const PanelSource &s, int64_t 
 Tile loadPanel(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x,
                int64_t nx); // both
 
+// Free elements [from, from + width) of an operand on chip, in tiles of `step`.
+struct Panel {
+  std::vector<Tile> pieces; // [contract, batches, blocks, free]
+  int64_t from = 0, step = 512;
+  Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const;
+};
+Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t width);
+void fillWide(KernelBuilder &k, Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
+              int64_t from);
+Panel loadWide(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t from,
+               int64_t width); // both
+
 } // namespace glia::emit

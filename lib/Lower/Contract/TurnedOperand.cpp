@@ -6,6 +6,7 @@ namespace glia::emit {
 
 namespace {
 
+constexpr int64_t kWidest = 512;       // free elements of a panel
 constexpr int64_t kDeepest = 32;       // blocks of the contraction at a time
 constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out; more of them are a loop
 
@@ -73,6 +74,11 @@ private:
 
 } // namespace
 
-PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width) { return Turner(k, s, width).run(); }
+PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width) {
+  int64_t panel = kWidest;
+  while (panel > kContract && width % panel)
+    panel /= 2;
+  return Turner(k, s, panel).run();
+}
 
 } // namespace glia::emit

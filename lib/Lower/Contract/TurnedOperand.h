@@ -4,7 +4,7 @@
 
 namespace glia::emit {
 
-// The same operand in panels of `width` free elements.
+// The same operand in panels of which a load of `width` free elements takes whole ones.
 PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width);
 
 } // namespace glia::emit

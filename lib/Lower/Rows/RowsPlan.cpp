@@ -382,6 +382,7 @@ private:
 
   bool layout() {
     const int64_t alive = bytesAlive(), fit = std::max<int64_t>(columnsThatFit(alive), 1);
+    p.alive = alive;
     p.chunk = fit;
     if (p.elements == 0)
       return true;

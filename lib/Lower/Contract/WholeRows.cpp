@@ -1,0 +1,162 @@
+#include "WholeRows.h"
+#include "Lower/Rows/RowsKernel.h"
+#include "TurnedOperand.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kFewColumns = 64; // below, several blocks of rows share an epilogue
+
+DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
+
+struct Sizes {
+  int64_t batches = 1, rows = 1, columns = 1, contract = 1;
+};
+
+Sizes sizesOf(graph::DotGeneralOp dot) {
+  const auto n = dot.getDotDimensionNumbers();
+  const std::vector<int64_t> lhs = shapeOf(dot->getOperand(0)), out = shapeOf(dot->getResult(0));
+  Sizes s;
+  for (int64_t d : n.getLhsContractingDimensions())
+    s.contract *= lhs[static_cast<size_t>(d)];
+  const size_t batches = n.getLhsBatchingDimensions().size(),
+               rows = lhs.size() - batches - n.getLhsContractingDimensions().size();
+  for (size_t d = 0; d < out.size(); ++d)
+    (d < batches ? s.batches : d < batches + rows ? s.rows : s.columns) *= out[d];
+  return s;
+}
+
+// Whatever the target, and however the operands lie: 128 rows and 128 columns of the operands fit beside what the operations need.
+bool fits(graph::DotGeneralOp dot, const Sizes &s, const RowsPlan &rows) {
+  const bool wide = llvm::any_of(dot->getOperands(), [](mlir::Value v) { return typeOf(v) == DType::F32; });
+  const int64_t block = (s.contract + kContract - 1) / kContract * kContract * (wide ? 4 : 2);
+  const int64_t panels = 3 * block, turning = 4 * block;
+  return panels + turning + wholeRowsNeed(rows, typeOf(dot->getResult(0))).least() <= kWholeRowsBudget;
+}
+
+class WholeRowsKernel {
+public:
+  WholeRowsKernel(KernelBuilder &k, const ContractPlan &p, RowsKernel &behind, mlir::Value root)
+      : k(k), p(p), behind(behind), root(root), left(p.left), right(p.right) {}
+
+  void run() {
+    k.location(root.getLoc());
+    if (p.turnRight)
+      right = turnOnce(k, right, p.chunk);
+    for (batch = 0; batch < p.batches; ++batch)
+      p.rowsStay ? rowsStay() : columnsStay();
+  }
+
+private:
+  KernelBuilder &k;
+  const ContractPlan &p;
+  RowsKernel &behind;
+  mlir::Value root;
+  PanelSource left, right;
+  int64_t batch = 0;
+
+  Panel load(const PanelSource &s, int64_t from, int64_t width) {
+    k.location(root.getLoc());
+    return loadWide(k, s, batch, 1, 0, p.blocks, from, width);
+  }
+  Tile tileOf(int64_t rows) { return k.sbuf(typeOf(root), rows, {p.nc}); }
+
+  void columnsStay() {
+    const Panel columns = load(right, 0, p.nc);
+    for (int64_t r = 0; r < p.nr; r += p.chunk) {
+      const int64_t end = std::min(p.nr, r + p.chunk);
+      const Panel rows = load(left, r, end - r);
+      for (int64_t y = r; y < end; y += kRowBlock) {
+        const Tile whole = tileOf(std::min(kRowBlock, end - y));
+        products(rows, columns, y, 0, p.nc, whole);
+        behind.run(root, whole, batch * p.nr + y);
+      }
+    }
+  }
+
+  void rowsStay() {
+    for (int64_t r = 0; r < p.nr; r += p.panel) {
+      const int64_t end = std::min(p.nr, r + p.panel);
+      const Panel rows = load(left, r, end - r);
+      std::vector<Tile> whole;
+      for (int64_t y = r; y < end; y += kRowBlock)
+        whole.push_back(tileOf(std::min(kRowBlock, end - y)));
+      for (int64_t c = 0; c < p.nc; c += p.chunk) {
+        const int64_t n = std::min(p.chunk, p.nc - c);
+        const Panel columns = load(right, c, n);
+        for (size_t i = 0; i < whole.size(); ++i)
+          products(rows, columns, r + static_cast<int64_t>(i) * kRowBlock, c, n, whole[i]);
+      }
+      for (size_t i = 0; i < whole.size(); ++i)
+        behind.run(root, whole[i], batch * p.nr + r + static_cast<int64_t>(i) * kRowBlock);
+    }
+  }
+
+  // Columns [c, c + n) of the rows from y on, as many as `whole` has.
+  void products(const Panel &rows, const Panel &columns, int64_t y, int64_t c, int64_t n, const Tile &whole) {
+    k.location(root.getLoc());
+    for (int64_t x = c; x < c + n; x += kColumnBlock) {
+      const int64_t wide = std::min(kColumnBlock, c + n - x);
+      const Tile sum = k.psum(whole.partitions, {wide});
+      for (int64_t i = 0; i < p.blocks; ++i) {
+        const int64_t depth = std::min(kContract, p.nk - i * kContract);
+        k.matmul(sum, rows.at(0, i, y, whole.partitions).rows(0, depth), columns.at(0, i, x, wide).rows(0, depth), i > 0);
+      }
+      k.move(whole.columns(x, wide), sum);
+    }
+  }
+};
+
+} // namespace
+
+WholeRowsNeed wholeRowsNeed(const RowsPlan &rows, DType type) {
+  return {rows.columns * sizeOf(type), rows.columns * rows.alive};
+}
+
+std::optional<RowsPlan> planWholeRows(llvm::ArrayRef<mlir::Operation *> ops, graph::DotGeneralOp dot) {
+  const mlir::Value root = dot->getResult(0);
+  std::vector<mlir::Operation *> behind;
+  llvm::copy_if(ops, std::back_inserter(behind), [&](mlir::Operation *op) { return op != dot; });
+  if (llvm::none_of(behind, [](mlir::Operation *op) { return opName(op) == "reduce"; }))
+    return std::nullopt;
+  const Sizes s = sizesOf(dot);
+  const bool fillsPartitions = s.batches == 1 || 4 * s.rows >= 3 * ((s.rows + kRowBlock - 1) / kRowBlock * kRowBlock);
+  if (s.contract == 0 || s.columns < kFewColumns || !fillsPartitions ||
+      s.batches * productsOf(s.rows, s.columns, s.contract) > kMostProducts)
+    return std::nullopt;
+  std::optional<RowsPlan> plan = planRows(behind);
+  if (!plan || plan->alone || !plan->after.empty() || !plan->joined.empty() || plan->rows != s.batches * s.rows ||
+      plan->columns != s.columns || plan->chunk != s.columns)
+    return std::nullopt;
+  for (const auto &[v, value] : plan->values) {
+    if (value.kind == RowsKind::Sum)
+      return std::nullopt;
+    if (value.kind != RowsKind::View || value.source != root)
+      continue;
+    const Dims m = merged(value.view);
+    if (value.offset || elementsOf(v) != plan->elements || m.size() != 1 || m[0].stride != 1)
+      return std::nullopt;
+  }
+  return fits(dot, s, *plan) ? std::move(plan) : std::nullopt;
+}
+
+void writeWholeRows(KernelBuilder &k, const Group &g, graph::DotGeneralOp dot, RowsPlan rows, std::span<const Tile> inputs,
+                    std::span<const Tile> outputs) {
+  const mlir::Value root = dot->getResult(0);
+  const auto at = [&](mlir::Value v) -> const Tile * {
+    const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
+    return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
+  };
+  std::vector<int64_t> strides;
+  for (const Tile::Dim &d : contiguous(shapeOf(root)))
+    strides.push_back(d.stride);
+  const ContractPlan plan = planForWholeRows(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)), strides,
+                                             wholeRowsNeed(rows, typeOf(root)));
+  RowsKernel behind(k, g, std::move(rows), inputs, outputs);
+  WholeRowsKernel(k, plan, behind, root).run();
+}
+
+} // namespace glia::emit

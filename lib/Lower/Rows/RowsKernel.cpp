@@ -1,0 +1,285 @@
+#include "RowsKernel.h"
+
+#include <algorithm>
+
+namespace glia::emit {
+
+void RowsKernel::run() {
+  if (p.elements == 0)
+    return;
+  if (p.rows)
+    return pass(0, p.rows, p.columns);
+  // Any split: all partitions, as few tiles as fit; what is left over is a row of its own.
+  const int64_t n = p.elements, per = std::max((n + 127) / 128, std::min<int64_t>(n, 64)),
+                tiles = (per + p.chunk - 1) / p.chunk;
+  const int64_t columns = (per + tiles - 1) / tiles, rows = n / columns;
+  if (rows)
+    pass(0, rows, columns);
+  if (const int64_t tail = n - rows * columns)
+    pass(rows * columns, 1, tail);
+}
+
+void RowsKernel::run(mlir::Value input, const Tile &tile, int64_t first) {
+  here = input;
+  hereTile = tile;
+  base = column = 0;
+  rows = p.rows;
+  columns = p.columns;
+  row = first;
+  values.clear();
+  lanes.resize(tile.partitions, columns);
+  for (mlir::Operation *op : g.ops)
+    visit(op);
+}
+
+void RowsKernel::pass(int64_t first, int64_t nr, int64_t nc) {
+  base = first;
+  rows = nr;
+  columns = nc;
+  if (!p.after.empty())
+    return longRows();
+  for (column = 0; column < columns; column += p.chunk) {
+    residents.clear();
+    for (row = 0; row < rows; row += 128) {
+      values.clear();
+      lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+      for (mlir::Operation *op : g.ops)
+        visit(op);
+    }
+  }
+  for (size_t i = 0; i < g.outputs.size(); ++i)
+    if (const auto it = sums.find(g.outputs[i]); it != sums.end())
+      storeSum(it->second, outputs[i]);
+}
+
+// Row after row, piece after piece; what needs a whole row comes with its last piece.
+void RowsKernel::longRows() {
+  for (row = 0; row < rows; row += 128) {
+    values.clear();
+    for (column = 0; column < columns; column += p.chunk) {
+      residents.clear();
+      llvm::SmallVector<mlir::Value> old; // of the piece before
+      for (const auto &[v, lane] : values)
+        if (!lane.row && !lane.splat)
+          old.push_back(v);
+      for (mlir::Value v : old)
+        values.erase(v);
+      lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+      for (mlir::Operation *op : g.ops)
+        if (!p.after.contains(op->getResult(0)) || lastPiece() || isReduction(op))
+          visit(op);
+    }
+  }
+}
+
+bool RowsKernel::lastPiece() const { return column + p.chunk >= columns; }
+
+bool RowsKernel::isReduction(mlir::Operation *op) {
+  return opName(op) == "reduce" && p.values[op->getResult(0)].kind == RowsKind::Computed;
+}
+
+// The reduction of this piece joins those before it, in fp32; true when the whole row is reduced.
+bool RowsKernel::addPiece(mlir::Operation *op, mlir::Value result) {
+  std::string why;
+  const Reduction r = *reductionOf(op, why);
+  Reduction part = r;
+  part.identity = true;
+  part.type = DType::F32;
+  Tile &sum = partials[result];
+  const Tile piece = lanes.reduce(part, valueOf(op->getOperand(0))).tile;
+  if (column == 0) {
+    sum = piece;
+  } else {
+    const Tile next = lanes.make(DType::F32, 1);
+    k.tensor(next, sum, piece, r.op);
+    sum = next;
+  }
+  if (!lastPiece())
+    return false;
+  Lane lane;
+  lane.row = true;
+  lane.type = r.type;
+  lane.tile = sum;
+  if (!r.identity || r.type != DType::F32) {
+    lane.tile = lanes.make(r.type, 1);
+    if (r.identity)
+      k.move(lane.tile, sum);
+    else
+      k.scalar(lane.tile, sum, r.op, r.start);
+  }
+  values[result] = lane;
+  return true;
+}
+
+void RowsKernel::visit(mlir::Operation *op) {
+  k.location(op->getLoc());
+  const mlir::Value result = op->getResult(0);
+  const RowsValue &v = p.values[result];
+  if (p.after.contains(result) && isReduction(op)) {
+    if (!addPiece(op, result))
+      return;
+    for (size_t i = 0; i < g.outputs.size(); ++i)
+      if (g.outputs[i] == result)
+        storeValue(result, outputs[i]);
+    return;
+  }
+  if (v.kind == RowsKind::Sum)
+    return addRows(result, valueOf(op->getOperand(0)));
+  if (v.kind == RowsKind::Joined)
+    return storeParts(op);
+  if (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source)) {
+    if (opName(op) == "reduce") {
+      std::string why;
+      values[result] = lanes.reduce(*reductionOf(op, why), valueOf(op->getOperand(0)));
+    } else {
+      llvm::SmallVector<Lane, 3> in;
+      for (mlir::Value o : op->getOperands())
+        in.push_back(valueOf(o));
+      const Lane made = lanes.pointwise(op, in);
+      values[result] = made;
+    }
+  }
+  for (size_t i = 0; i < g.outputs.size(); ++i)
+    if (g.outputs[i] == result)
+      storeValue(result, outputs[i]);
+}
+
+DType RowsKernel::typeOf(mlir::Value v) const {
+  return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
+}
+
+bool RowsKernel::isFull(mlir::Value v) const { return p.rows == 0 || elementsOf(v) == p.elements; }
+
+Lane RowsKernel::valueOf(mlir::Value v) {
+  if (const auto it = values.find(v); it != values.end())
+    return it->second;
+  if (const auto it = residents.find(v); it != residents.end()) {
+    Lane lane = it->second;
+    lane.tile = lane.tile.rows(0, lanes.nr);
+    return lane;
+  }
+  const RowsValue &known = p.values[v];
+  if (known.kind == RowsKind::Splat) {
+    Lane lane;
+    lane.splat = splatOf(v);
+    lane.type = typeOf(v);
+    return lane;
+  }
+  if (known.kind == RowsKind::RowSpread || known.kind == RowsKind::Uniform)
+    return valueOf(known.source);
+  if (here && known.source == here) {
+    Lane lane;
+    lane.type = typeOf(v);
+    lane.tile = hereTile;
+    return lane;
+  }
+  return fetch(v, known);
+}
+
+// Reads what the current tile needs of a view.
+Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
+  Dims r, c;
+  const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
+  Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), view.view);
+  const Dims m = merged(view.view);
+  from.offset += view.offset;
+  if (p.rows == 0) {
+    const int64_t stride = m.empty() ? 0 : m[0].stride;
+    from.offset += base * stride;
+    r = merged({{columns * stride, rows}});
+    c = merged({{stride, columns}});
+  } else if (elementsOf(v) == 1) {
+    // one number for all
+  } else if (isFull(v)) {
+    splitAt(view.view, columns, r, c);
+  } else {
+    r = m;
+  }
+  if (r.empty())
+    r = {{0, rows}};
+  Lane lane;
+  lane.type = typeOf(v);
+  lane.row = isStill(c);
+  const bool stays = isStill(r);
+  lane.tile = k.sbuf(lane.type, stays ? std::min<int64_t>(128, rows) : lanes.nr, {lane.row ? 1 : lanes.nc});
+  load(k, lane.tile, from, r, lane.row ? Dims{} : c, stays ? 0 : row, lane.row ? 0 : column);
+  (stays ? residents : values)[v] = lane;
+  lane.tile = lane.tile.rows(0, lanes.nr);
+  return lane;
+}
+
+void RowsKernel::storeValue(mlir::Value v, Tile to) {
+  const Lane lane = valueOf(v);
+  if (const RowsKind kind = p.values[v].kind;
+      (kind == RowsKind::Uniform || kind == RowsKind::Splat) && elementsOf(v) != p.elements)
+    return storeUniform(lane, to, elementsOf(v));
+  if (!isFull(v)) {
+    if (column == 0 || p.after.contains(v)) {
+      lanes.resize(lanes.nr, 1);
+      store(k, to, lanes.whole(lane), {{1, rows}}, {}, row, 0);
+      lanes.resize(lanes.nr, std::min(p.chunk, columns - column));
+    }
+    return;
+  }
+  to.offset += base;
+  store(k, to, lanes.whole(lane), {{columns, rows}}, {{1, columns}}, row, column);
+}
+
+// Each operand where it lies in the whole.
+void RowsKernel::storeParts(mlir::Operation *op) {
+  const auto at = std::find(g.outputs.begin(), g.outputs.end(), op->getResult(0));
+  const Tile &whole = outputs[static_cast<size_t>(at - g.outputs.begin())];
+  for (const auto &[v, part] : llvm::zip(op->getOperands(), p.joined[op->getResult(0)])) {
+    Tile to = whole;
+    to.offset += part.offset + base;
+    Dims r{{columns, rows}}, c{{1, columns}};
+    if (p.rows)
+      splitAt(part.view, columns, r, c);
+    store(k, to, lanes.whole(valueOf(v)), r, c, row, column);
+  }
+}
+
+// The same everywhere, and of a size of its own: once.
+void RowsKernel::storeUniform(const Lane &lane, Tile to, int64_t n) {
+  constexpr int64_t kPiece = 4096;
+  if (base || row || column)
+    return;
+  to.dims = {{1, n}};
+  const int64_t rowsHere = lanes.nr, columnsHere = lanes.nc;
+  for (int64_t c = 0; c < n; c += kPiece) {
+    lanes.resize(1, std::min(kPiece, n - c));
+    Lane one = lane;
+    if (!one.splat)
+      one.tile = one.tile.rows(0, 1);
+    k.copy(to.part(0, c, lanes.nc), lanes.whole(one));
+  }
+  lanes.resize(rowsHere, columnsHere);
+}
+
+// Sums over rows: a row of ones times the tile, added up in PSUM.
+void RowsKernel::addRows(mlir::Value result, const Lane &v) {
+  const DType t = sizeOf(v.type) == 1 ? DType::BF16 : v.type;
+  Tile data = lanes.whole(v);
+  if (t != v.type) {
+    const Tile wider = lanes.make(t, lanes.nc);
+    k.move(wider, data);
+    data = wider;
+  }
+  std::vector<Tile> &sum = sums[result];
+  for (int64_t c = 0; c < columns; c += kSumColumns) {
+    const int64_t n = std::min(kSumColumns, columns - c);
+    if (row == 0)
+      sum.push_back(k.psum(1, {n}));
+    k.matmul(sum[static_cast<size_t>(c / kSumColumns)], lanes.constant(t, 1, 1), data.columns(c, n), row > 0);
+  }
+}
+
+void RowsKernel::storeSum(const std::vector<Tile> &sum, Tile to) {
+  const Tile t = k.sbuf(to.dtype, 1, {columns});
+  for (size_t i = 0; i < sum.size(); ++i)
+    k.move(t.columns(static_cast<int64_t>(i) * kSumColumns, sum[i].elements()), sum[i]);
+  to.dims = {{1, columns}};
+  k.copy(to, t);
+}
+
+} // namespace glia::emit

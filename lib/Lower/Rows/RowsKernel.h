@@ -1,0 +1,50 @@
+// The kernel of a group of rows (RowsPlan.h): rows on the partitions, columns along them, tile after tile.
+#pragma once
+#include "Counts.h"
+#include "RowsLanes.h"
+
+namespace glia::emit {
+
+class RowsKernel {
+public:
+  RowsKernel(KernelBuilder &k, const Group &g, RowsPlan plan, std::span<const Tile> inputs, std::span<const Tile> outputs)
+      : k(k), g(g), p(std::move(plan)), inputs(inputs), outputs(outputs), lanes(k) {}
+
+  void run();
+  // Instead: rows from `first` on, as many as `tile` has partitions, which holds all columns of them of `input`. Operations of the group
+  // that the plan does not know make `input`.
+  void run(mlir::Value input, const Tile &tile, int64_t first);
+
+private:
+  KernelBuilder &k;
+  const Group &g;
+  RowsPlan p;
+  std::span<const Tile> inputs, outputs;
+  RowsLanes lanes;
+  llvm::DenseMap<mlir::Value, Lane> values;    // of this tile
+  llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
+  llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
+  llvm::DenseMap<mlir::Value, Tile> partials; // of reductions of long rows
+  Counts counts;
+  mlir::Value here; // an input that is on chip, and its rows of this tile
+  Tile hereTile;
+  int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
+
+  void pass(int64_t first, int64_t nr, int64_t nc);
+  void longRows();
+  bool lastPiece() const;
+  bool isReduction(mlir::Operation *op);
+  bool addPiece(mlir::Operation *op, mlir::Value result);
+  void visit(mlir::Operation *op);
+  DType typeOf(mlir::Value v) const;
+  bool isFull(mlir::Value v) const;
+  Lane valueOf(mlir::Value v);
+  Lane fetch(mlir::Value v, const RowsValue &view);
+  void storeValue(mlir::Value v, Tile to);
+  void storeParts(mlir::Operation *op);
+  void storeUniform(const Lane &lane, Tile to, int64_t n);
+  void addRows(mlir::Value result, const Lane &v);
+  void storeSum(const std::vector<Tile> &sum, Tile to);
+};
+
+} // namespace glia::emit
