@@ -45,6 +45,16 @@ def test_ragged(layout, dtype):
     product(1531, 1100, 1700, layout, dtype, "trn1")
 
 
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, np.float16])
+def test_every_bit_comes_through(dtype):
+    """Any finite number times 1: its own bits, also of the smallest ones."""
+    bits = np.random.default_rng(3).integers(0, 65536, (300, 700), np.uint16)
+    x = bits.view(dtype)
+    x = np.where(np.isfinite(np.asarray(x, np.float32)), x, np.asarray(1, dtype))
+    got = glia.jit(jnp.matmul, target="trn1")(x, np.eye(700, dtype=dtype))
+    np.testing.assert_array_equal(np.asarray(got, np.float32), np.asarray(x, np.float32))
+
+
 def test_batches():
     product(1200, 1024, 1200, "nt", np.float32, "trn1", batch=(2,))
 

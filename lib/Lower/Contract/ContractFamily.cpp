@@ -26,6 +26,8 @@ public:
     if (p.nk == 0)
       return zeros();
     k.location(place);
+    prepareTurning(k, leftSource);
+    prepareTurning(k, rightSource);
     if (p.turnLeft)
       leftSource = turnOnce(k, leftSource, p.rowsStay || p.piece ? p.panel : p.chunk);
     if (p.turnRight)

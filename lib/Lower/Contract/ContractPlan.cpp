@@ -1,4 +1,5 @@
 #include "ContractPlan.h"
+#include "TurnedBlocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +9,12 @@ namespace glia::emit {
 
 namespace {
 
-constexpr double kTurnNs = 60;      // of 32 x 32 elements on the Vector engine
-constexpr double kBehindNs = 2.5;   // of a column of 128 rows, in operations that need whole rows
-constexpr double kRunBytes = 256;   // that a DMA engine could have moved while it begins with a run
-constexpr double kLongNs = 200'000; // a kernel that takes this long need not leave half of the memory to its neighbours
+constexpr double kTurnNs = 60;          // of 32 x 32 elements on the Vector engine
+constexpr double kTurnBytesNs = 12;     // of as many elements as bytes
+constexpr double kByteProductsNs = 125; // of 128 x 128 elements on the Tensor engine
+constexpr double kBehindNs = 2.5;       // of a column of 128 rows, in operations that need whole rows
+constexpr double kRunBytes = 256;       // that a DMA engine could have moved while it begins with a run
+constexpr double kLongNs = 150'000;     // a kernel that takes this long need not leave half of the memory to its neighbours
 
 DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
 
@@ -23,16 +26,34 @@ public:
 
   ContractPlan run() {
     measure();
-    if (p.batches * p.nr * p.nc > 0 && p.nk > 0) {
-      cut();
-      chooseLoop();
-      chooseTurns();
-    }
-    return std::move(p);
+    if (p.batches * p.nr * p.nc == 0 || p.nk == 0)
+      return std::move(p);
+    // However the operands may be turned: the plan that takes the least time.
+    const ContractPlan start = p;
+    std::optional<ContractPlan> found;
+    double least = 0;
+    for (const bool left : {false, true})
+      for (const bool right : {false, true}) {
+        if ((left && !canTurnBytes(p.left)) || (right && !canTurnBytes(p.right)))
+          continue;
+        p = start;
+        p.left.byBytes = left;
+        p.right.byBytes = right;
+        cut();
+        chooseLoop();
+        chooseTurns();
+        if (const double time = planNs(); !found || time < least) {
+          found = p;
+          least = time;
+        }
+      }
+    return std::move(*found);
   }
 
   ContractPlan runWhole(const WholeRowsNeed &need) {
     measure();
+    p.left.byBytes = canTurnBytes(p.left); // Vector has other things to do
+    p.right.byBytes = canTurnBytes(p.right);
     if (!cutWhole(need))
       throw std::logic_error("whole rows that do not fit");
     return std::move(p);
@@ -182,8 +203,34 @@ private:
     return bytes / std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
   }
   double turnNs(const PanelSource &s, int64_t free) const {
-    return turnsOnVector(t, s) ? kTurnNs / (32 * 32) * static_cast<double>(free * p.nk) : 0;
+    const double each = s.byBytes ? kTurnBytesNs : kTurnNs;
+    return turnsOnChip(t, s) ? each / (32 * 32) * static_cast<double>(free * p.nk) : 0;
   }
+
+  bool canTurnBytes(const PanelSource &s) const { return turnsOnChip(t, s) && turnsBytes(t, s.type); }
+
+  // Products, and what has to be turned before the first of them. Bytes are turned by products, too.
+  double planNs() const {
+    const double engine = engineNs(p.nr, p.nc);
+    double vector = 0, products = engine, first = 0;
+    for (const bool isLeft : {true, false}) {
+      const PanelSource &s = isLeft ? p.left : p.right;
+      const int64_t all = isLeft ? p.nr : p.nc, part = isLeft == (p.rowsStay || p.piece > 0) ? p.panel : p.chunk;
+      const double turns = turnNs(s, all);
+      const bool before = isLeft ? p.turnLeft : p.turnRight;
+      first += before ? turns : turns * static_cast<double>(part) / static_cast<double>(all);
+      if (s.byBytes)
+        products += kByteProductsNs / (kRowBlock * kContract) * static_cast<double>(all * p.nk);
+      else if (p.loop != ContractPlan::None)
+        first += turns; // Vector does not keep ahead of a loop
+      else
+        vector += turns;
+    }
+    return static_cast<double>(p.batches) * (std::max(products, vector) + first);
+  }
+
+  // What passes by is turned before it does, unless that is quickly done and it comes but once.
+  bool turnedBefore(const PanelSource &s, int64_t loads) const { return turnsOnChip(t, s) && (loads > 1 || !s.byBytes); }
 
   void cut() {
     const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
@@ -205,9 +252,10 @@ private:
       const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr;
       for (int64_t chunk : {512, 256, 128}) {
         const int64_t width = std::min(chunk, other);
-        const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l);
+        const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l) -
+                             (pass.byBytes ? turningBytes(t, pass, p.blocks) : 0);
         int64_t most = left / (rowsStay ? l : r);
-        if (most < all && turnsOnVector(t, stay))
+        if (most < all && turnsOnChip(t, stay))
           most /= 2; // the next panel is turned while this one is multiplied
         const int64_t grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
         int64_t panel = std::min(all, most / grain * grain);
@@ -215,7 +263,7 @@ private:
           continue;
         const int64_t passes = (all + panel - 1) / panel;
         panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-        const bool before = turnsOnVector(t, pass); // and goes back to HBM once
+        const bool before = turnedBefore(pass, passes); // and goes back to HBM once
         const double transfers =
                          transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
                      turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
@@ -280,7 +328,7 @@ private:
         p.rowsStay = true;
         p.panel = std::min(p.nr, even * kRowBlock);
         p.chunk = columns;
-        p.turnRight = passes > 1 && turnsOnVector(t, p.right);
+        p.turnRight = passes > 1 && turnsOnChip(t, p.right);
       }
     }
   }
@@ -293,7 +341,7 @@ private:
 
   // The right operand comes `passes` times, in `columns` columns each; `blocks` blocks of rows are complete at a time.
   double wholeNs(int64_t passes, int64_t blocks, int64_t columns, int64_t times) const {
-    const bool before = passes > 1 && turnsOnVector(t, p.right); // turned before, and back in HBM once
+    const bool before = passes > 1 && turnsOnChip(t, p.right); // turned before, and back in HBM once
     const double shortRuns = 1 + kRunBytes / static_cast<double>(columns * sizeOf(p.right.type));
     const double transfers =
         transferNs(p.left, p.nr) + static_cast<double>(passes + (before ? 2 : 0)) * shortRuns * transferNs(p.right, p.nc);
@@ -334,11 +382,11 @@ private:
       loadsLeft = times(p.nc, p.panel);
     }
     const bool all = p.panel == p.nr && p.chunk == p.nc; // each is loaded once, with room to turn it
-    p.turnLeft = !all && (loadsLeft > 1 || !p.rowsStay) && turnsOnVector(t, p.left);
-    p.turnRight = !all && (loadsRight > 1 || p.rowsStay) && turnsOnVector(t, p.right);
+    p.turnLeft = !all && (loadsLeft > 1 || !p.rowsStay) && turnedBefore(p.left, loadsLeft);
+    p.turnRight = !all && (loadsRight > 1 || p.rowsStay) && turnedBefore(p.right, loadsRight);
     const bool down = p.loop == ContractPlan::Rows, across = p.loop == ContractPlan::Columns && !p.rowsStay;
     p.ahead = !p.piece && p.batches == 1 &&
-              ((down && !p.turnLeft && turnsOnVector(t, p.left)) || (across && !p.turnRight && turnsOnVector(t, p.right)));
+              ((down && !p.turnLeft && turnsOnChip(t, p.left)) || (across && !p.turnRight && turnsOnChip(t, p.right)));
   }
 };
 

@@ -1,5 +1,5 @@
 #include "OperandPanels.h"
-#include "OperandTiles.h"
+#include "TurnedBlocks.h"
 
 #include <algorithm>
 
@@ -133,10 +133,7 @@ private:
           from.offset += batch.offset;
           load(k, rows, from, s.free, s.contract, x + at, first);
         }
-        for (int64_t c = 0; c * kContract < count; ++c) {
-          const int64_t m = std::min(kContract, count - c * kContract);
-          transposeTile(k, out.rows(0, m).index(0, i).index(0, c).part(0, at, n), rows.columns(c * kContract, m));
-        }
+        turnBlocks(k, out.index(0, i).part(1, at, n), rows, s.identity);
       }
     }
   }
@@ -153,12 +150,17 @@ bool turnsByDma(const Target &t, const PanelSource &s) {
   return t.has("dma_transpose") && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
 }
 
-bool turnsOnVector(const Target &t, const PanelSource &s) {
+bool turnsOnChip(const Target &t, const PanelSource &s) {
   return liesTurned(s) && !turnsByDma(t, s) && countOf(s.free) >= kFewColumns;
 }
 
 int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks) {
-  return turnsOnVector(t, s) ? 2 * blocks * kContract * sizeOf(s.type) : 0;
+  return turnsOnChip(t, s) ? 2 * blocks * kContract * sizeOf(s.type) + (s.byBytes ? kTurnedBytes : 0) : 0;
+}
+
+void prepareTurning(KernelBuilder &k, PanelSource &s) {
+  if (s.byBytes)
+    s.identity = identityOf(k);
 }
 
 Tile panelTile(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t nx) {

@@ -17,7 +17,11 @@ struct PanelSource {
   // Not 0: the tensor holds panels of so many free elements, one after the other, each as it lies on chip: [batches, panels, 128
   // partitions, blocks, packed].
   int64_t packed = 0;
+  bool byBytes = false;         // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
+  std::optional<Tile> identity; // on chip, for that
 };
+// Makes what turning takes, once, before panels are loaded in loops.
+void prepareTurning(KernelBuilder &k, PanelSource &s);
 
 // The tensor's neighbours are neighbours in the contraction: a panel is its transpose.
 bool liesTurned(const PanelSource &s);
@@ -25,8 +29,8 @@ bool liesTurned(const PanelSource &s);
 int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks);
 // Whether a transfer would turn a panel; it has a fixed address.
 bool turnsByDma(const Target &t, const PanelSource &s);
-// Whether a panel is turned by the Vector engine.
-bool turnsOnVector(const Target &t, const PanelSource &s);
+// Whether a panel is turned by engines.
+bool turnsOnChip(const Target &t, const PanelSource &s);
 
 // A tile for a panel, and what fills it: [contract <= 128, batches, blocks, free]: batches [b, b + nb), blocks [block, block + blocks) of the contraction, free [x, x + nx).
 // The last block of the contraction may have fewer than 128 partitions; what is beyond is not defined.

@@ -22,7 +22,7 @@ public:
   PanelSource run() {
     const int64_t width = to.packed, whole = free / width, size = kContract * blocks * width;
     const bool loops =
-        turnsOnVector(k.target(), from) && from.free.size() == 1 && whole > 1 && free * depth / 1024 > kMostTurns;
+        turnsOnChip(k.target(), from) && from.free.size() == 1 && whole > 1 && free * depth / 1024 > kMostTurns;
     for (int64_t b = 0; b < countOf(from.batch); ++b) {
       int64_t x = 0;
       if (loops) {

@@ -44,6 +44,8 @@ public:
 
   void run() {
     k.location(root.getLoc());
+    prepareTurning(k, left);
+    prepareTurning(k, right);
     if (p.turnRight)
       right = turnOnce(k, right, p.chunk);
     for (batch = 0; batch < p.batches; ++batch)
