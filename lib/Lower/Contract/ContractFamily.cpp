@@ -324,8 +324,8 @@ public:
       const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
       return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
     };
-    if (std::optional<RowsPlan> rows = planWholeRows(g.ops, dot))
-      return writeWholeRows(k, g, dot, std::move(*rows), inputs, outputs);
+    if (std::optional<WholeRowsPlan> whole = planWholeRows(g.ops, dot))
+      return writeWholeRows(k, g, dot, std::move(*whole), inputs, outputs);
     const mlir::Value root = dot->getResult(0);
     Epilogue epilogue(k, g, root, inputs, outputs);
     const ContractPlan plan = planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)),

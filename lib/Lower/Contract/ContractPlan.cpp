@@ -298,16 +298,17 @@ private:
     best = std::numeric_limits<double>::infinity();
     for (const int64_t all : {isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2, t.sbufBytes / 8 * 7}) {
       for (const int64_t times : {2, 1})
-        offerWhole(all - 2048 - times * need.behind, need.result, times);
+        offerWhole(all - 2048, need, times);
       if (best < std::numeric_limits<double>::infinity())
         return true;
     }
     return false;
   }
 
-  void offerWhole(int64_t room, int64_t result, int64_t times) {
+  void offerWhole(int64_t all, const WholeRowsNeed &need, int64_t times) {
     const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
-    room -= turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks);
+    const int64_t turning = turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks), result = need.result;
+    const int64_t room = all - times * need.behind - turning;
     const auto blocksOf = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock; };
     for (const int64_t width : {512, 256, 128}) {
       const int64_t rows = std::min(width, p.nr), columns = std::min(width, p.nc);
@@ -318,9 +319,9 @@ private:
         p.chunk = rows;
       }
       const int64_t left = room - 2 * columns * r, each = kRowBlock * l + result;
-      int64_t blocks = left / each;
-      if (blocks < blocksOf(p.nr))
-        blocks = left / (times * each); // the next rows begin while these end
+      // All rows at once: what turns them is gone when they are complete. Otherwise the next rows begin while these end.
+      const bool once = left + std::min(turning, times * need.behind) >= blocksOf(p.nr) * each;
+      const int64_t blocks = once ? blocksOf(p.nr) : left / (times * each);
       if (blocks < 1)
         continue;
       const int64_t passes = (blocksOf(p.nr) + blocks - 1) / blocks, even = (blocksOf(p.nr) + passes - 1) / passes;

@@ -29,6 +29,17 @@ Sizes sizesOf(graph::DotGeneralOp dot) {
   return s;
 }
 
+// The only reader of fp32 sums, if it takes them from PSUM together with a number.
+mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> ops) {
+  static constexpr llvm::StringLiteral kTakes[] = {"add", "subtract", "multiply", "maximum", "minimum"};
+  if (typeOf(root) != DType::F32 || !root.hasOneUse())
+    return nullptr;
+  mlir::Operation *user = *root.getUsers().begin();
+  const bool takes = llvm::is_contained(kTakes, opName(user)) && llvm::is_contained(ops, user) &&
+                     (splatOf(user->getOperand(0)) || splatOf(user->getOperand(1)));
+  return takes ? user : nullptr;
+}
+
 // Whatever the target, and however the operands lie: 128 rows and 128 columns of the operands fit beside what the operations need.
 bool fits(graph::DotGeneralOp dot, const Sizes &s, const RowsPlan &rows) {
   const bool wide = llvm::any_of(dot->getOperands(), [](mlir::Value v) { return typeOf(v) == DType::F32; });
@@ -39,8 +50,9 @@ bool fits(graph::DotGeneralOp dot, const Sizes &s, const RowsPlan &rows) {
 
 class WholeRowsKernel {
 public:
-  WholeRowsKernel(KernelBuilder &k, const ContractPlan &p, RowsKernel &behind, mlir::Value root)
-      : k(k), p(p), behind(behind), root(root), left(p.left), right(p.right) {}
+  WholeRowsKernel(KernelBuilder &k, const ContractPlan &p, RowsKernel &behind, mlir::Value root, mlir::Value input,
+                  mlir::Operation *scaled)
+      : k(k), p(p), behind(behind), root(root), input(input), scaled(scaled), left(p.left), right(p.right) {}
 
   void run() {
     k.location(root.getLoc());
@@ -56,7 +68,8 @@ private:
   KernelBuilder &k;
   const ContractPlan &p;
   RowsKernel &behind;
-  mlir::Value root;
+  mlir::Value root, input;
+  mlir::Operation *scaled;
   PanelSource left, right;
   int64_t batch = 0;
 
@@ -64,7 +77,7 @@ private:
     k.location(root.getLoc());
     return loadWide(k, s, batch, 1, 0, p.blocks, from, width);
   }
-  Tile tileOf(int64_t rows) { return k.sbuf(typeOf(root), rows, {p.nc}); }
+  Tile tileOf(int64_t rows) { return k.sbuf(typeOf(input), rows, {p.nc}); }
 
   void columnsStay() {
     const Panel columns = load(right, 0, p.nc);
@@ -74,7 +87,7 @@ private:
       for (int64_t y = r; y < end; y += kRowBlock) {
         const Tile whole = tileOf(std::min(kRowBlock, end - y));
         products(rows, columns, y, 0, p.nc, whole);
-        behind.run(root, whole, batch * p.nr + y);
+        behind.run(input, whole, batch * p.nr + y);
       }
     }
   }
@@ -93,7 +106,7 @@ private:
           products(rows, columns, r + static_cast<int64_t>(i) * kRowBlock, c, n, whole[i]);
       }
       for (size_t i = 0; i < whole.size(); ++i)
-        behind.run(root, whole[i], batch * p.nr + r + static_cast<int64_t>(i) * kRowBlock);
+        behind.run(input, whole[i], batch * p.nr + r + static_cast<int64_t>(i) * kRowBlock);
     }
   }
 
@@ -107,8 +120,20 @@ private:
         const int64_t depth = std::min(kContract, p.nk - i * kContract);
         k.matmul(sum, rows.at(0, i, y, whole.partitions).rows(0, depth), columns.at(0, i, x, wide).rows(0, depth), i > 0);
       }
-      k.move(whole.columns(x, wide), sum);
+      leave(whole.columns(x, wide), sum);
     }
+  }
+
+  void leave(const Tile &to, const Tile &sum) {
+    if (!scaled)
+      return k.move(to, sum);
+    static constexpr std::pair<llvm::StringLiteral, std::string_view> kCodes[] = {
+        {"add", "add"}, {"subtract", "subtract"}, {"multiply", "multiply"}, {"maximum", "max"}, {"minimum", "min"}};
+    const std::optional<double> first = splatOf(scaled->getOperand(0));
+    k.location(scaled->getLoc());
+    k.scalar(to, sum, llvm::find_if(kCodes, [&](const auto &c) { return c.first == opName(scaled); })->second,
+             first ? *first : *splatOf(scaled->getOperand(1)), first.has_value());
+    k.location(root.getLoc());
   }
 };
 
@@ -118,10 +143,12 @@ WholeRowsNeed wholeRowsNeed(const RowsPlan &rows, DType type) {
   return {rows.columns * sizeOf(type), rows.columns * rows.alive};
 }
 
-std::optional<RowsPlan> planWholeRows(llvm::ArrayRef<mlir::Operation *> ops, graph::DotGeneralOp dot) {
-  const mlir::Value root = dot->getResult(0);
+std::optional<WholeRowsPlan> planWholeRows(llvm::ArrayRef<mlir::Operation *> ops, graph::DotGeneralOp dot) {
+  WholeRowsPlan whole;
+  whole.scaled = scaledFrom(dot->getResult(0), ops);
+  whole.input = whole.scaled ? whole.scaled->getResult(0) : dot->getResult(0);
   std::vector<mlir::Operation *> behind;
-  llvm::copy_if(ops, std::back_inserter(behind), [&](mlir::Operation *op) { return op != dot; });
+  llvm::copy_if(ops, std::back_inserter(behind), [&](mlir::Operation *op) { return op != dot && op != whole.scaled; });
   if (llvm::none_of(behind, [](mlir::Operation *op) { return opName(op) == "reduce"; }))
     return std::nullopt;
   const Sizes s = sizesOf(dot);
@@ -136,17 +163,20 @@ std::optional<RowsPlan> planWholeRows(llvm::ArrayRef<mlir::Operation *> ops, gra
   for (const auto &[v, value] : plan->values) {
     if (value.kind == RowsKind::Sum)
       return std::nullopt;
-    if (value.kind != RowsKind::View || value.source != root)
+    if (value.kind != RowsKind::View || value.source != whole.input)
       continue;
     const Dims m = merged(value.view);
     if (value.offset || elementsOf(v) != plan->elements || m.size() != 1 || m[0].stride != 1)
       return std::nullopt;
   }
-  return fits(dot, s, *plan) ? std::move(plan) : std::nullopt;
+  if (!fits(dot, s, *plan))
+    return std::nullopt;
+  whole.rows = std::move(*plan);
+  return whole;
 }
 
-void writeWholeRows(KernelBuilder &k, const Group &g, graph::DotGeneralOp dot, RowsPlan rows, std::span<const Tile> inputs,
-                    std::span<const Tile> outputs) {
+void writeWholeRows(KernelBuilder &k, const Group &g, graph::DotGeneralOp dot, WholeRowsPlan whole,
+                    std::span<const Tile> inputs, std::span<const Tile> outputs) {
   const mlir::Value root = dot->getResult(0);
   const auto at = [&](mlir::Value v) -> const Tile * {
     const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
@@ -156,9 +186,9 @@ void writeWholeRows(KernelBuilder &k, const Group &g, graph::DotGeneralOp dot, R
   for (const Tile::Dim &d : contiguous(shapeOf(root)))
     strides.push_back(d.stride);
   const ContractPlan plan = planForWholeRows(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)), strides,
-                                             wholeRowsNeed(rows, typeOf(root)));
-  RowsKernel behind(k, g, std::move(rows), inputs, outputs);
-  WholeRowsKernel(k, plan, behind, root).run();
+                                             wholeRowsNeed(whole.rows, typeOf(whole.input)));
+  RowsKernel behind(k, g, std::move(whole.rows), inputs, outputs);
+  WholeRowsKernel(k, plan, behind, root, whole.input, whole.scaled).run();
 }
 
 } // namespace glia::emit

@@ -29,7 +29,8 @@ void RowsKernel::run(mlir::Value input, const Tile &tile, int64_t first) {
   values.clear();
   lanes.resize(tile.partitions, columns);
   for (mlir::Operation *op : g.ops)
-    visit(op);
+    if (p.values.contains(op->getResult(0)))
+      visit(op);
 }
 
 void RowsKernel::pass(int64_t first, int64_t nr, int64_t nc) {
