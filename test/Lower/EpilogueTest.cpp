@@ -75,6 +75,38 @@ TEST(Epilogue, ReductionsTakeWhatOnlyTheyRead) {
       2);
 }
 
+// x w + b + (s (t u)), of type `type`, with t u before or behind the longer product; `turned`: the result the other way round.
+std::string updateOfLowRank(const std::string &type, int rank, bool first, bool turned) {
+  const auto of = [&](const std::string &dims) { return "tensor<" + dims + "x" + type + ">"; };
+  const std::string r = std::to_string(rank),
+                    longer = "    %0 = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (" + of("3x100x150") +
+                             ", " + of("150x270") + ") -> " + of("3x100x270") + "\n",
+                    shorter = "    %1 = stablehlo.dot_general %t, %u, contracting_dims = [2] x [1] : (" + of("3x100x" + r) +
+                              ", " + of("270x" + r) + ") -> " + of("3x100x270") + "\n";
+  std::string text = "func.func public @main(%x: " + of("3x100x150") + ", %w: " + of("150x270") + ", %b: " + of("270") +
+                     ", %t: " + of("3x100x" + r) + ", %u: " + of("270x" + r) + ") -> " +
+                     of(turned ? "270x3x100" : "3x100x270") + " {\n" + (first ? shorter + longer : longer + shorter) +
+                     "    %2 = stablehlo.broadcast_in_dim %b, dims = [2] : (" + of("270") + ") -> " + of("3x100x270") +
+                     "\n    %3 = stablehlo.add %0, %2 : " + of("3x100x270") +
+                     "\n    %s = stablehlo.constant dense<0.3> : " + of("3x100x270") +
+                     "\n    %4 = stablehlo.multiply %1, %s : " + of("3x100x270") +
+                     "\n    %5 = stablehlo.add %3, %4 : " + of("3x100x270") + "\n";
+  if (turned)
+    text += "    %6 = stablehlo.transpose %5, dims = [2, 0, 1] : (" + of("3x100x270") + ") -> " + of("270x3x100") +
+            "\n    return %6 : " + of("270x3x100") + "\n}";
+  else
+    text += "    return %5 : " + of("3x100x270") + "\n}";
+  return text;
+}
+
+TEST(Epilogue, AShortProductBesideALongOne) {
+  expectGroups(updateOfLowRank("bf16", 9, false, false), 1);
+  expectGroups(updateOfLowRank("f32", 9, true, true), 1);
+  expectGroups(updateOfLowRank("bf16", 128, false, false), 1);
+}
+
+TEST(Epilogue, AProductThatIsNotShortIsAKernelOfItsOwn) { expectGroups(updateOfLowRank("f32", 129, false, false), 2); }
+
 TEST(Epilogue, ValuesThatComeFromTheContractionItselfByAnotherWay) {
   // The sum of the rows needs all of the product: its user cannot be in the kernel of the product.
   expectGroups(R"(func.func public @main(%x: tensor<40x30xf32>, %w: tensor<30x50xf32>) -> tensor<40x50xf32> {

@@ -275,11 +275,26 @@ private:
   }
 };
 
-graph::DotGeneralOp anchorOf(const Group &g) {
-  for (mlir::Operation *op : g.ops)
-    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
-      return dot;
-  return nullptr;
+// The contraction that the others are behind or beside: the longest.
+graph::DotGeneralOp anchorOf(llvm::ArrayRef<mlir::Operation *> ops) {
+  const auto length = [](graph::DotGeneralOp dot) {
+    return elementsOf(dot->getOperand(0)) * elementsOf(dot->getOperand(1)) /
+           std::max<int64_t>(1, elementsOf(dot->getResult(0)));
+  };
+  graph::DotGeneralOp anchor;
+  for (mlir::Operation *op : ops)
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op); dot && (!anchor || length(dot) > length(anchor)))
+      anchor = dot;
+  return anchor;
+}
+
+// For the operands of products beside it.
+int64_t shortBytes(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root) {
+  int64_t bytes = 0;
+  for (mlir::Operation *op : ops)
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op); dot && dot->getResult(0) != root)
+      bytes += shortProductBytes(dot);
+  return bytes;
 }
 
 class ContractFamily : public Family {
@@ -303,23 +318,24 @@ public:
 
   bool joins(const Group &g, mlir::Operation *op) const override {
     constexpr size_t kMostOps = 64;
-    constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue
-    const graph::DotGeneralOp dot = anchorOf(g);
-    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1)
-      return false;
+    constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue, and as much for short products
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
+    const graph::DotGeneralOp dot = anchorOf(ops);
+    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1)
+      return false;
     if (onlyReduced(op->getResult(0)))
       return planWholeRows(withReductions(ops), dot).has_value();
     if (planWholeRows(ops, dot))
       return true;
     const mlir::Value root = dot->getResult(0);
-    std::optional<EpiloguePlan> plan = planEpilogue(ops, root);
-    return plan && storesRuns(plan->values[op->getResult(0)], dot) && epilogueBytes(ops, root, kColumnBlock) <= kMostBytes;
+    std::optional<EpiloguePlan> plan = planEpilogue(ops, root, true);
+    return plan && storesRuns(plan->values[op->getResult(0)], dot) && epilogueBytes(ops, root, kColumnBlock) <= kMostBytes &&
+           shortBytes(ops, root) <= kMostBytes;
   }
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
-    graph::DotGeneralOp dot = anchorOf(g);
+    graph::DotGeneralOp dot = anchorOf(g.ops);
     const auto at = [&](mlir::Value v) -> const Tile * { // the same tensor may be on both sides
       const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
       return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
@@ -327,9 +343,10 @@ public:
     if (std::optional<WholeRowsPlan> whole = planWholeRows(g.ops, dot))
       return writeWholeRows(k, g, dot, std::move(*whole), inputs, outputs);
     const mlir::Value root = dot->getResult(0);
-    Epilogue epilogue(k, g, root, inputs, outputs);
-    const ContractPlan plan = planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)),
-                                              epilogue.strides(), epilogueBytes(g.ops, root, kColumnBlock));
+    Epilogue epilogue(k, g, root, inputs, outputs, true);
+    const ContractPlan plan =
+        planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)), epilogue.strides(),
+                        epilogueBytes(g.ops, root, kColumnBlock) + shortBytes(g.ops, root));
     ContractKernel(k, plan, epilogue, root).run();
   }
 

@@ -14,7 +14,8 @@ DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorT
 
 class Planner {
 public:
-  Planner(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root) : ops(ops), inside(ops.begin(), ops.end()) {
+  Planner(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, bool products)
+      : ops(ops), inside(ops.begin(), ops.end()), products(products) {
     p.root = root;
   }
 
@@ -32,6 +33,7 @@ public:
 private:
   llvm::ArrayRef<mlir::Operation *> ops;
   llvm::DenseSet<mlir::Operation *> inside;
+  bool products;
   EpiloguePlan p;
 
   Value &valueOf(mlir::Value v) {
@@ -54,6 +56,8 @@ private:
       return true;
     }
     const llvm::StringRef name = opName(op);
+    if (name == "dot_general")
+      return product(op);
     if (isAlias(op))
       return alias(op);
     if (name == "broadcast_in_dim")
@@ -63,6 +67,15 @@ private:
     if (name == "slice")
       return slice(llvm::cast<graph::SliceOp>(op));
     return isPointwise(name) && refusalOf(op).empty() && pointwise(op);
+  }
+
+  // Another product of the same shape, of tensors in HBM.
+  bool product(mlir::Operation *op) {
+    const auto isInside = [&](mlir::Value v) { return v.getDefiningOp() && inside.contains(v.getDefiningOp()); };
+    if (!products || !isShortProduct(op, p.root) || llvm::any_of(op->getOperands(), isInside))
+      return false;
+    p.values[op->getResult(0)].place = p.values[p.root].place;
+    return true;
   }
 
   // The same elements in another shape: of what is made here, only sizes of 1 may come and go.
@@ -156,8 +169,8 @@ private:
 
 } // namespace
 
-std::optional<EpiloguePlan> planEpilogue(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root) {
-  return Planner(ops, root).run();
+std::optional<EpiloguePlan> planEpilogue(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, bool products) {
+  return Planner(ops, root, products).run();
 }
 
 int64_t epilogueBytes(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, int64_t columns) {
@@ -200,13 +213,23 @@ bool onlyReduced(mlir::Value v) {
 }
 
 Epilogue::Epilogue(KernelBuilder &k, const Group &g, mlir::Value root, std::span<const Tile> inputs,
-                   std::span<const Tile> outputs)
+                   std::span<const Tile> outputs, bool withProducts)
     : k(k), g(g), lanes(k) {
-  std::optional<EpiloguePlan> found = planEpilogue(g.ops, root);
+  std::optional<EpiloguePlan> found = planEpilogue(g.ops, root, withProducts);
   if (!found)
     throw std::logic_error("an epilogue without a plan");
   plan = std::move(*found);
+  const auto inputOf = [&](mlir::Value v) -> const Tile & {
+    return inputs[static_cast<size_t>(std::find(g.inputs.begin(), g.inputs.end(), v) - g.inputs.begin())];
+  };
   for (mlir::Operation *op : g.ops) {
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op); dot && op != root.getDefiningOp()) {
+      std::unique_ptr<ShortProduct> &made = products[op];
+      made = std::make_unique<ShortProduct>(dot, inputOf(op->getOperand(0)), inputOf(op->getOperand(1)));
+      all.push_back(made->strides(0));
+      all.push_back(made->strides(1));
+      continue;
+    }
     if (op == root.getDefiningOp() || !isPointwise(opName(op)) || plan.values[op->getResult(0)].kind != EpiloguePlan::Made)
       continue;
     const std::vector<int> &place = plan.values[op->getResult(0)].place;
@@ -214,8 +237,7 @@ Epilogue::Epilogue(KernelBuilder &k, const Group &g, mlir::Value root, std::span
       const Value &v = plan.values[op->getOperand(i)];
       if (v.kind != EpiloguePlan::View)
         continue;
-      const auto at = std::find(g.inputs.begin(), g.inputs.end(), v.source);
-      ins[{op, i}] = {inputs[static_cast<size_t>(at - g.inputs.begin())], stridesOf(v.view, place)};
+      ins[{op, i}] = {inputOf(v.source), stridesOf(v.view, place)};
       ins[{op, i}].tile.offset += v.offset;
       all.push_back(ins[{op, i}].strides);
     }
@@ -286,7 +308,13 @@ void Epilogue::block(const Tile &sums, const Block &b) {
     if (plan.values[result].kind != EpiloguePlan::Made)
       continue;
     k.location(op->getLoc());
-    if (!isPointwise(opName(op)) || isAlias(op)) { // another view of the same elements
+    if (const auto made = products.find(op); made != products.end()) {
+      Lane lane;
+      lane.type = typeOf(result);
+      lane.tile = lanes.make(lane.type, lanes.nc);
+      k.move(lane.tile, made->second->block(k, b, lanes.nr, lanes.nc));
+      values[result] = lane;
+    } else if (!isPointwise(opName(op)) || isAlias(op)) { // another view of the same elements
       const Lane same = values.lookup(op->getOperand(0));
       values[result] = same;
     } else {

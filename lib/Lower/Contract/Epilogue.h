@@ -6,6 +6,7 @@
 //           for each part of the result: e.block(sums, {rows, columns, ...});    computes and stores everything
 #pragma once
 #include "Lower/Rows/RowsLanes.h"
+#include "ShortProduct.h"
 
 namespace glia::emit {
 
@@ -38,8 +39,9 @@ struct EpiloguePlan {
   llvm::DenseMap<mlir::Value, Value> values;
 };
 
-// `ops` are the anchor, which gives `root`, and others in program order. nullopt: they are not an epilogue of the anchor.
-std::optional<EpiloguePlan> planEpilogue(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root);
+// `ops` are the anchor, which gives `root`, and others in program order; `products`: short products may be among them, and blocks are
+// parts of rows and columns as the anchor has them. nullopt: they are not an epilogue of the anchor.
+std::optional<EpiloguePlan> planEpilogue(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, bool products = false);
 
 // Bytes per partition that the epilogue needs for blocks of `columns` columns, one being computed while another is stored.
 int64_t epilogueBytes(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, int64_t columns);
@@ -49,7 +51,8 @@ bool onlyReduced(mlir::Value v);
 
 class Epilogue {
 public:
-  Epilogue(KernelBuilder &k, const Group &g, mlir::Value root, std::span<const Tile> inputs, std::span<const Tile> outputs);
+  Epilogue(KernelBuilder &k, const Group &g, mlir::Value root, std::span<const Tile> inputs, std::span<const Tile> outputs,
+           bool products = false);
   // For each tensor in HBM that is read or written: its strides over the dimensions of the result. Dimensions may be run over as
   // one if all of these allow it.
   const std::vector<std::vector<int64_t>> &strides() const { return all; }
@@ -76,7 +79,8 @@ private:
   std::vector<std::vector<int64_t>> all;
   llvm::DenseMap<mlir::Value, Tensor> outs;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, Tensor> ins; // operands that are views
-  llvm::DenseMap<mlir::Value, Lane> values;                           // of this block
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<ShortProduct>> products;
+  llvm::DenseMap<mlir::Value, Lane> values; // of this block
   std::vector<Kept> kept;
 
   std::vector<int64_t> stridesOf(const Dims &view, const std::vector<int> &place) const;
