@@ -107,6 +107,15 @@ TEST(Epilogue, AShortProductBesideALongOne) {
 
 TEST(Epilogue, AProductThatIsNotShortIsAKernelOfItsOwn) { expectGroups(updateOfLowRank("f32", 129, false, false), 2); }
 
+TEST(Epilogue, WhatIsInFrontOfAProductIsNotBehindIt) {
+  expectGroups(R"(func.func public @main(%a: tensor<f32>, %x: tensor<11x6xf32>) -> tensor<6xf32> {
+    %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<11xf32>
+    %1 = stablehlo.dot_general %x, %0, contracting_dims = [0] x [0] : (tensor<11x6xf32>, tensor<11xf32>) -> tensor<6xf32>
+    return %1 : tensor<6xf32>
+  })",
+               2);
+}
+
 TEST(Epilogue, ValuesThatComeFromTheContractionItselfByAnotherWay) {
   // The sum of the rows needs all of the product: its user cannot be in the kernel of the product.
   expectGroups(R"(func.func public @main(%x: tensor<40x30xf32>, %w: tensor<30x50xf32>) -> tensor<40x50xf32> {

@@ -322,7 +322,7 @@ public:
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
     const graph::DotGeneralOp dot = anchorOf(ops);
-    if (!dot || g.ops.size() >= kMostOps || op->getNumResults() != 1)
+    if (!anchorOf(g.ops) || g.ops.size() >= kMostOps || op->getNumResults() != 1)
       return false;
     if (onlyReduced(op->getResult(0)))
       return planWholeRows(withReductions(ops), dot).has_value();
