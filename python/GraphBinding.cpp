@@ -28,7 +28,8 @@ nb::dict partsOf(const Least &b) {
 
 // The program, and what it is made of.
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
-                                                            const std::string &target, std::string dump, int cores) {
+                                                            const std::string &target, std::string dump, int cores,
+                                                            int effort) {
   CompiledGraph made;
   const std::string_view bytes = bytesOf(graph);
   {
@@ -36,6 +37,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
     GraphOptions options;
     options.target = target;
     options.cores = cores;
+    options.effort = effort;
     options.dump = std::move(dump);
     graph::Graph g = graph::readGraph(bytes, file);
     made = compileGraph(*g.module, options);
@@ -44,6 +46,19 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   counts["operations"] = made.operations;
   counts["groups"] = made.groups;
   counts["kernels"] = made.kernels;
+  counts["calls"] = made.calls;
+  nb::list choices;
+  for (const RegionChoice &c : made.choices) {
+    nb::dict tried, choice;
+    for (const RegionChoice::Way &w : c.tried)
+      tried[w.name.c_str()] = w.time;
+    choice["kernel"] = c.kernel;
+    choice["groups"] = c.groups;
+    choice["tried"] = tried;
+    choice["taken"] = c.tried[c.taken].name;
+    choices.append(choice);
+  }
+  counts["choices"] = choices;
   counts["bytes_once"] = made.bytesOnce;
   counts["least"] = partsOf(made.least);
   return {std::make_shared<Program>(std::move(made.program)), counts};
@@ -62,7 +77,7 @@ std::string textOf(const GraphBytes &graph, std::string_view file, bool location
 } // namespace
 
 void bindGraph(nb::module_ &m) {
-  m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1,
+  m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1, "effort"_a = 1,
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
         "distinct kernels. dump: a folder for the simplified graph, its groups and kernels.");

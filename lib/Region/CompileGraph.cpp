@@ -101,6 +101,9 @@ private:
                   format("a graph is to run on %d cores, and %s has %d", options.cores, target->name.c_str(),
                          std::min(2, target->maxCores)),
                   "Use one core, or a target whose cores work in pairs.");
+    if (options.effort < 0 || options.effort > 2)
+      throw Error("GRAPH-EFFORT", format("an effort of %d", options.effort),
+                  "0: every group is a kernel of its own; 1: groups become one where that is faster; 2: more is tried.");
     main = simplifyGraph(module, options.onRewrite);
   }
 

@@ -33,8 +33,13 @@ void GraphDump::graph(mlir::Operation *module) {
 }
 
 void GraphDump::kernel(nisa::Kernel &k) {
-  if (!folder.empty())
-    write(k.op().getSymName().str() + ".nisa", k.text());
+  if (wanted())
+    kernel(k.op().getSymName().str(), k.text());
+}
+
+void GraphDump::kernel(const std::string &name, const std::string &text) {
+  if (wanted())
+    write(name + ".nisa", text);
 }
 
 std::string GraphDump::named(std::string_view kernel) {

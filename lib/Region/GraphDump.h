@@ -12,7 +12,9 @@ class GraphDump {
 public:
   explicit GraphDump(std::string folder); // empty: nothing is written. Throws Error DUMP-WRITE
   void graph(mlir::Operation *module);    // graph.mlir
-  void kernel(nisa::Kernel &k);           // NAME.nisa
+  bool wanted() const { return !folder.empty(); }
+  void kernel(nisa::Kernel &k); // NAME.nisa
+  void kernel(const std::string &name, const std::string &text);
   void group(const Group &g, std::string_view kernel);
   void region(const Region &r, std::string_view kernel); // its groups are one kernel
   void finish();                                         // groups.txt

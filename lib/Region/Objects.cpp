@@ -11,6 +11,7 @@ namespace glia::emit {
 // Regions have at most as many instructions as this: more take longer to compile, and gain little. What is a region for does not last much
 // longer than the transfers at its ends.
 static constexpr int64_t kMostOfRegion = 3000, kMostOfGroup = 400;
+static constexpr uint64_t kFew = 300;     // instructions of a region for which everything is tried
 static constexpr double kLongest = 40000; // ns, of a group
 
 std::shared_ptr<const Program> Objects::of(const Group &g) {
@@ -85,24 +86,25 @@ std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
   RegionChoice choice{"region" + std::to_string(regions.size()), r.groups.size(), {}, 0};
   choice.tried.push_back({"apart", simulateTime(linkApart(r, apart, options.target)).total});
   std::shared_ptr<const Program> best;
-  bool isBusy = false; // an engine has much to do: others may take some of it
+  bool triesAll = options.effort > 1; // or an engine has much to do, of which others may take some; or it costs little
+  std::string text;
   const auto show = [&](nisa::Kernel &kernel) {
-    if (choice.tried.size() == 1)
-      dump.kernel(kernel);
+    text = dump.wanted() ? kernel.text() : "";
     if (options.onKernel)
       options.onKernel(kernel);
   };
   for (const auto &[name, aim] : {std::pair{"each result soon", Aim::Soon}, std::pair{"engines even", Aim::Even}}) {
-    if (aim == Aim::Even && !isBusy && options.effort < 2)
+    if (aim == Aim::Even && !triesAll)
       continue;
     std::optional<Program> p = compileRegion(r, choice.kernel, options.target, aim, show);
     if (!p)
       break;
     const TimingResult timing = simulateTime(*p);
-    isBusy = busiest(timing) > timing.total / 2;
+    triesAll |= busiest(timing) > timing.total / 2 || timing.instructions <= kFew;
     if (timing.total < choice.tried[choice.taken].time) {
       choice.taken = choice.tried.size();
       best = std::make_shared<Program>(std::move(*p));
+      dump.kernel(choice.kernel, text);
     }
     choice.tried.push_back({name, timing.total});
   }

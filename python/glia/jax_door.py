@@ -52,6 +52,7 @@ class GraphExecutable(Executable):
         self._tensors = {t.name: t for t in program.tensors}
         self.operations, self.groups, self.kernels = counts["operations"], counts["groups"], counts["kernels"]
         self._least = counts["least"]
+        self.calls, self._choices = counts["calls"], counts["choices"]
         self.bytes_once = counts["bytes_once"]  # of HBM, if every tensor were read and written once
 
     def text(self) -> str:
@@ -61,6 +62,10 @@ class GraphExecutable(Executable):
     def bound(self) -> dict:
         """The least time that the graph needs on the target, in nanoseconds: `total`, its `reason`, and each part by itself."""
         return dict(self._least)
+
+    def choices(self) -> list[dict]:
+        """What was tried for groups beside each other: `kernel`, how many `groups`, `tried` (what: nanoseconds), `taken`."""
+        return [dict(c) for c in self._choices]
 
     def inputs(self, *args, **kwargs) -> dict:
         return self._inputs(self._leaves(args, kwargs))
@@ -150,10 +155,18 @@ class Jitted:
     """A JAX function to be compiled: called with arrays it compiles (once per shapes, types and structure) and runs."""
 
     def __init__(
-        self, function, target: str | None, lnc: int, static_argnums, static_argnames, donate_argnums, donate_argnames
+        self,
+        function,
+        target: str | None,
+        lnc: int,
+        effort: int,
+        static_argnums,
+        static_argnames,
+        donate_argnums,
+        donate_argnames,
     ):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.target, self.lnc = function, target, lnc
+        self.function, self.target, self.lnc, self.effort = function, target, lnc, effort
         self._static = _both(function, static_argnums, static_argnames)
         self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
         self._jitted: dict[_t.Target, object] = {}
@@ -200,7 +213,9 @@ class Jitted:
             text = _text(traced, target)
             name = getattr(self.function, "__name__", "function")
             try:
-                handle, counts = _glia.compile_graph(text, f"<graph of {name}>", target.reference, dump, self.lnc)
+                handle, counts = _glia.compile_graph(
+                    text, f"<graph of {name}>", target.reference, dump, self.lnc, self.effort
+                )
                 handle.require_verified("kernel" if "@glia.nki" in text else "graph")
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
@@ -279,6 +294,7 @@ def jit(
     *,
     target: str | None = None,
     lnc: int = 1,
+    effort: int = 1,
     static_argnums=None,
     static_argnames=None,
     donate_argnums=None,
@@ -287,6 +303,8 @@ def jit(
     """A JAX function that runs on `target` (default trn2). Arguments and results are trees of NumPy or JAX arrays.
 
     lnc: 2 runs it on both cores of a logical one, each of which computes half of what can be cut.
+    effort: 0 makes every group of operations a kernel of its own, 1 makes one of groups beside each other where that is
+    faster, 2 tries more ways to write it.
     static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: likewise; a result takes the
     place of such an argument in the device's memory, and the caller's arrays stay as they are."""
     if function is None:
@@ -294,6 +312,7 @@ def jit(
             jit,
             target=target,
             lnc=lnc,
+            effort=effort,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -312,4 +331,4 @@ def jit(
     _jax()
     if target is not None:
         _target(target)  # a wrong name is found here
-    return Jitted(function, target, lnc, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    return Jitted(function, target, lnc, effort, static_argnums, static_argnames, donate_argnums, donate_argnames)
