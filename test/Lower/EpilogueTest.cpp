@@ -116,6 +116,17 @@ TEST(Epilogue, WhatIsInFrontOfAProductIsNotBehindIt) {
                2);
 }
 
+TEST(Epilogue, AShortProductThatTheLongOneReads) {
+  expectGroups(
+      R"(func.func public @main(%x: tensor<280x9xf32>, %u: tensor<9x280xf32>, %w: tensor<280x280xf32>) -> tensor<280x280xf32> {
+    %0 = stablehlo.dot_general %x, %u, contracting_dims = [1] x [0] : (tensor<280x9xf32>, tensor<9x280xf32>) -> tensor<280x280xf32>
+    %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0] : (tensor<280x280xf32>, tensor<280x280xf32>) -> tensor<280x280xf32>
+    %2 = stablehlo.add %1, %0 : tensor<280x280xf32>
+    return %2 : tensor<280x280xf32>
+  })",
+      2);
+}
+
 TEST(Epilogue, ValuesThatComeFromTheContractionItselfByAnotherWay) {
   // The sum of the rows needs all of the product: its user cannot be in the kernel of the product.
   expectGroups(R"(func.func public @main(%x: tensor<40x30xf32>, %w: tensor<30x50xf32>) -> tensor<40x50xf32> {

@@ -2,6 +2,7 @@
 // both operands, in blocks of 128; the sums of 128 rows and 512 columns stay in PSUM over the whole contraction.
 #include "ContractPlan.h"
 #include "Lower/Families.h"
+#include "MadeRows.h"
 #include "TurnedOperand.h"
 #include "WholeRows.h"
 
@@ -316,17 +317,32 @@ public:
     return "";
   }
 
+  // Rows that are made for one contraction only are made in its kernel.
+  std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &) const override {
+    auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
+    std::vector<mlir::Operation *> ops = dot ? rowsBefore(dot) : std::vector<mlir::Operation *>{};
+    if (!ops.empty())
+      ops.push_back(op);
+    return ops;
+  }
+
   bool joins(const Group &g, mlir::Operation *op) const override {
     constexpr size_t kMostOps = 64;
     constexpr int64_t kMostBytes = 32768; // of SBUF, for the epilogue, and as much for short products
     std::vector<mlir::Operation *> ops = g.ops;
     ops.push_back(op);
     const graph::DotGeneralOp dot = anchorOf(ops);
-    if (!anchorOf(g.ops) || g.ops.size() >= kMostOps || op->getNumResults() != 1)
+    if (!anchorOf(g.ops) || llvm::isa<graph::DotGeneralOp>(op) || g.ops.size() >= kMostOps || op->getNumResults() != 1)
       return false;
+    const std::vector<mlir::Operation *> before = madeBefore(ops, dot);
+    if (!before.empty()) { // whose rows come in their own order
+      if (opName(op) == "transpose" || onlyReduced(op->getResult(0)) || anchorOf(before))
+        return false;
+      ops = without(ops, before);
+    }
     if (onlyReduced(op->getResult(0)))
       return planWholeRows(withReductions(ops), dot).has_value();
-    if (planWholeRows(ops, dot))
+    if (before.empty() && planWholeRows(ops, dot))
       return true;
     const mlir::Value root = dot->getResult(0);
     std::optional<EpiloguePlan> plan = planEpilogue(ops, root, true);
@@ -340,17 +356,31 @@ public:
       const auto it = std::find(g.inputs.begin(), g.inputs.end(), v);
       return it == g.inputs.end() ? nullptr : &inputs[static_cast<size_t>(it - g.inputs.begin())];
     };
-    if (std::optional<WholeRowsPlan> whole = planWholeRows(g.ops, dot))
-      return writeWholeRows(k, g, dot, std::move(*whole), inputs, outputs);
     const mlir::Value root = dot->getResult(0);
-    Epilogue epilogue(k, g, root, inputs, outputs, true);
-    const ContractPlan plan =
-        planContraction(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)), epilogue.strides(),
-                        epilogueBytes(g.ops, root, kColumnBlock) + shortBytes(g.ops, root));
+    Group behind = g;
+    std::optional<MadeRows> made;
+    if (std::vector<mlir::Operation *> before = madeBefore(g.ops, dot); !before.empty()) {
+      behind.ops = without(g.ops, before);
+      made.emplace(k, g, std::move(before), dot, inputs);
+    } else if (std::optional<WholeRowsPlan> whole = planWholeRows(g.ops, dot)) {
+      return writeWholeRows(k, g, dot, std::move(*whole), inputs, outputs);
+    }
+    Epilogue epilogue(k, behind, root, inputs, outputs, true);
+    const Tile shape = made ? made->shape() : Tile();
+    const ContractPlan plan = planContraction(
+        k.target(), dot, made ? &shape : at(dot->getOperand(0)), at(dot->getOperand(1)), epilogue.strides(),
+        epilogueBytes(behind.ops, root, kColumnBlock) + shortBytes(behind.ops, root), made ? &*made : nullptr);
     ContractKernel(k, plan, epilogue, root).run();
   }
 
 private:
+  static std::vector<mlir::Operation *> without(llvm::ArrayRef<mlir::Operation *> ops,
+                                                llvm::ArrayRef<mlir::Operation *> others) {
+    std::vector<mlir::Operation *> out;
+    llvm::copy_if(ops, std::back_inserter(out), [&](mlir::Operation *op) { return !llvm::is_contained(others, op); });
+    return out;
+  }
+
   // And the reductions that read the last of them, through reshapes.
   static std::vector<mlir::Operation *> withReductions(std::vector<mlir::Operation *> ops) {
     const size_t last = ops.size() - 1;

@@ -1,4 +1,5 @@
 #include "ContractPlan.h"
+#include "MadeRows.h"
 #include "TurnedBlocks.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace {
 constexpr double kTurnNs = 60;          // of 32 x 32 elements on the Vector engine
 constexpr double kTurnBytesNs = 12;     // of as many elements as bytes
 constexpr double kByteProductsNs = 125; // of 128 x 128 elements on the Tensor engine
+constexpr double kMakeNs = 4;           // of a column of 128 rows that are made
 constexpr double kBehindNs = 2.5;       // of a column of 128 rows, in operations that need whole rows
 constexpr double kRunBytes = 256;       // that a DMA engine could have moved while it begins with a run
 constexpr double kLongNs = 150'000;     // a kernel that takes this long need not leave half of the memory to its neighbours
@@ -21,8 +23,8 @@ DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorT
 class Planner {
 public:
   Planner(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
-          const std::vector<std::vector<int64_t>> &strides, int64_t reserved)
-      : t(t), op(op), sides{lhs, rhs}, others(strides), reserved(reserved) {}
+          const std::vector<std::vector<int64_t>> &strides, int64_t reserved, MadeRows *made)
+      : t(t), op(op), sides{lhs, rhs}, others(strides), reserved(reserved), made(made) {}
 
   ContractPlan run() {
     measure();
@@ -65,6 +67,7 @@ private:
   const Tile *sides[2]; // null: one number everywhere
   const std::vector<std::vector<int64_t>> &others;
   int64_t reserved;
+  MadeRows *made;
   ContractPlan p;
   std::vector<ContractAxis> contract;
   int rowSide = 0;
@@ -168,6 +171,7 @@ private:
       s.tensor = *sides[side];
     else
       s.splat = splatOf(op->getOperand(static_cast<unsigned>(side)));
+    s.made = side == 0 ? made : nullptr;
     s.batch = dims(p.batch);
     s.contract = dims(contract);
     s.free = dims(free);
@@ -203,10 +207,14 @@ private:
     return bytes / std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
   }
   double turnNs(const PanelSource &s, int64_t free) const {
-    const double each = s.byBytes ? kTurnBytesNs : kTurnNs;
+    const double each = s.byBytes || t.has("exact_transpose") ? kTurnBytesNs : kTurnNs;
     return turnsOnChip(t, s) ? each / (32 * 32) * static_cast<double>(free * p.nk) : 0;
   }
 
+  double makeNs(const PanelSource &s, int64_t rows) const {
+    return s.made ? kMakeNs * static_cast<double>(p.nk) * std::ceil(static_cast<double>(rows) / kRowBlock) : 0;
+  }
+  static int64_t makingBytes(const PanelSource &s) { return s.made ? s.made->bytes() : 0; }
   bool canTurnBytes(const PanelSource &s) const { return turnsOnChip(t, s) && turnsBytes(t, s.type); }
 
   // Products, and what has to be turned before the first of them. Bytes are turned by products, too.
@@ -230,13 +238,16 @@ private:
   }
 
   // What passes by is turned before it does, unless that is quickly done and it comes but once.
-  bool turnedBefore(const PanelSource &s, int64_t loads) const { return turnsOnChip(t, s) && (loads > 1 || !s.byBytes); }
+  bool turnedBefore(const PanelSource &s, int64_t loads) const {
+    return turnsOnChip(t, s) && (loads > 1 || !(s.byBytes || s.made));
+  }
 
   void cut() {
     const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
     const int64_t room = (isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2) - reserved - 2048;
     const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
-    const int64_t turning = turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks);
+    const int64_t turning =
+        turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks) + makingBytes(p.left) + makingBytes(p.right);
     if (p.nr * l + p.nc * r + turning <= room) { // everything of a batch at once, and the next batches beside it
       const int64_t each = std::max<int64_t>(1, p.nr * l + p.nc * r);
       p.panel = p.nr;
@@ -253,10 +264,10 @@ private:
       for (int64_t chunk : {512, 256, 128}) {
         const int64_t width = std::min(chunk, other);
         const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l) -
-                             (pass.byBytes ? turningBytes(t, pass, p.blocks) : 0);
+                             (pass.byBytes || pass.made ? turningBytes(t, pass, p.blocks) : 0) - makingBytes(pass);
         int64_t most = left / (rowsStay ? l : r);
-        if (most < all && turnsOnChip(t, stay))
-          most /= 2; // the next panel is turned while this one is multiplied
+        if (most < all && turnsOnChip(t, stay)) // the next panel is made and turned while this one is multiplied
+          most = (left - makingBytes(stay)) / (rowsStay ? l : r) / 2;
         const int64_t grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
         int64_t panel = std::min(all, most / grain * grain);
         if (most <= 0 || panel == 0)
@@ -269,8 +280,10 @@ private:
                      turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
         const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
                                 static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
-        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc)}) + 0.02 * (transfers + turns) + 10 * products +
-                            (before ? turnNs(pass, other) : 0);
+        const double makes = makeNs(stay, all) + makeNs(pass, other),
+                     first = makeNs(stay, panel) + makeNs(pass, before ? other : width);
+        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc), makes}) + 0.02 * (transfers + turns) +
+                            10 * products + (before ? turnNs(pass, other) : 0) + first;
         if (time < best) {
           best = time;
           p.rowsStay = rowsStay;
@@ -394,14 +407,14 @@ private:
 } // namespace
 
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
-                             const std::vector<std::vector<int64_t>> &strides, int64_t reserved) {
-  return Planner(t, op, lhs, rhs, strides, reserved).run();
+                             const std::vector<std::vector<int64_t>> &strides, int64_t reserved, MadeRows *made) {
+  return Planner(t, op, lhs, rhs, strides, reserved, made).run();
 }
 
 ContractPlan planForWholeRows(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
                               const std::vector<int64_t> &strides, const WholeRowsNeed &need) {
   const std::vector<std::vector<int64_t>> result{strides};
-  return Planner(t, op, lhs, rhs, result, 0).runWhole(need);
+  return Planner(t, op, lhs, rhs, result, 0, nullptr).runWhole(need);
 }
 
 } // namespace glia::emit

@@ -42,9 +42,10 @@ struct ContractPlan {
   bool turnLeft = false, turnRight = false;
 };
 
-// `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs.
+// `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs. `made` makes the
+// rows of the left operand, if it is no tensor.
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
-                             const std::vector<std::vector<int64_t>> &strides, int64_t reserved);
+                             const std::vector<std::vector<int64_t>> &strides, int64_t reserved, MadeRows *made = nullptr);
 
 // The same for a kernel that has whole rows of the result on chip. Bytes per partition, of 128 rows:
 struct WholeRowsNeed {

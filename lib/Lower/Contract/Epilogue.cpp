@@ -24,6 +24,8 @@ public:
     for (size_t d = 0; d < shapeOf(p.root).size(); ++d)
       whole.place.push_back(static_cast<int>(d));
     p.values[p.root] = whole;
+    if (products && llvm::any_of(p.root.getDefiningOp()->getOperands(), [&](mlir::Value v) { return isInside(v); }))
+      return std::nullopt; // behind another of the products
     for (mlir::Operation *op : ops)
       if (op != p.root.getDefiningOp() && !visit(op))
         return std::nullopt;
@@ -36,13 +38,15 @@ private:
   bool products;
   EpiloguePlan p;
 
+  bool isInside(mlir::Value v) const { return v.getDefiningOp() && inside.contains(v.getDefiningOp()); }
+
   Value &valueOf(mlir::Value v) {
     auto [it, fresh] = p.values.try_emplace(v);
     if (!fresh)
       return it->second;
     if (splatOf(v))
       it->second.kind = EpiloguePlan::Splat;
-    else if (!v.getDefiningOp() || !inside.contains(v.getDefiningOp()))
+    else if (!isInside(v))
       it->second = {EpiloguePlan::View, v, contiguous(shapeOf(v)), 0, {}};
     return it->second;
   }
@@ -71,8 +75,8 @@ private:
 
   // Another product of the same shape, of tensors in HBM.
   bool product(mlir::Operation *op) {
-    const auto isInside = [&](mlir::Value v) { return v.getDefiningOp() && inside.contains(v.getDefiningOp()); };
-    if (!products || !isShortProduct(op, p.root) || llvm::any_of(op->getOperands(), isInside))
+    if (!products || !isShortProduct(op, p.root) ||
+        llvm::any_of(op->getOperands(), [&](mlir::Value v) { return isInside(v); }))
       return false;
     p.values[op->getResult(0)].place = p.values[p.root].place;
     return true;

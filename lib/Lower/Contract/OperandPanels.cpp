@@ -1,4 +1,5 @@
 #include "OperandPanels.h"
+#include "MadeRows.h"
 #include "TurnedBlocks.h"
 
 #include <algorithm>
@@ -25,6 +26,8 @@ public:
       return fillAll();
     if (s.packed)
       return unpack();
+    if (s.made)
+      return onChip();
     turned = liesTurned(s);
     if (turned && !turnsByDma(k.target(), s)) {
       if (nx >= kFewColumns)
@@ -122,17 +125,23 @@ private:
       k.copy(chip, from);
   }
 
-  // Rows of the operand as they lie, and their blocks turned.
+  // Rows of batch b + i as they lie.
+  Tile rowsAt(int64_t i, int64_t at, int64_t n) {
+    const Tile rows = k.sbuf(s.type, n, {count});
+    for (const Box &batch : boxesOf(s.batch, b + i, 1, 1)) {
+      Tile from = s.tensor;
+      from.offset += batch.offset;
+      load(k, rows, from, s.free, s.contract, x + at, first);
+    }
+    return rows;
+  }
+
+  // Rows of the operand, and their blocks turned.
   void onChip() {
     for (int64_t at = 0; at < nx; at += kContract) {
       const int64_t n = std::min(kContract, nx - at);
       for (int64_t i = 0; i < nb; ++i) {
-        const Tile rows = k.sbuf(s.type, n, {count});
-        for (const Box &batch : boxesOf(s.batch, b + i, 1, 1)) {
-          Tile from = s.tensor;
-          from.offset += batch.offset;
-          load(k, rows, from, s.free, s.contract, x + at, first);
-        }
+        const Tile rows = s.made ? s.made->rows(s.type, x + at, n).columns(first, count) : rowsAt(i, at, n);
         turnBlocks(k, out.index(0, i).part(1, at, n), rows, s.identity);
       }
     }
@@ -147,11 +156,11 @@ bool liesTurned(const PanelSource &s) {
 }
 
 bool turnsByDma(const Target &t, const PanelSource &s) {
-  return t.has("dma_transpose") && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
+  return t.has("dma_transpose") && !s.made && s.tensor.moves.empty() && s.tensor.dtype == s.type && sizeOf(s.type) != 1;
 }
 
 bool turnsOnChip(const Target &t, const PanelSource &s) {
-  return liesTurned(s) && !turnsByDma(t, s) && countOf(s.free) >= kFewColumns;
+  return liesTurned(s) && !turnsByDma(t, s) && (s.made || countOf(s.free) >= kFewColumns);
 }
 
 int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks) {

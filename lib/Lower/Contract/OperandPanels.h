@@ -7,6 +7,8 @@
 
 namespace glia::emit {
 
+class MadeRows;
+
 inline constexpr int64_t kContract = 128; // contracted elements of one block
 
 struct PanelSource {
@@ -14,6 +16,7 @@ struct PanelSource {
   Dims batch, contract, free;  // strides in the tensor; each is run over as one flat index
   DType type = DType::F32;     // on chip
   std::optional<double> splat; // every element, instead of a tensor
+  MadeRows *made = nullptr;    // makes the rows, instead of a tensor
   // Not 0: the tensor holds panels of so many free elements, one after the other, each as it lies on chip: [batches, panels, 128
   // partitions, blocks, packed].
   int64_t packed = 0;

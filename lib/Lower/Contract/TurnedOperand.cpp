@@ -16,13 +16,14 @@ public:
       : k(k), from(s), to(s), depth(countOf(s.contract)), free(countOf(s.free)),
         blocks((depth + kContract - 1) / kContract) {
     to.packed = width;
+    to.made = nullptr;
     to.tensor = k.scratch(s.type, {countOf(s.batch), (free + width - 1) / width, kContract, blocks, width});
   }
 
   PanelSource run() {
     const int64_t width = to.packed, whole = free / width, size = kContract * blocks * width;
-    const bool loops =
-        turnsOnChip(k.target(), from) && from.free.size() == 1 && whole > 1 && free * depth / 1024 > kMostTurns;
+    const bool loops = !from.made && turnsOnChip(k.target(), from) && from.free.size() == 1 && whole > 1 &&
+                       free * depth / 1024 > kMostTurns;
     for (int64_t b = 0; b < countOf(from.batch); ++b) {
       int64_t x = 0;
       if (loops) {

@@ -22,12 +22,21 @@ void RowsKernel::run() {
 void RowsKernel::run(mlir::Value input, const Tile &tile, int64_t first) {
   here = input;
   hereTile = tile;
+  block(first, tile.partitions);
+}
+
+Tile RowsKernel::make(mlir::Value v, int64_t first, int64_t n) {
+  block(first, n);
+  return lanes.whole(valueOf(v));
+}
+
+void RowsKernel::block(int64_t first, int64_t n) {
   base = column = 0;
   rows = p.rows;
   columns = p.columns;
   row = first;
   values.clear();
-  lanes.resize(tile.partitions, columns);
+  lanes.resize(n, columns);
   for (mlir::Operation *op : g.ops)
     if (p.values.contains(op->getResult(0)))
       visit(op);

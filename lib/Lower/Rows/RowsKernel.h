@@ -14,6 +14,8 @@ public:
   // Instead: rows from `first` on, as many as `tile` has partitions, which holds all columns of them of `input`. Operations of the group
   // that the plan does not know make `input`.
   void run(mlir::Value input, const Tile &tile, int64_t first);
+  // Or: what a value is in rows [first, first + n), n <= 128; outputs are stored as in a run.
+  Tile make(mlir::Value v, int64_t first, int64_t n);
 
 private:
   KernelBuilder &k;
@@ -30,6 +32,7 @@ private:
   Tile hereTile;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
 
+  void block(int64_t first, int64_t n);
   void pass(int64_t first, int64_t nr, int64_t nc);
   void longRows();
   bool lastPiece() const;
