@@ -50,6 +50,27 @@ def attention(q, k, v, causal=False):
     return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
 
 
+def scores(q, k):
+    return jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k) * q.shape[-1] ** -0.5, -1)
+
+
+def gated(x, gate, up, down):
+    return (jax.nn.silu(x @ gate) * (x @ up)) @ down
+
+
+def layers(dtype, short):
+    """Products and what stands around them in models."""
+    m, k, n = 4096, 2048, 2048
+    x, w = of(m, k, dtype=dtype), of(k, n, dtype=dtype)
+    yield f"norm, product {short}", 0.75, lambda x, g, w: norm(x, g) @ w, (x, of(k, dtype=dtype), w)
+    yield f"product, norm {short}", 0.75, lambda x, w, g: norm(x @ w, g), (x, w, of(n, dtype=dtype))
+    rank = (of(k, 16, dtype=dtype), of(16, n, dtype=dtype))
+    yield f"low rank {short}", 0.55, lambda x, w, a, b: x @ w + (x @ a) @ b, (x, w, *rank)
+    yield f"gated {short}", 0.75, gated, (x, w, w, of(n, k, dtype=dtype))
+    due = 0.7 if short == "f32" else 0.33
+    yield f"scores {short}", due, scores, (of(4, 2048, 128, dtype=dtype),) * 2
+
+
 def middle_norm(x):
     centred = x - x.mean(1, keepdims=True)
     return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + 1e-6)
@@ -110,6 +131,7 @@ def rows():
         yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
+        yield from layers(dtype, short)
         for heads, length, width in ((4, 2048, 64), (4, 2048, 128), (1, 4096, 128), (1, 16384, 64)):
             qkv = (of(heads, length, width, dtype=dtype),) * 3
             yield f"attention {short} {heads}x{length}x{width}", 1 / 1.35, attention, qkv
