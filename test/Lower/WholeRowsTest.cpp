@@ -91,9 +91,7 @@ TEST(WholeRows, WhatIsNotFiniteStaysInItsRow) {
   }
 }
 
-TEST(WholeRows, RowsThatDoNotFitAreSeveralKernels) {
-  EXPECT_GT(groupsOf(softmax("1", "4", "20000", "8", "f32")), 1u);
-}
+TEST(WholeRows, RowsThatDoNotFitAreSeveralKernels) { EXPECT_GT(groupsOf(softmax("1", "4", "20000", "8", "f32")), 1u); }
 
 TEST(WholeRows, PartsOfRowsAreNotRows) {
   // The mean over heads of 65 columns each.

@@ -14,7 +14,7 @@ def product(m, k, n, layout, dtype, target, batch=()):
     random = np.random.default_rng(m + k + n)
     shapes = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
     x, y = (np.asarray(random.standard_normal((*batch, *s)), np.float32) for s in shapes)
-    x.flat[12345], y.flat[54321] = np.inf, np.nan
+    x.flat[12345], y.flat[54321 % y.size] = np.inf, np.nan
     x, y = x.astype(dtype), y.astype(dtype)
 
     def f(x, y):
@@ -43,6 +43,12 @@ def product(m, k, n, layout, dtype, target, batch=()):
 @pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
 def test_ragged(layout, dtype):
     product(1531, 1100, 1700, layout, dtype, "trn1")
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_narrow_products_of_32_bits(layout):
+    """Turning is most of the work."""
+    product(500, 1300, 40, layout, np.float32, "trn1")
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, np.float16])

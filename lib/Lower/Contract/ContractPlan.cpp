@@ -32,11 +32,12 @@ public:
       return std::move(p);
     // However the operands may be turned: the plan that takes the least time.
     const ContractPlan start = p;
+    const bool canLeft = canTurnBytes(p.left), canRight = canTurnBytes(p.right);
     std::optional<ContractPlan> found;
     double least = 0;
     for (const bool left : {false, true})
       for (const bool right : {false, true}) {
-        if ((left && !canTurnBytes(p.left)) || (right && !canTurnBytes(p.right)))
+        if ((left && !canLeft) || (right && !canRight))
           continue;
         p = start;
         p.left.byBytes = left;
@@ -54,8 +55,9 @@ public:
 
   ContractPlan runWhole(const WholeRowsNeed &need) {
     measure();
-    p.left.byBytes = canTurnBytes(p.left); // Vector has other things to do
-    p.right.byBytes = canTurnBytes(p.right);
+    const bool left = canTurnBytes(p.left), right = canTurnBytes(p.right); // Vector has other things to do
+    p.left.byBytes = left;
+    p.right.byBytes = right;
     if (!cutWhole(need))
       throw std::logic_error("whole rows that do not fit");
     return std::move(p);
@@ -207,7 +209,8 @@ private:
     return bytes / std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
   }
   double turnNs(const PanelSource &s, int64_t free) const {
-    const double each = s.byBytes || t.has("exact_transpose") ? kTurnBytesNs : kTurnNs;
+    const double each =
+        s.byBytes || t.has("exact_transpose") ? kTurnBytesNs * static_cast<double>(sizeOf(s.type)) / 2 : kTurnNs;
     return turnsOnChip(t, s) ? each / (32 * 32) * static_cast<double>(free * p.nk) : 0;
   }
 
@@ -215,7 +218,11 @@ private:
     return s.made ? kMakeNs * static_cast<double>(p.nk) * std::ceil(static_cast<double>(rows) / kRowBlock) : 0;
   }
   static int64_t makingBytes(const PanelSource &s) { return s.made ? s.made->bytes() : 0; }
-  bool canTurnBytes(const PanelSource &s) const { return turnsOnChip(t, s) && turnsBytes(t, s.type); }
+  // Products of 32 bits leave Vector the time to turn their operands, unless they are narrow.
+  bool canTurnBytes(const PanelSource &s) const {
+    return turnsOnChip(t, s) && turnsBytes(t, s.type) && (sizeOf(s.type) == 2 || turnsLong());
+  }
+  bool turnsLong() const { return turnNs(p.left, p.nr) + turnNs(p.right, p.nc) > engineNs(p.nr, p.nc); }
 
   // Products, and what has to be turned before the first of them. Bytes are turned by products, too.
   double planNs() const {
@@ -228,7 +235,7 @@ private:
       const bool before = isLeft ? p.turnLeft : p.turnRight;
       first += before ? turns : turns * static_cast<double>(part) / static_cast<double>(all);
       if (s.byBytes)
-        products += kByteProductsNs / (kRowBlock * kContract) * static_cast<double>(all * p.nk);
+        products += kByteProductsNs / (kRowBlock * kContract) * static_cast<double>(all * p.nk * sizeOf(s.type) / 2);
       else if (p.loop != ContractPlan::None)
         first += turns; // Vector does not keep ahead of a loop
       else

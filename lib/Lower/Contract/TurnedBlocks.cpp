@@ -11,24 +11,26 @@ constexpr int64_t kSide = 128;  // of a block
 constexpr int64_t kPerBank = 4; // blocks that leave PSUM together
 constexpr int64_t kSplit = 512; // elements that are taken apart together
 
-// Byte `which` of each element, the lower one first.
-Tile bytesOf(const Tile &t, int64_t which) {
+// Part `which` of each element, seen as elements of a narrower type, the lowest one first.
+Tile partsOf(const Tile &t, DType type, int64_t which) {
+  const int64_t parts = sizeOf(t.dtype) / sizeOf(type);
   Tile out = t;
-  out.dtype = DType::U8;
-  out.offset = 2 * t.offset + which;
+  out.dtype = type;
+  out.offset = parts * t.offset + which;
   for (Tile::Dim &d : out.dims)
-    d.stride *= 2;
+    d.stride *= parts;
   return out;
 }
 
-void turnPiece(KernelBuilder &k, const Tile &out, const Tile &rows, const Tile &identity) {
+// 16 bits of each element: `half` 0, or of 32-bit elements 1 too.
+void turnHalf(KernelBuilder &k, const Tile &out, const Tile &rows, const Tile &identity, int64_t half) {
   const int64_t n = rows.partitions, elements = rows.elements();
   Tile bytes[2];
   for (const int64_t which : {0, 1}) {
     bytes[which] = k.sbuf(DType::BF16, n, {elements});
-    k.activation(bytes[which], bytesOf(rows, which), "copy", which ? 256.0f : 1.0f);
+    k.activation(bytes[which], partsOf(rows, DType::U8, 2 * half + which), "copy", which ? 256.0f : 1.0f);
   }
-  const Tile to = out.as(DType::U16);
+  const Tile to = partsOf(out, DType::U16, half);
   for (int64_t from = 0; from < elements; from += kPerBank * kSide) {
     const int64_t here = std::min(kPerBank * kSide, elements - from), whole = here / kSide, rest = here % kSide;
     const Tile sum = k.psum(std::min(kSide, here), {whole + (rest > 0), n});
@@ -48,7 +50,9 @@ void turnPiece(KernelBuilder &k, const Tile &out, const Tile &rows, const Tile &
 
 } // namespace
 
-bool turnsBytes(const Target &t, DType type) { return sizeOf(type) == 2 && !t.has("exact_transpose"); }
+bool turnsBytes(const Target &t, DType type) {
+  return (sizeOf(type) == 2 || sizeOf(type) == 4) && !t.has("exact_transpose");
+}
 
 Tile identityOf(KernelBuilder &k) {
   const Tile places = k.sbuf(DType::I32, kSide, {kSide}), out = k.sbuf(DType::BF16, kSide, {kSide});
@@ -62,7 +66,8 @@ void turnBlocks(KernelBuilder &k, const Tile &out, const Tile &rows, const std::
   if (identity) {
     for (int64_t from = 0; from < elements; from += kSplit) {
       const int64_t n = std::min(kSplit, elements - from);
-      turnPiece(k, out.part(0, from / kSide, (n + kSide - 1) / kSide), rows.columns(from, n), *identity);
+      for (int64_t half = 0; half < sizeOf(rows.dtype) / 2; ++half)
+        turnHalf(k, out.part(0, from / kSide, (n + kSide - 1) / kSide), rows.columns(from, n), *identity, half);
     }
     return;
   }

@@ -6,7 +6,7 @@
 
 namespace glia::emit {
 
-// Where no engine turns 128 x 128 elements at a time but for multiplying them, 16-bit elements are turned as two bytes each, which are
+// Where no engine turns 128 x 128 elements at a time but for multiplying them, elements of 16 and 32 bits are turned as bytes, which are
 // numbers from 0 to 255: products of these with an identity are exact, whatever the bits mean. Whether the target gains by that.
 bool turnsBytes(const Target &t, DType type);
 // Bytes per partition that it takes.
