@@ -23,8 +23,8 @@ struct Case {
 
 const Case kCases[] = {
     {"Dot", R"(
-func.func @main(%x: tensor<40x300xf32>, %w: tensor<300x50xf32>) -> tensor<40x50xf32> {
-  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<40x300xf32>, tensor<300x50xf32>) -> tensor<40x50xf32>
+func.func @main(%x: tensor<40x140xf32>, %w: tensor<140x50xf32>) -> tensor<40x50xf32> {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<40x140xf32>, tensor<140x50xf32>) -> tensor<40x50xf32>
   return %y : tensor<40x50xf32>
 })"},
     {"BatchedDot", R"(
