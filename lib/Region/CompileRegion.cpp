@@ -8,8 +8,25 @@
 
 namespace glia::emit {
 
-// The groups one after the other. What they hand to each other is stored and loaded, as if each were alone.
-static nisa::Kernel writeRegion(const Region &r, const std::string &name, const std::string &target, Aim aim) {
+static nisa::TensorOp tensorNamed(nisa::KernelOp kernel, const std::string &name) {
+  for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
+    if (t.getLabel() == name)
+      return t;
+  return {};
+}
+
+// From here on the input lies where the output does.
+static void putInPlace(nisa::KernelOp kernel, const std::string &input, const std::string &output) {
+  if (nisa::TensorOp old = tensorNamed(kernel, input)) {
+    old.getTensor().replaceAllUsesWith(tensorNamed(kernel, output).getTensor());
+    old.erase();
+  }
+}
+
+// The groups one after the other. What they hand to each other is stored and loaded, as if each were alone. Nothing, if an input is read
+// after the output in its place was written.
+static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::string &name, const std::string &target,
+                                               Aim aim) {
   KernelBuilder k(name, target);
   llvm::DenseMap<mlir::Value, Tile> tiles;
   for (size_t i = 0; i < r.outputs.size(); ++i) {
@@ -19,12 +36,10 @@ static nisa::Kernel writeRegion(const Region &r, const std::string &name, const 
   for (size_t i = 0; i < r.inputs.size(); ++i) {
     const Tensor t = tensorOf(r.inputs[i], inputName(i), TensorKind::Input);
     const auto place = llvm::find_if(r.inPlace, [&](const auto &p) { return p.first == i; });
-    if (place != r.inPlace.end()) {
-      tiles[r.inputs[i]] = tiles.at(r.outputs[place->second]).reshaped(atLeastOne(shapeOf(r.inputs[i])));
-      continue;
-    }
-    tiles[r.inputs[i]] = elementsOf(r.inputs[i]) == 0 ? nothing(t.dtype, shapeOf(r.inputs[i]))
-                                                      : k.input(t.name, t.dtype, shapeOf(r.inputs[i]));
+    const mlir::Value like = place == r.inPlace.end() ? r.inputs[i] : r.outputs[place->second];
+    tiles[r.inputs[i]] = elementsOf(r.inputs[i]) == 0
+                             ? nothing(t.dtype, shapeOf(r.inputs[i]))
+                             : k.input(t.name, t.dtype, shapeOf(like)).reshaped(atLeastOne(shapeOf(r.inputs[i])));
   }
   for (const Group &g : r.groups) {
     std::vector<Tile> inputs, outputs;
@@ -47,6 +62,11 @@ static nisa::Kernel writeRegion(const Region &r, const std::string &name, const 
   nisa::Kernel kernel = k.finish();
   reuseLoads(kernel.op(), k.target()); // several groups read one value: it is turned once
   keepValues(kernel.op(), k.target());
+  for (const auto &[input, output] : r.inPlace) { // before: what was stored is not what the input held
+    putInPlace(kernel.op(), inputName(input), outputName(output));
+    if (!readsBeforeWriting(kernel, outputName(output)))
+      return std::nullopt;
+  }
   finishKernel(kernel, aim);
   return kernel;
 }
@@ -55,14 +75,13 @@ std::optional<Program> compileRegion(const Region &r, const std::string &name, c
                                      const std::function<void(nisa::Kernel &)> &written) {
   bool inOrder = true;
   Program p = guarded(r.groups.back(), name, target, [&] {
-    nisa::Kernel kernel = writeRegion(r, name, target, aim);
-    for (const auto &[input, output] : r.inPlace)
-      inOrder &= readsBeforeWriting(kernel, outputName(output));
+    std::optional<nisa::Kernel> kernel = writeRegion(r, name, target, aim);
+    inOrder = kernel.has_value();
     if (!inOrder)
       return Program();
     if (written)
-      written(kernel);
-    return compileKernel(kernel);
+      written(*kernel);
+    return compileKernel(*kernel);
   });
   return inOrder ? std::optional(std::move(p)) : std::nullopt;
 }

@@ -189,6 +189,21 @@ func.func @main(%x: tensor<40xf32> GIVEN0) -> (tensor<40xf32>, tensor<40xf32>) {
             0);
 }
 
+// The group that makes the result reads the argument once more after it has stored the result: in a kernel of several groups too, what was
+// stored is not what the argument held.
+TEST_P(Donation, WhatWasStoredIsNotTheArgument) {
+  compare(R"(
+func.func @main(%w: tensor<65x64xf32> GIVEN0, %x: tensor<64x64xf32>) -> (tensor<65x64xf32>, tensor<65x64xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %m = stablehlo.multiply %t, %x : tensor<64x64xf32>
+  %h = stablehlo.dot_general %w, %m, contracting_dims = [1] x [0] : (tensor<65x64xf32>, tensor<64x64xf32>) -> tensor<65x64xf32>
+  %y = stablehlo.tanh %h : tensor<65x64xf32>
+  %z = stablehlo.subtract %w, %y : tensor<65x64xf32>
+  return %y, %z : tensor<65x64xf32>, tensor<65x64xf32>
+})",
+          GetParam());
+}
+
 TEST(Donations, TheCompilerChoosesAResult) {
   graph::Graph g = graph::parseGraph(R"(
 func.func @main(%x: tensor<40xf32> {jax.buffer_donor = true}) -> (tensor<f32>, tensor<40xf32>) {
