@@ -71,10 +71,18 @@ static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::strin
   return kernel;
 }
 
+// What is written down if something goes wrong.
+static Group asOneGroup(const Region &r) {
+  Group out{.family = r.groups.back().family, .inputs = r.inputs, .outputs = r.outputs};
+  for (const Group &g : r.groups)
+    out.ops.insert(out.ops.end(), g.ops.begin(), g.ops.end());
+  return out;
+}
+
 std::optional<Program> compileRegion(const Region &r, const std::string &name, const std::string &target, Aim aim,
                                      const std::function<void(nisa::Kernel &)> &written) {
   bool inOrder = true;
-  Program p = guarded(r.groups.back(), name, target, [&] {
+  Program p = guarded(asOneGroup(r), name, target, [&] {
     std::optional<nisa::Kernel> kernel = writeRegion(r, name, target, aim);
     inOrder = kernel.has_value();
     if (!inOrder)
