@@ -78,6 +78,9 @@ static double busiest(const TimingResult &t) {
   return most;
 }
 
+// What stands beside a region waits for the whole of it: it is to gain more than that may cost.
+static constexpr double kLeastGain = 0.02;
+
 // The candidates, and the first of those that take least.
 std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
   std::vector<std::shared_ptr<const Program>> apart;
@@ -101,7 +104,7 @@ std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
       break;
     const TimingResult timing = simulateTime(*p);
     triesAll |= busiest(timing) > timing.total / 2 || timing.instructions <= kFew;
-    if (timing.total < choice.tried[choice.taken].time) {
+    if (timing.total < choice.tried[choice.taken].time * (choice.taken ? 1 : 1 - kLeastGain)) {
       choice.taken = choice.tried.size();
       best = std::make_shared<Program>(std::move(*p));
       dump.kernel(choice.kernel, text);

@@ -3,6 +3,7 @@
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Parse.h"
 #include "glia/Sim/Simulator.h"
+#include "glia/Sim/Timing.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Verify/Verify.h"
 
@@ -79,6 +80,28 @@ func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
 }
 
 // Everything at once, before any code is generated.
+// A result that is returned twice is copied as soon as it is there. A kernel of all groups would gain less than that copy loses.
+TEST(CompileGraph, RegionsThatGainLittleAreNotTaken) {
+  graph::Graph g = graph::parseGraph(R"(
+func.func @main(%x: tensor<32x7x96xi1>) -> (tensor<7x64x96xi1>, tensor<7x64x96xi1>, tensor<32x7x96xi1>, tensor<32x7x96xi1>) {
+  %n = stablehlo.not %x : tensor<32x7x96xi1>
+  %t = stablehlo.transpose %n, dims = [1, 0, 2] : (tensor<32x7x96xi1>) -> tensor<7x32x96xi1>
+  %m = stablehlo.not %t : tensor<7x32x96xi1>
+  %c = stablehlo.concatenate %t, %m, dim = 1 : (tensor<7x32x96xi1>, tensor<7x32x96xi1>) -> tensor<7x64x96xi1>
+  %r = stablehlo.not %c : tensor<7x64x96xi1>
+  return %c, %r, %n, %n : tensor<7x64x96xi1>, tensor<7x64x96xi1>, tensor<32x7x96xi1>, tensor<32x7x96xi1>
+})",
+                                     "t.mlir");
+  double time[2];
+  for (int effort : {0, 1}) {
+    GraphOptions options;
+    options.target = "trn3";
+    options.effort = effort;
+    time[effort] = simulateTime(compileGraph(*g.module, options).program).total;
+  }
+  EXPECT_LE(time[1], time[0]);
+}
+
 TEST(CompileGraph, NamesWhatItCannotLower) {
   graph::Graph g = graph::parseGraph(R"(
 func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
