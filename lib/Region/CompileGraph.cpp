@@ -156,15 +156,21 @@ private:
       plan.keeps(v);
   }
 
-  // Groups that change a part of a tensor change it where it lies, if they are the last to read it. Backwards: a chain of them that ends in
-  // a result begins in the result's tensor.
-  void writeOver(std::vector<Group> &groups) {
+  // Of each value, the last group that reads it; SIZE_MAX: it is a result.
+  llvm::DenseMap<mlir::Value, size_t> lastReaders(std::span<const Group> groups) {
     llvm::DenseMap<mlir::Value, size_t> last;
     for (size_t i = 0; i < groups.size(); ++i)
       for (mlir::Value v : groups[i].inputs)
         last[rootOf(v)] = i;
     for (mlir::Value v : main.getBody().front().getTerminator()->getOperands())
       last[rootOf(v)] = SIZE_MAX;
+    return last;
+  }
+
+  // Groups that change a part of a tensor change it where it lies, if they are the last to read it. Backwards: a chain of them that ends in
+  // a result begins in the result's tensor.
+  void writeOver(std::vector<Group> &groups) {
+    llvm::DenseMap<mlir::Value, size_t> last = lastReaders(groups);
     for (size_t i = groups.size(); i-- > 0;) {
       Group &g = groups[i];
       const std::optional<size_t> over = g.family->overwrites(g);
@@ -222,12 +228,7 @@ private:
   }
 
   void callAll(std::span<const Group> groups) {
-    llvm::DenseMap<mlir::Value, size_t> lastRead;
-    for (size_t i = 0; i < groups.size(); ++i)
-      for (mlir::Value v : groups[i].inputs)
-        lastRead[rootOf(v)] = i;
-    for (mlir::Value v : main.getBody().front().getTerminator()->getOperands())
-      lastRead[rootOf(v)] = SIZE_MAX;
+    const llvm::DenseMap<mlir::Value, size_t> lastRead = lastReaders(groups);
     size_t done = 0;
     for (size_t n : objects.regionLengths(groups)) {
       if (options.progress)

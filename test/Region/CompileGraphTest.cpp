@@ -79,7 +79,6 @@ func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
             a);
 }
 
-// Everything at once, before any code is generated.
 // A result that is returned twice is copied as soon as it is there. A kernel of all groups would gain less than that copy loses.
 TEST(CompileGraph, RegionsThatGainLittleAreNotTaken) {
   graph::Graph g = graph::parseGraph(R"(
@@ -102,6 +101,7 @@ func.func @main(%x: tensor<32x7x96xi1>) -> (tensor<7x64x96xi1>, tensor<7x64x96xi
   EXPECT_LE(time[1], time[0]);
 }
 
+// Everything at once, before any code is generated.
 TEST(CompileGraph, NamesWhatItCannotLower) {
   graph::Graph g = graph::parseGraph(R"(
 func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
