@@ -3,6 +3,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace glia::codegen {
 
@@ -99,7 +100,9 @@ std::optional<std::vector<TransferStep>> together(Dims home, std::vector<ChipDim
   const auto isOne = [](const auto &d) { return d.count == 1; };
   if (!llvm::all_of(home, isOne) || !llvm::all_of(chip, isOne))
     return std::nullopt;
-  llvm::stable_sort(out, [](const TransferStep &a, const TransferStep &b) { return a.home > b.home; });
+  std::sort(out.begin(), out.end(), [](const TransferStep &a, const TransferStep &b) {
+    return std::tie(a.home, a.chip, a.count) > std::tie(b.home, b.chip, b.count);
+  });
   return out;
 }
 
