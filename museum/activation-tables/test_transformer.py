@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("jax")
 
+import glia
 import jax
 import numpy as np
 import transformer
@@ -28,9 +29,19 @@ def test_two_blocks(target):
 
 def test_twenty_blocks_are_two_blocks_ten_times():
     """Equal blocks are equal kernels: depth adds calls, not kernels."""
-    two, twenty = transformer.compiled(2, "trn2"), check(20, "trn2")
+    two, twenty = (
+        glia.jit(transformer.step, target="trn2", effort=0).compile(*transformer.arguments(depth)) for depth in (2, 20)
+    )
     assert twenty.kernels == two.kernels
     assert twenty.program.instructions < 11 * two.program.instructions
+
+
+def test_runs_of_blocks_are_few_kernels():
+    """Blocks beside each other are one kernel, and runs of them are equal."""
+    twenty, forty = check(20, "trn2"), transformer.compiled(40, "trn2")
+    assert twenty.kernels <= twenty.calls <= 8
+    assert forty.kernels <= 8
+    assert forty.time() < 2.1 * twenty.time()
 
 
 def test_a_wrong_gradient_is_seen():
