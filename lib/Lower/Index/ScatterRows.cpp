@@ -40,7 +40,8 @@ std::vector<int64_t> firstRows(const RowScatter &s) {
 RowScatter byRows(const RowScatter &s) {
   std::vector<size_t> order(s.own.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return s.own[a] > s.own[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return s.own[a] != s.own[b] ? s.own[a] > s.own[b] : a < b; });
   RowScatter out = s;
   for (size_t i = 0; i < order.size(); ++i) {
     out.index[i] = s.index[order[i]];
