@@ -58,7 +58,8 @@ void registerTransforms() {
   registerKernelPass("choose-engines", "Give every instruction an engine", [](nisa::KernelOp k) { chooseEngines(k); });
   registerKernelPass("choose-engines-and-forms", "The same; an instruction may become another one with the same bits",
                      [](nisa::KernelOp k) { chooseEngines(k, Forms::Free); });
-  registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits", [](nisa::KernelOp k) { combineInstructions(k); });
+  registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits",
+                     [](nisa::KernelOp k) { combineInstructions(k); });
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);
 }
