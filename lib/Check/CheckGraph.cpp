@@ -2,6 +2,7 @@
 #include "CheckProgram.h"
 #include "CompareTensors.h"
 #include "Region/CompileGroup.h"
+#include "Region/WriteKernel.h"
 #include "Region/Form/ExtractGroup.h"
 #include "Region/Form/FormGroups.h"
 #include "Reference.h"

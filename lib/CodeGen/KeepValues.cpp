@@ -28,8 +28,7 @@ constexpr size_t kMostStores = 64; // of a tensor: each load is compared with ea
 
 class Keeper {
 public:
-  Keeper(nisa::CoreOp core, const Target &target)
-      : core(core), block(core.getBody().front()), target(target), room(core, target) {}
+  Keeper(nisa::CoreOp core, const Target &target) : block(core.getBody().front()), target(target), room(core, target) {}
 
   size_t run() {
     std::vector<Instr> loads;
@@ -42,7 +41,6 @@ public:
   }
 
 private:
-  nisa::CoreOp core;
   mlir::Block &block;
   const Target &target;
   Room room;
@@ -53,7 +51,7 @@ private:
     const mlir::Value v = i.tensor(slot);
     return v && llvm::cast<nisa::TensorType>(v.getType()).getSpace() == Space::Hbm ? v : mlir::Value();
   }
-  // Ordered by its author, or not a plain transfer.
+  // A transfer of elements as they are, which nobody has ordered.
   static bool isPlain(Instr i) {
     return (i.is("dma_copy") || i.is("dma_transpose")) && i->getNumOperands() == 2 && !i->hasAttr("after") &&
            !i->hasAttr("chain") && !i->hasAttr("id");

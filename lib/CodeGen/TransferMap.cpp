@@ -256,19 +256,15 @@ private:
 
 } // namespace
 
-int64_t TransferMap::elements() const {
+template <typename Steps> static int64_t countOf(const Steps &steps) {
   int64_t n = 1;
-  for (const TransferStep &s : steps)
+  for (const auto &s : steps)
     n *= s.count;
   return n;
 }
 
-int64_t SharedBox::elements() const {
-  int64_t n = 1;
-  for (const Step &s : steps)
-    n *= s.count;
-  return n;
-}
+int64_t TransferMap::elements() const { return countOf(steps); }
+int64_t SharedBox::elements() const { return countOf(steps); }
 
 std::optional<TransferMap> mapOf(Instr transfer, int chipSlot) {
   if (!(transfer.is("dma_copy") || transfer.is("dma_transpose")) || transfer->getNumOperands() != 2)

@@ -1,6 +1,6 @@
 #include "glia/Region/CompileGraph.h"
 #include "Region/Place/CheckMemory.h"
-#include "CompileGroup.h"
+#include "WriteKernel.h"
 #include "Region/Place/Donation.h"
 #include "Region/Form/FormGroups.h"
 #include "GraphDump.h"
@@ -229,6 +229,7 @@ private:
 
   void callAll(std::span<const Group> groups) {
     const llvm::DenseMap<mlir::Value, size_t> lastRead = lastReaders(groups);
+    begin("kernels"); // where regions begin depends on the groups' kernels
     size_t done = 0;
     for (size_t n : objects.regionLengths(groups)) {
       if (options.progress)

@@ -1,37 +1,13 @@
 #include "CompileGroup.h"
-#include "Region/Form/ExtractGroup.h"
+#include "WriteKernel.h"
 #include "Region/Place/InPlace.h"
 #include "Region/Form/SplitGroup.h"
 #include "Lower/Kernel/StoredShape.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Link/Link.h"
-#include "glia/Support/Diagnostic.h"
-#include "glia/Support/File.h"
-#include "glia/Transforms/ChooseEngines.h"
-#include "glia/Transforms/CombineInstructions.h"
-
-#include "mlir/IR/BuiltinTypes.h"
 
 namespace glia::emit {
-
-Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
-  const auto type = llvm::dyn_cast<mlir::RankedTensorType>(v.getType());
-  const std::optional<DType> d = type ? machineType(type.getElementType()) : std::nullopt;
-  if (!d) {
-    std::string text;
-    llvm::raw_string_ostream(text) << v.getType();
-    const nisa::Origin o = nisa::originOf(v.getLoc());
-    throw Error("GRAPH-TYPE", "the device does not hold values of type " + text,
-                "Use 32-bit or narrower integers and floats; docs/graph.md says what is narrowed.", {o.file, o.line, 0});
-  }
-  Tensor t;
-  t.name = std::move(name);
-  t.dtype = *d;
-  t.shape = storedShape(shapeOf(v));
-  t.kind = kind;
-  return t;
-}
 
 // A half of a tensor in HBM.
 static Tile cut(const Tile &t, int dim, int core) {
@@ -43,23 +19,10 @@ static Tile cut(const Tile &t, int dim, int core) {
 
 using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the outputs that are written over them
 
-void finishKernel(nisa::Kernel &kernel, Aim aim) {
-  combineInstructions(kernel.op(), aim);
-  chooseEngines(kernel.op(), Forms::Free, aim);
-}
-
 static nisa::Kernel finished(KernelBuilder &k) {
   nisa::Kernel kernel = k.finish();
   finishKernel(kernel);
   return kernel;
-}
-
-Tile nothing(DType t, const std::vector<int64_t> &shape) {
-  Tile out;
-  out.dtype = t;
-  for (int64_t n : shape)
-    out.dims.push_back({1, n});
-  return out;
 }
 
 static nisa::Kernel writeGroup(const Group &g, const std::string &name, const std::string &target, int cores,
@@ -112,24 +75,6 @@ static nisa::Kernel writeGroup(const Group &g, const std::string &name, const st
   return good.size() == g.inPlace.size() ? std::move(kernel) : writeGroup(g, name, target, cores, good);
 }
 
-// Whatever goes wrong in a group that was accepted is a mistake of ours: the group is written down as a graph of its own.
-[[noreturn]] static void internal(const Group &g, const std::string &name, const std::string &target,
-                                  const std::string &what) {
-  std::string text;
-  llvm::raw_string_ostream(text) << *extractGroup(g);
-  std::string where;
-  const std::string file = "glia-internal-" + name + "-" + target + ".mlir";
-  try {
-    writeFile(file, text);
-    where = "the group was written to " + file;
-  } catch (const Error &) { // the folder may be read-only
-    where = "no reproducer could be written";
-  }
-  const nisa::Origin o = nisa::originOf(g.ops.back()->getLoc());
-  throw Error("GRAPH-INTERNAL", "a bug in glia's graph compiler, in " + name + ": " + what + "; " + where,
-              "Please report it with that file. `glia check FILE` repeats it.", {o.file, o.line, 0});
-}
-
 // The call of a kernel that the graph brings along, under the names of the group.
 static Program linkWritten(const Group &g, const std::string &target) {
   mlir::Operation *op = g.ops.front();
@@ -165,18 +110,6 @@ Program compileGroup(const Group &g, const std::string &name, const std::string 
       written(kernel);
     return compileKernel(kernel, {.keepTiles = false});
   });
-}
-
-Program guarded(const Group &g, const std::string &name, const std::string &target, const std::function<Program()> &make) {
-  try {
-    return make();
-  } catch (const Error &e) {
-    if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
-      throw;
-    internal(g, name, target, e.diagnostics()[0].code + ": " + e.diagnostics()[0].message);
-  } catch (const std::exception &e) {
-    internal(g, name, target, e.what());
-  }
 }
 
 } // namespace glia::emit

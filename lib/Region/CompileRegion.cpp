@@ -1,5 +1,5 @@
 #include "CompileRegion.h"
-#include "CompileGroup.h"
+#include "WriteKernel.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Lower/Kernel/StoredShape.h"
 #include "Place/InPlace.h"
@@ -7,21 +7,6 @@
 #include "glia/CodeGen/Passes.h"
 
 namespace glia::emit {
-
-static nisa::TensorOp tensorNamed(nisa::KernelOp kernel, const std::string &name) {
-  for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
-    if (t.getLabel() == name)
-      return t;
-  return {};
-}
-
-// From here on the input lies where the output does.
-static void putInPlace(nisa::KernelOp kernel, const std::string &input, const std::string &output) {
-  if (nisa::TensorOp old = tensorNamed(kernel, input)) {
-    old.getTensor().replaceAllUsesWith(tensorNamed(kernel, output).getTensor());
-    old.erase();
-  }
-}
 
 // The groups one after the other. What they hand to each other is stored and loaded, as if each were alone. Nothing, if an input is read
 // after the output in its place was written.
@@ -63,7 +48,7 @@ static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::strin
   reuseLoads(kernel.op(), k.target()); // several groups read one value: it is turned once
   keepValues(kernel.op(), k.target());
   for (const auto &[input, output] : r.inPlace) { // before: what was stored is not what the input held
-    putInPlace(kernel.op(), inputName(input), outputName(output));
+    putInPlace(kernel, inputName(input), outputName(output));
     if (!readsBeforeWriting(kernel, outputName(output)))
       return std::nullopt;
   }

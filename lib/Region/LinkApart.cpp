@@ -1,5 +1,5 @@
 #include "LinkApart.h"
-#include "CompileGroup.h"
+#include "WriteKernel.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "glia/Link/Link.h"
 

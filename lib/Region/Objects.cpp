@@ -8,8 +8,8 @@
 
 namespace glia::emit {
 
-// Regions have at most as many instructions as this: more take longer to compile, and gain little. What is a region for does not last much
-// longer than the transfers at its ends.
+// Regions have at most as many instructions as this: more take longer to compile, and gain little. Groups that last much longer than their
+// transfers hide these behind their work.
 static constexpr int64_t kMostOfRegion = 3000, kMostOfGroup = 400;
 static constexpr uint64_t kFew = 300;     // instructions of a region for which everything is tried
 static constexpr double kLongest = 40000; // ns, of a group

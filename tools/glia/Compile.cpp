@@ -105,6 +105,8 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
 
 // What was tried for groups beside each other, once for those that are alike.
 std::string choicesOf(const CompiledGraph &g) {
+  if (g.program.cores > 1)
+    return "\non two cores every group is a kernel of its own\n";
   std::string out = "\ngroups that may be one kernel, and the predicted time of each way to write them\n";
   for (const RegionChoice &c : g.choices) {
     out += "  " + c.kernel + ", " + grouped(c.groups) + " groups\n";

@@ -60,6 +60,7 @@ std::span<const Family *const> families();
 // The element type of the machine that holds a graph's values; nullopt if there is none (i64 and f64 are narrowed or refused before).
 // i1 is u8 with 0 and 1.
 std::optional<DType> machineType(mlir::Type element);
+DType heldType(mlir::Value v); // of a value that the machine holds
 std::vector<int64_t> shapeOf(mlir::Value v);
 int64_t elementsOf(mlir::Value v);
 llvm::StringRef opName(mlir::Operation *op); // without the dialect: "dot_general"

@@ -48,6 +48,10 @@ std::optional<DType> machineType(mlir::Type t) {
   }
 }
 
+DType heldType(mlir::Value v) {
+  return machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()).value();
+}
+
 std::vector<mlir::Value> readBy(mlir::Operation *op) {
   std::vector<mlir::Value> out(op->operand_begin(), op->operand_end());
   for (mlir::Region &r : op->getRegions())

@@ -18,8 +18,6 @@ constexpr double kBehindNs = 2.5;       // of a column of 128 rows, in operation
 constexpr double kRunBytes = 256;       // that a DMA engine could have moved while it begins with a run
 constexpr double kLongNs = 150'000;     // a kernel that takes this long need not leave half of the memory to its neighbours
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 class Planner {
 public:
   Planner(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
@@ -177,7 +175,7 @@ private:
     s.batch = dims(p.batch);
     s.contract = dims(contract);
     s.free = dims(free);
-    s.type = typeOf(op->getOperand(static_cast<unsigned>(side)));
+    s.type = heldType(op->getOperand(static_cast<unsigned>(side)));
     return s;
   }
 

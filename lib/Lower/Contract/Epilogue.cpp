@@ -10,8 +10,6 @@ namespace {
 
 using Value = EpiloguePlan::Value;
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 class Planner {
 public:
   Planner(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, bool products)
@@ -183,21 +181,21 @@ int64_t epilogueBytes(llvm::ArrayRef<mlir::Operation *> ops, mlir::Value root, i
   for (size_t i = 0; i < ops.size(); ++i)
     for (mlir::Value v : ops[i]->getOperands())
       last[v] = i;
-  int64_t now = sizeOf(typeOf(root)), most = now, others = 0;
+  int64_t now = sizeOf(heldType(root)), most = now, others = 0;
   llvm::DenseSet<mlir::Value> alive{root};
   for (size_t i = 0; i < ops.size(); ++i) {
     if (ops[i] == root.getDefiningOp() || !isPointwise(opName(ops[i])))
       continue;
     for (mlir::Value v : ops[i]->getOperands())
       if (!splatOf(v) && alive.insert(v).second)
-        now += sizeOf(typeOf(v));
+        now += sizeOf(heldType(v));
     if (alive.insert(ops[i]->getResult(0)).second)
-      now += sizeOf(typeOf(ops[i]->getResult(0)));
+      now += sizeOf(heldType(ops[i]->getResult(0)));
     others = kBetween;
     most = std::max(most, now);
     for (mlir::Value v : ops[i]->getOperands())
       if (alive.contains(v) && last[v] <= i && alive.erase(v))
-        now -= sizeOf(typeOf(v));
+        now -= sizeOf(heldType(v));
   }
   return 2 * (most + others) * columns;
 }
@@ -263,7 +261,7 @@ std::vector<int64_t> Epilogue::stridesOf(const Dims &view, const std::vector<int
 
 // A single reader that takes its operand from PSUM saves the copy.
 bool Epilogue::staysInPsum() const {
-  if (typeOf(plan.root) != DType::F32 || !plan.root.hasOneUse() || outs.contains(plan.root))
+  if (heldType(plan.root) != DType::F32 || !plan.root.hasOneUse() || outs.contains(plan.root))
     return false;
   static constexpr llvm::StringLiteral kTakes[] = {"add", "subtract", "multiply", "maximum", "minimum"};
   mlir::Operation *user = *plan.root.getUsers().begin();
@@ -295,7 +293,7 @@ void Epilogue::block(const Tile &sums, const Block &b) {
   values.clear();
   lanes.resize(sums.partitions, sums.elements());
   Lane root;
-  root.type = typeOf(plan.root);
+  root.type = heldType(plan.root);
   if (staysInPsum() || (sums.space == Space::Sbuf && sums.dtype == root.type)) {
     root.tile = sums;
   } else {
@@ -314,7 +312,7 @@ void Epilogue::block(const Tile &sums, const Block &b) {
     k.location(op->getLoc());
     if (const auto made = products.find(op); made != products.end()) {
       Lane lane;
-      lane.type = typeOf(result);
+      lane.type = heldType(result);
       lane.tile = lanes.make(lane.type, lanes.nc);
       k.move(lane.tile, made->second->block(k, b, lanes.nr, lanes.nc));
       values[result] = lane;
@@ -329,10 +327,10 @@ void Epilogue::block(const Tile &sums, const Block &b) {
         if (const auto it = values.find(v); it != values.end()) {
           lane = it->second;
         } else if (const auto at = ins.find({op, i}); at != ins.end()) {
-          lane = fetch(at->second, typeOf(v), b);
+          lane = fetch(at->second, heldType(v), b);
         } else {
           lane.splat = splatOf(v);
-          lane.type = typeOf(v);
+          lane.type = heldType(v);
         }
         in.push_back(lane);
       }

@@ -12,8 +12,6 @@ constexpr int64_t kFewRows = 32;
 constexpr int64_t kMostBytes = 65536; // per partition
 constexpr int kFar = 8;               // operations between a contraction and what it is looked for from
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 bool isOfRows(mlir::Operation *op) {
   if (op->getNumResults() != 1)
     return false;
@@ -67,7 +65,7 @@ std::vector<mlir::Operation *> rowsBefore(graph::DotGeneralOp dot) {
       n.getLhsContractingDimensions()[0] != static_cast<int64_t>(shape.size()) - 1 || elementsOf(lhs) == 0)
     return {};
   const int64_t depth = shape.back(), rows = elementsOf(lhs) / depth, columns = elementsOf(dot->getResult(0)) / rows;
-  if (rows < kFewRows || !isFloat(typeOf(lhs)) || sizeOf(typeOf(lhs)) == 1 ||
+  if (rows < kFewRows || !isFloat(heldType(lhs)) || sizeOf(heldType(lhs)) == 1 ||
       productsOf(rows, columns, depth) > kMostProducts)
     return {};
   // From the contraction backwards: what only serves it.
@@ -109,7 +107,7 @@ MadeRows::MadeRows(KernelBuilder &k, const Group &g, std::vector<mlir::Operation
 
 Tile MadeRows::shape() const {
   Tile t;
-  t.dtype = typeOf(value);
+  t.dtype = heldType(value);
   t.dims = contiguous(shapeOf(value));
   return t;
 }

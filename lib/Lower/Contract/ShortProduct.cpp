@@ -10,8 +10,6 @@ namespace {
 
 constexpr int64_t kNarrow = 256; // columns of which several blocks are one
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 // What a plain product of matrices, or of more dimensions seen as such, is made of.
 struct Plain {
   int64_t rows = 1, columns = 1, contract = 1;
@@ -33,8 +31,8 @@ std::optional<Plain> plainOf(graph::DotGeneralOp op) {
 
 // As in every contraction: fp32 with fp32, what is narrower with each other.
 DType typeOnChip(graph::DotGeneralOp op, mlir::Value v) {
-  const bool wide = llvm::any_of(op->getOperands(), [](mlir::Value o) { return typeOf(o) == DType::F32; });
-  return wide ? DType::F32 : typeOf(v);
+  const bool wide = llvm::any_of(op->getOperands(), [](mlir::Value o) { return heldType(o) == DType::F32; });
+  return wide ? DType::F32 : heldType(v);
 }
 
 } // namespace
@@ -43,7 +41,7 @@ bool isShortProduct(mlir::Operation *op, mlir::Value root) {
   auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
   auto other = llvm::dyn_cast_if_present<graph::DotGeneralOp>(root.getDefiningOp());
   if (!dot || !other || shapeOf(dot->getResult(0)) != shapeOf(root) ||
-      llvm::any_of(dot->getOperands(), [](mlir::Value v) { return splatOf(v) || sizeOf(typeOf(v)) == 1; }))
+      llvm::any_of(dot->getOperands(), [](mlir::Value v) { return splatOf(v) || sizeOf(heldType(v)) == 1; }))
     return false;
   const std::optional<Plain> a = plainOf(dot), b = plainOf(other);
   return a && b && a->rowDims == b->rowDims && a->contract > 0 && a->contract <= kContract && a->contract < b->contract &&

@@ -10,8 +10,6 @@ namespace {
 
 constexpr int64_t kFewColumns = 64; // below, several blocks of rows share an epilogue
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 struct Sizes {
   int64_t batches = 1, rows = 1, columns = 1, contract = 1;
 };
@@ -32,7 +30,7 @@ Sizes sizesOf(graph::DotGeneralOp dot) {
 // The only reader of fp32 sums, if it takes them from PSUM together with a number.
 mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> ops) {
   static constexpr llvm::StringLiteral kTakes[] = {"add", "subtract", "multiply", "maximum", "minimum"};
-  if (typeOf(root) != DType::F32 || !root.hasOneUse())
+  if (heldType(root) != DType::F32 || !root.hasOneUse())
     return nullptr;
   mlir::Operation *user = *root.getUsers().begin();
   const bool takes = llvm::is_contained(kTakes, opName(user)) && llvm::is_contained(ops, user) &&
@@ -42,10 +40,10 @@ mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> 
 
 // Whatever the target, and however the operands lie: 128 rows and 128 columns of the operands fit beside what the operations need.
 bool fits(graph::DotGeneralOp dot, const Sizes &s, const RowsPlan &rows) {
-  const bool wide = llvm::any_of(dot->getOperands(), [](mlir::Value v) { return typeOf(v) == DType::F32; });
+  const bool wide = llvm::any_of(dot->getOperands(), [](mlir::Value v) { return heldType(v) == DType::F32; });
   const int64_t block = (s.contract + kContract - 1) / kContract * kContract * (wide ? 4 : 2);
   const int64_t panels = 3 * block, turning = 4 * block;
-  return panels + turning + wholeRowsNeed(rows, typeOf(dot->getResult(0))).least() <= kWholeRowsBudget;
+  return panels + turning + wholeRowsNeed(rows, heldType(dot->getResult(0))).least() <= kWholeRowsBudget;
 }
 
 class WholeRowsKernel {
@@ -77,7 +75,7 @@ private:
     k.location(root.getLoc());
     return loadWide(k, s, batch, 1, 0, p.blocks, from, width);
   }
-  Tile tileOf(int64_t rows) { return k.sbuf(typeOf(input), rows, {p.nc}); }
+  Tile tileOf(int64_t rows) { return k.sbuf(heldType(input), rows, {p.nc}); }
 
   void columnsStay() {
     const Panel columns = load(right, 0, p.nc);
@@ -186,7 +184,7 @@ void writeWholeRows(KernelBuilder &k, const Group &g, graph::DotGeneralOp dot, W
   for (const Tile::Dim &d : contiguous(shapeOf(root)))
     strides.push_back(d.stride);
   const ContractPlan plan = planForWholeRows(k.target(), dot, at(dot->getOperand(0)), at(dot->getOperand(1)), strides,
-                                             wholeRowsNeed(whole.rows, typeOf(whole.input)));
+                                             wholeRowsNeed(whole.rows, heldType(whole.input)));
   RowsKernel behind(k, g, std::move(whole.rows), inputs, outputs);
   WholeRowsKernel(k, plan, behind, root, whole.input, whole.scaled).run();
 }

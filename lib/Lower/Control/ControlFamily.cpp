@@ -67,10 +67,7 @@ private:
   KernelBuilder &k;
   size_t constants = 0;
 
-  static DType typeOf(mlir::Value v) {
-    return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
-  }
-  Tile fresh(mlir::Value v) { return k.scratch(typeOf(v), shapeOf(v)); }
+  Tile fresh(mlir::Value v) { return k.scratch(heldType(v), shapeOf(v)); }
   void store(const Tile &dst, const Tile &src) { k.copy(dst, src); }
 
   // A tensor of HBM, zero everywhere.
@@ -110,7 +107,7 @@ private:
       return it->second;
     if (isEmpty(v)) { // nothing to read
       Tile t;
-      t.dtype = typeOf(v);
+      t.dtype = heldType(v);
       for (int64_t n : shapeOf(v))
         t.dims.push_back({1, n});
       return t;
@@ -125,7 +122,7 @@ private:
     }
     if (op && opName(op) == "constant") {
       const std::vector<uint8_t> bytes = graph::constantBytes(llvm::cast<mlir::ElementsAttr>(op->getAttr("value")));
-      return k.constant("constant" + std::to_string(constants++), typeOf(v), shapeOf(v),
+      return k.constant("constant" + std::to_string(constants++), heldType(v), shapeOf(v),
                         {reinterpret_cast<const std::byte *>(bytes.data()), bytes.size()});
     }
     throw std::logic_error("a value of a loop body is nowhere");

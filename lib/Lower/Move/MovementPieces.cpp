@@ -11,9 +11,7 @@ namespace {
 
 using Known = llvm::DenseMap<mlir::Value, Pieces>;
 
-int64_t widthOf(mlir::Value v) {
-  return sizeOf(*machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()));
-}
+int64_t widthOf(mlir::Value v) { return sizeOf(heldType(v)); }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 

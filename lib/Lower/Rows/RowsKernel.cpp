@@ -154,10 +154,6 @@ void RowsKernel::visit(mlir::Operation *op) {
       storeValue(result, outputs[i]);
 }
 
-DType RowsKernel::typeOf(mlir::Value v) const {
-  return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
-}
-
 bool RowsKernel::isFull(mlir::Value v) const { return p.rows == 0 || elementsOf(v) == p.elements; }
 
 Lane RowsKernel::valueOf(mlir::Value v) {
@@ -172,14 +168,14 @@ Lane RowsKernel::valueOf(mlir::Value v) {
   if (known.kind == RowsKind::Splat) {
     Lane lane;
     lane.splat = splatOf(v);
-    lane.type = typeOf(v);
+    lane.type = heldType(v);
     return lane;
   }
   if (known.kind == RowsKind::RowSpread || known.kind == RowsKind::Uniform)
     return valueOf(known.source);
   if (here && known.source == here) {
     Lane lane;
-    lane.type = typeOf(v);
+    lane.type = heldType(v);
     lane.tile = hereTile;
     return lane;
   }
@@ -190,7 +186,8 @@ Lane RowsKernel::valueOf(mlir::Value v) {
 Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
   Dims r, c;
   const auto at = std::find(g.inputs.begin(), g.inputs.end(), view.source);
-  Tile from = at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), view.view);
+  Tile from =
+      at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, heldType(v), view.view);
   const Dims m = merged(view.view);
   from.offset += view.offset;
   if (p.rows == 0) {
@@ -208,7 +205,7 @@ Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
   if (r.empty())
     r = {{0, rows}};
   Lane lane;
-  lane.type = typeOf(v);
+  lane.type = heldType(v);
   lane.row = isStill(c);
   const bool stays = isStill(r);
   lane.tile = k.sbuf(lane.type, stays ? std::min<int64_t>(128, rows) : lanes.nr, {lane.row ? 1 : lanes.nc});

@@ -39,7 +39,6 @@ private:
   bool isReduction(mlir::Operation *op);
   bool addPiece(mlir::Operation *op, mlir::Value result);
   void visit(mlir::Operation *op);
-  DType typeOf(mlir::Value v) const;
   bool isFull(mlir::Value v) const;
   Lane valueOf(mlir::Value v);
   Lane fetch(mlir::Value v, const RowsValue &view);

@@ -56,9 +56,6 @@ private:
   llvm::DenseMap<mlir::Value, Lane> kept, spread, inverses;
   llvm::DenseMap<mlir::Value, Tile> sums; // what the pieces so far come to
 
-  static DType typeOf(mlir::Value v) {
-    return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
-  }
   // Of parts of the depth, kept values have inner indices on the partitions.
   int64_t keptRows() const { return p.parts ? width : outers * groups; }
   int64_t keptColumns() const { return p.parts ? 1 : width; }
@@ -137,7 +134,7 @@ private:
   static bool takesViews(mlir::Operation *op) {
     static constexpr llvm::StringLiteral kNames[] = {"add", "subtract", "multiply", "maximum", "minimum", "compare"};
     return llvm::is_contained(kNames, opName(op)) && !isIntegerOperation(op) &&
-           llvm::none_of(op->getOperands(), [](mlir::Value v) { return isWide(typeOf(v)); });
+           llvm::none_of(op->getOperands(), [](mlir::Value v) { return isWide(heldType(v)); });
   }
 
   void compute(mlir::Operation *op, size_t piece) {
@@ -151,10 +148,10 @@ private:
     Slab made;
     made.form = all(Form::PerInner) ? Form::PerInner : all(Form::PerDepth) ? Form::PerDepth : Form::Each;
     lanes.resize(pieces[piece].partitions, elements(made.form, piece));
-    if (opName(op) == "divide" && isFloat(typeOf(result)) && made.form == Form::Each && in[1].form != Form::Each &&
+    if (opName(op) == "divide" && isFloat(heldType(result)) && made.form == Form::Each && in[1].form != Form::Each &&
         !in[1].lane.splat && !in[0].lane.splat) { // of fewer elements
       const Slab inverse = inverseOf(op->getOperand(1), in[1], piece);
-      made.lane.type = typeOf(result);
+      made.lane.type = heldType(result);
       made.lane.tile = lanes.make(made.lane.type, lanes.nc);
       Lane above = seen(in[0], Form::Each, piece);
       if (above.tile.space == Space::Psum)
@@ -243,7 +240,7 @@ private:
   Lane number(mlir::Value v) const {
     Lane lane;
     lane.splat = splatOf(v);
-    lane.type = typeOf(v);
+    lane.type = heldType(v);
     return lane;
   }
 
@@ -256,7 +253,7 @@ private:
     if (known.kind == SlabsKind::Same)
       return keptOf(known.source);
     Lane lane;
-    lane.type = typeOf(v);
+    lane.type = heldType(v);
     if (p.parts) {
       lane.tile = k.sbuf(lane.type, width, {1});
       Tile from = sourceOf(v, known);
@@ -331,7 +328,7 @@ private:
       return s;
     }
     const Piece &at = pieces[piece];
-    s.lane.type = typeOf(v);
+    s.lane.type = heldType(v);
     if (known.alongDepth == 0) {
       s.form = Form::PerInner;
       s.lane.tile = loadNarrow(v, known, at.partitions, {{known.alongInner, width}});
@@ -350,7 +347,7 @@ private:
   Tile sourceOf(mlir::Value v, const SlabsValue &known) {
     const auto at = std::find(g.inputs.begin(), g.inputs.end(), known.source);
     Tile from =
-        at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, typeOf(v), known.view);
+        at != g.inputs.end() ? inputs[static_cast<size_t>(at - g.inputs.begin())] : counts.of(k, heldType(v), known.view);
     from.offset += inner * known.alongInner;
     return from;
   }
@@ -382,7 +379,7 @@ private:
   // What is the same for the whole depth: a row, seen by all partitions, or one number.
   Tile loadNarrow(mlir::Value v, const SlabsValue &known, int64_t partitions, const Dims &columns) {
     const bool one = columns[0].stride == 0;
-    const Tile to = k.sbuf(typeOf(v), partitions, {one ? 1 : width});
+    const Tile to = k.sbuf(heldType(v), partitions, {one ? 1 : width});
     Tile from = sourceOf(v, known);
     const Piece all{0, partitions, 0};
     int64_t first;

@@ -155,7 +155,7 @@ Tile WeightedOperands::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
 
 void WeightedOperands::store(const WeightedSums::Mean &mean, int64_t batch, int64_t row) {
   const mlir::Value root = m.result->getResult(0);
-  const DType type = *machineType(llvm::cast<mlir::RankedTensorType>(root.getType()).getElementType());
+  const DType type = heldType(root);
   const Tile out = k.sbuf(type, mean.sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, mean.sums.partitions, {1});
   k.reciprocal(inverse, mean.total);
   k.scalar(out, mean.sums, "multiply", inverse);

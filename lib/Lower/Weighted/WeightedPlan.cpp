@@ -8,8 +8,6 @@ namespace glia::emit {
 
 namespace {
 
-DType typeOf(mlir::Value v) { return *machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType()); }
-
 // The Tensor engine takes fp32 with fp32, and 16-bit floats with each other.
 bool takes(DType t) { return t == DType::F32 || t == DType::BF16 || t == DType::F16; }
 
@@ -26,7 +24,7 @@ public:
 
   std::optional<WeightedPlan> run() {
     for (mlir::Value v : {operands[0], operands[1], operands[2], m.result->getOperand(m.side)})
-      if (splatOf(v) || !takes(typeOf(v)))
+      if (splatOf(v) || !takes(heldType(v)))
         return std::nullopt;
     if (!axes())
       return std::nullopt;
@@ -149,13 +147,13 @@ private:
   }
 
   void sources() {
-    const auto type = [&](mlir::Value a, mlir::Value b) { return typeOf(a) == DType::F32 || typeOf(b) == DType::F32; };
+    const auto type = [&](mlir::Value a, mlir::Value b) { return heldType(a) == DType::F32 || heldType(b) == DType::F32; };
     const bool wide = type(operands[0], operands[1]);
     for (int side : {0, 1}) {
       PanelSource &s = side == columnSide ? p.columnSide : p.rowSide;
       if (tiles[side])
         s.tensor = *tiles[side];
-      s.type = wide ? DType::F32 : typeOf(operands[side]);
+      s.type = wide ? DType::F32 : heldType(operands[side]);
       for (const WeightedAxis &a : p.batch)
         s.batch.push_back({along(side, a.inScores), a.count});
       const auto contract = side ? scores.getRhsContractingDimensions() : scores.getLhsContractingDimensions();
@@ -171,9 +169,9 @@ private:
     }
     if (tiles[2])
       p.values.tensor = *tiles[2];
-    p.weights = p.values.type = type(operands[2], m.result->getOperand(m.side)) ? DType::F32 : typeOf(operands[2]);
+    p.weights = p.values.type = type(operands[2], m.result->getOperand(m.side)) ? DType::F32 : heldType(operands[2]);
     if (p.weights != DType::F32)
-      p.weights = typeOf(m.result->getOperand(m.side));
+      p.weights = heldType(m.result->getOperand(m.side));
     for (const WeightedAxis &a : p.batch) {
       const auto it = valueDim.find(a.inScores);
       p.values.batch.push_back({it == valueDim.end() ? 0 : stride(2, it->second), a.count});

@@ -85,15 +85,25 @@ private:
   }
 };
 
+nisa::TensorOp tensorNamed(nisa::KernelOp kernel, llvm::StringRef name) {
+  for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
+    if (t.getLabel() == name)
+      return t;
+  return {};
+}
+
 } // namespace
+
+void putInPlace(nisa::Kernel &kernel, llvm::StringRef input, llvm::StringRef output) {
+  if (nisa::TensorOp old = tensorNamed(kernel.op(), input)) {
+    old.getTensor().replaceAllUsesWith(tensorNamed(kernel.op(), output).getTensor());
+    old.erase();
+  }
+}
 
 bool readsBeforeWriting(nisa::Kernel &kernel, llvm::StringRef tensor) {
   nisa::KernelOp op = kernel.op();
-  mlir::Value value;
-  for (auto t : op.getBody().getOps<nisa::TensorOp>())
-    if (t.getLabel() == tensor)
-      value = t.getTensor();
-  Order order(value, op.cores());
+  Order order(tensorNamed(op, tensor).getTensor(), op.cores());
   for (unsigned c = 0; c < op.cores(); ++c)
     if (!order.inCore(op.core(c), c))
       return false;
