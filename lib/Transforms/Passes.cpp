@@ -58,6 +58,8 @@ void registerTransforms() {
   registerKernelPass("choose-engines", "Give every instruction an engine", [](nisa::KernelOp k) { chooseEngines(k); });
   registerKernelPass("choose-engines-and-forms", "The same; an instruction may become another one with the same bits",
                      [](nisa::KernelOp k) { chooseEngines(k, Forms::Free); });
+  registerKernelPass("choose-engines-soon", "The same; of engines with the same bits the one that is done first",
+                     [](nisa::KernelOp k) { chooseEngines(k, Forms::Given, Aim::Soon); });
   registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits",
                      [](nisa::KernelOp k) { combineInstructions(k); });
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",

@@ -411,6 +411,19 @@ private:
 
 } // namespace
 
+DotSizes sizesOf(graph::DotGeneralOp op) {
+  const auto n = op.getDotDimensionNumbers();
+  const std::vector<int64_t> lhs = shapeOf(op->getOperand(0)), out = shapeOf(op->getResult(0));
+  DotSizes s;
+  for (int64_t d : n.getLhsContractingDimensions())
+    s.contract *= lhs[static_cast<size_t>(d)];
+  s.batchDims = n.getLhsBatchingDimensions().size();
+  s.rowDims = lhs.size() - s.batchDims - n.getLhsContractingDimensions().size();
+  for (size_t d = 0; d < out.size(); ++d)
+    (d < s.batchDims ? s.batches : d < s.batchDims + s.rowDims ? s.rows : s.columns) *= out[d];
+  return s;
+}
+
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
                              const std::vector<std::vector<int64_t>> &strides, int64_t reserved, MadeRows *made) {
   return Planner(t, op, lhs, rhs, strides, reserved, made).run();

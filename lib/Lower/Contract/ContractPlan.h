@@ -14,6 +14,13 @@ inline int64_t productsOf(int64_t rows, int64_t columns, int64_t contract) {
          ((contract + kContract - 1) / kContract);
 }
 
+// A dot_general seen as products of matrices: the dimensions of its result are those of the batch, then rows, then columns.
+struct DotSizes {
+  size_t batchDims = 0, rowDims = 0;
+  int64_t batches = 1, rows = 1, columns = 1, contract = 1;
+};
+DotSizes sizesOf(graph::DotGeneralOp op);
+
 // Dimensions that are run over as one.
 struct ContractAxis {
   int root = -1; // the innermost of them in the result; -1: contracted

@@ -10,23 +10,9 @@ namespace {
 
 constexpr int64_t kNarrow = 256; // columns of which several blocks are one
 
-// What a plain product of matrices, or of more dimensions seen as such, is made of.
-struct Plain {
-  int64_t rows = 1, columns = 1, contract = 1;
-  size_t rowDims = 0; // of the result
-};
-
-std::optional<Plain> plainOf(graph::DotGeneralOp op) {
+bool isPlain(graph::DotGeneralOp op) {
   const auto n = op.getDotDimensionNumbers();
-  if (!n.getLhsBatchingDimensions().empty() || n.getLhsContractingDimensions().size() != 1)
-    return std::nullopt;
-  const std::vector<int64_t> lhs = shapeOf(op->getOperand(0)), out = shapeOf(op->getResult(0));
-  Plain p;
-  p.rowDims = lhs.size() - 1;
-  p.contract = lhs[static_cast<size_t>(n.getLhsContractingDimensions()[0])];
-  for (size_t d = 0; d < out.size(); ++d)
-    (d < p.rowDims ? p.rows : p.columns) *= out[d];
-  return p;
+  return n.getLhsBatchingDimensions().empty() && n.getLhsContractingDimensions().size() == 1;
 }
 
 // As in every contraction: fp32 with fp32, what is narrower with each other.
@@ -43,14 +29,16 @@ bool isShortProduct(mlir::Operation *op, mlir::Value root) {
   if (!dot || !other || shapeOf(dot->getResult(0)) != shapeOf(root) ||
       llvm::any_of(dot->getOperands(), [](mlir::Value v) { return splatOf(v) || sizeOf(heldType(v)) == 1; }))
     return false;
-  const std::optional<Plain> a = plainOf(dot), b = plainOf(other);
-  return a && b && a->rowDims == b->rowDims && a->contract > 0 && a->contract <= kContract && a->contract < b->contract &&
-         b->rows > kNarrow && b->columns > kNarrow && productsOf(b->rows, b->columns, b->contract) <= kMostProducts;
+  if (!isPlain(dot) || !isPlain(other))
+    return false;
+  const DotSizes a = sizesOf(dot), b = sizesOf(other);
+  return a.rowDims == b.rowDims && a.contract > 0 && a.contract <= kContract && a.contract < b.contract &&
+         b.rows > kNarrow && b.columns > kNarrow && productsOf(b.rows, b.columns, b.contract) <= kMostProducts;
 }
 
 int64_t shortProductBytes(graph::DotGeneralOp op) {
-  const std::optional<Plain> p = plainOf(op);
-  return (p->rows + p->columns) * sizeOf(typeOnChip(op, op->getOperand(0)));
+  const DotSizes s = sizesOf(op);
+  return (s.rows + s.columns) * sizeOf(typeOnChip(op, op->getOperand(0)));
 }
 
 ShortProduct::ShortProduct(graph::DotGeneralOp op, const Tile &lhs, const Tile &rhs) : op(op) {
@@ -86,7 +74,7 @@ Tile ShortProduct::load(KernelBuilder &k, size_t side, const Dims &free) {
 }
 
 Tile ShortProduct::block(KernelBuilder &k, const Block &b, int64_t rows, int64_t columns) {
-  const size_t rowDims = plainOf(op)->rowDims;
+  const size_t rowDims = sizesOf(op).rowDims;
   const size_t left = !b.rows.empty() && static_cast<size_t>(b.rows[0].dim) >= rowDims ? 1 : 0; // whose rows they are
   const std::vector<Loop> *loops[2] = {left ? &b.columns : &b.rows, left ? &b.rows : &b.columns};
   for (const size_t side : {0, 1})

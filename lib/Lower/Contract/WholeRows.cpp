@@ -10,23 +10,6 @@ namespace {
 
 constexpr int64_t kFewColumns = 64; // below, several blocks of rows share an epilogue
 
-struct Sizes {
-  int64_t batches = 1, rows = 1, columns = 1, contract = 1;
-};
-
-Sizes sizesOf(graph::DotGeneralOp dot) {
-  const auto n = dot.getDotDimensionNumbers();
-  const std::vector<int64_t> lhs = shapeOf(dot->getOperand(0)), out = shapeOf(dot->getResult(0));
-  Sizes s;
-  for (int64_t d : n.getLhsContractingDimensions())
-    s.contract *= lhs[static_cast<size_t>(d)];
-  const size_t batches = n.getLhsBatchingDimensions().size(),
-               rows = lhs.size() - batches - n.getLhsContractingDimensions().size();
-  for (size_t d = 0; d < out.size(); ++d)
-    (d < batches ? s.batches : d < batches + rows ? s.rows : s.columns) *= out[d];
-  return s;
-}
-
 // The only reader of fp32 sums, if it takes them from PSUM together with a number.
 mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> ops) {
   static constexpr llvm::StringLiteral kTakes[] = {"add", "subtract", "multiply", "maximum", "minimum"};
@@ -39,7 +22,7 @@ mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> 
 }
 
 // Whatever the target, and however the operands lie: 128 rows and 128 columns of the operands fit beside what the operations need.
-bool fits(graph::DotGeneralOp dot, const Sizes &s, const RowsPlan &rows) {
+bool fits(graph::DotGeneralOp dot, const DotSizes &s, const RowsPlan &rows) {
   const bool wide = llvm::any_of(dot->getOperands(), [](mlir::Value v) { return heldType(v) == DType::F32; });
   const int64_t block = (s.contract + kContract - 1) / kContract * kContract * (wide ? 4 : 2);
   const int64_t panels = 3 * block, turning = 4 * block;
@@ -149,7 +132,7 @@ std::optional<WholeRowsPlan> planWholeRows(llvm::ArrayRef<mlir::Operation *> ops
   llvm::copy_if(ops, std::back_inserter(behind), [&](mlir::Operation *op) { return op != dot && op != whole.scaled; });
   if (llvm::none_of(behind, [](mlir::Operation *op) { return opName(op) == "reduce"; }))
     return std::nullopt;
-  const Sizes s = sizesOf(dot);
+  const DotSizes s = sizesOf(dot);
   const bool fillsPartitions = s.batches == 1 || 4 * s.rows >= 3 * ((s.rows + kRowBlock - 1) / kRowBlock * kRowBlock);
   if (s.contract == 0 || s.columns < kFewColumns || !fillsPartitions ||
       s.batches * productsOf(s.rows, s.columns, s.contract) > kMostProducts)
