@@ -2,7 +2,7 @@
 # Writes a C++ file that holds the text of the given files as glia::BuiltinFile entries.
 set(text "#include \"glia/Support/BuiltinFiles.h\"\n\nnamespace glia {\n\nstatic constexpr BuiltinFile kFiles[] = {\n")
 foreach(file ${FILES})
-  get_filename_component(name "${file}" NAME_WE)
+  get_filename_component(name "${file}" NAME_WLE)
   file(READ "${file}" body)
   # Raw string literals hold at most 64 KiB portably; every file is far below.
   string(APPEND text "    {\"${name}\", R\"~~~(${body})~~~\"},\n")

@@ -1,13 +1,10 @@
 #include "glia/Target/Target.h"
 #include "TargetFiles.h"
-#include "Support/Toml.h"
+#include "ValueFile.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
 
-#include <cmath>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 
 namespace glia {
 
@@ -36,86 +33,31 @@ int Target::activationSet(std::string_view function) const {
 
 namespace {
 
-[[noreturn]] void bad(const std::string &what, std::string_view file, uint32_t line) {
-  throw Error("TARGET-FILE", what, "See `docs/targets.md`, or start from `glia targets trn2 --toml`.",
-              {std::string(file), line, 0});
-}
+constexpr ValueFileKind kKind = {"target", "targets", "TARGET-FILE", "TARGET-UNKNOWN",
+                                 "See `docs/targets.md`, or start from `glia targets trn2 --toml`."};
 
-Origin parseOrigin(std::string_view s, std::string_view file, uint32_t line) {
-  if (s == "documented")
-    return Origin::Documented;
-  if (s == "derived")
-    return Origin::Derived;
-  if (s == "assumed")
-    return Origin::Assumed;
-  bad("origin is `" + std::string(s) + "` and must be documented, derived or assumed", file, line);
-}
-
-// Values are kept as doubles.
-double exactly(int64_t v, const std::string &key, std::string_view file, uint32_t line) {
-  constexpr int64_t kMost = int64_t{1} << 53;
-  if (v < -kMost || v > kMost)
-    bad(format("`%s` is %lld, and whole numbers go up to 2^53 (%lld)", key.c_str(), (long long)v, (long long)kMost), file,
-        line);
-  return static_cast<double>(v);
-}
-
-// [section] key = { value = 128, origin = "documented", source = "...", unit = "..." }
-void readSection(Target &t, std::string_view section, const toml::table &table, std::string_view file) {
-  for (auto &&[key, node] : table) {
-    const uint32_t line = node.source().begin.line;
-    const std::string full = std::string(section) + "." + std::string(key.str());
-    const toml::table *entry = node.as_table();
-    if (!entry)
-      bad("`" + full + "` must be a table { value, origin, source }", file, line);
-    TargetValue v;
-    const toml::node *number = entry->get("value");
-    if (number && number->is_boolean())
-      v.number = number->as_boolean()->get() ? 1 : 0;
-    else if (number && number->is_integer())
-      v.number = exactly(number->as_integer()->get(), full, file, number->source().begin.line);
-    else if (number && number->is_floating_point())
-      v.number = number->as_floating_point()->get();
-    else
-      bad("`" + full + "` needs a number or true/false as its value", file, line);
-    if (!std::isfinite(v.number))
-      bad("`" + full + "` is not a finite number", file, line);
-    v.origin = parseOrigin((*entry)["origin"].value_or(std::string_view("")), file, line);
-    v.source = (*entry)["source"].value_or(std::string());
-    v.unit = (*entry)["unit"].value_or(std::string());
-    if (v.source.empty())
-      bad("`" + full + "` does not say where its value comes from", file, line);
-    t.values.emplace(full, std::move(v));
-  }
-}
-
-void readActivationSet(Target &t, const toml::table &entry, std::string_view file) {
+void readActivationSet(Target &t, const toml::table &entry, const ValueFile &file) {
   const uint32_t line = entry.source().begin.line;
   ActivationSet s;
   s.name = entry["name"].value_or(std::string());
-  s.origin = parseOrigin(entry["origin"].value_or(std::string_view("")), file, line);
+  s.origin = file.origin(entry, line);
   s.source = entry["source"].value_or(std::string());
   const toml::array *functions = entry["functions"].as_array();
   if (s.name.empty() || !functions || functions->empty())
-    bad("an activation set needs a name and functions", file, line);
+    file.bad("an activation set needs a name and functions", line);
   for (const toml::node &f : *functions) {
     if (!f.is_string())
-      bad("functions of an activation set are text", file, line);
+      file.bad("functions of an activation set are text", line);
     if (t.activationSet(f.as_string()->get()) >= 0)
-      bad("function `" + f.as_string()->get() + "` is in two activation sets", file, line);
+      file.bad("function `" + f.as_string()->get() + "` is in two activation sets", line);
     s.functions.push_back(f.as_string()->get());
   }
   t.activationSets.push_back(std::move(s));
 }
 
-void copyGeometry(Target &t, std::string_view file) {
+void copyGeometry(Target &t, const ValueFile &file) {
   auto get = [&](std::string_view key, int64_t lo, int64_t hi) {
-    const double v = t.number(key);
-    if (v != std::floor(v) || v < static_cast<double>(lo) || v > static_cast<double>(hi))
-      bad(format("`%s` is %g and must be a whole number from %lld to %lld", std::string(key).c_str(), v, (long long)lo,
-                 (long long)hi),
-          file, 0);
-    return static_cast<int64_t>(v);
+    return file.whole(std::string(key), t.number(key), lo, hi);
   };
   t.partitions = static_cast<int>(get("memory.partitions", 1, 128));
   t.sbufBytes = get("memory.sbuf_bytes", 64, 1 << 22);
@@ -132,45 +74,29 @@ void copyGeometry(Target &t, std::string_view file) {
 
 } // namespace
 
-std::shared_ptr<const Target> parseTarget(std::string_view text, std::string_view file) {
-  // toml++ 3.3 relies on non-ASCII blanks being where they cannot be, so a target file is ASCII.
-  uint32_t at = 1;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) > 126)
-      bad("a target file is written in ASCII; this line has another character", file, at);
-    at += c == '\n';
-  }
-  toml::table root;
-  try {
-    root = toml::parse(text, file);
-  } catch (const toml::parse_error &e) {
-    bad(std::string(e.description()), file, e.source().begin.line);
-  } catch (const TomlAssumption &) {
-    bad("the text is not TOML", file, 0);
-  }
+std::shared_ptr<const Target> parseTarget(std::string_view text, std::string_view fileName) {
+  const ValueFile file(text, fileName, kKind);
   auto t = std::make_shared<Target>();
   t->text = text;
-  t->name = root["name"].value_or(std::string());
-  t->summary = root["summary"].value_or(std::string());
-  if (t->name.empty())
-    bad("the target has no name", file, 1);
-  for (auto &&[key, node] : root) {
+  t->name = file.name;
+  t->summary = file.summary;
+  for (auto &&[key, node] : file.root) {
     if (key.str() == "name" || key.str() == "summary")
       continue;
     const uint32_t line = node.source().begin.line;
     if (key.str() == "activation_set") {
       const toml::array *sets = node.as_array();
       if (!sets)
-        bad("activation sets are written [[activation_set]]", file, line);
+        file.bad("activation sets are written [[activation_set]]", line);
       for (const toml::node &s : *sets) {
         if (!s.is_table())
-          bad("activation sets are written [[activation_set]]", file, line);
+          file.bad("activation sets are written [[activation_set]]", line);
         readActivationSet(*t, *s.as_table(), file);
       }
     } else if (node.is_table()) {
-      readSection(*t, key.str(), *node.as_table(), file);
+      file.readSection(t->values, key.str(), *node.as_table());
     } else {
-      bad("unexpected key `" + std::string(key.str()) + "`", file, line);
+      file.bad("unexpected key `" + std::string(key.str()) + "`", line);
     }
   }
   copyGeometry(*t, file);
@@ -195,19 +121,7 @@ std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
         t = parseTarget(f.text, std::string(nameOrPath) + ".toml");
       return t;
     }
-  std::ifstream in{std::string(nameOrPath), std::ios::binary};
-  const bool looksLikePath = nameOrPath.find('/') != std::string_view::npos || nameOrPath.ends_with(".toml");
-  if (!in) {
-    std::string known;
-    for (const std::string &n : builtinTargets())
-      known += (known.empty() ? "" : ", ") + n;
-    throw Error("TARGET-UNKNOWN",
-                (looksLikePath ? "cannot read the target file `" : "there is no target `") + std::string(nameOrPath) + "`",
-                "Known targets: " + known + "; or give the path of a target file.");
-  }
-  std::stringstream text;
-  text << in.rdbuf();
-  std::shared_ptr<const Target> t = parseTarget(text.str(), nameOrPath);
+  std::shared_ptr<const Target> t = parseTarget(readValueFile(nameOrPath, kKind, builtinTargets()), nameOrPath);
   rememberFile(*t, nameOrPath);
   return t;
 }

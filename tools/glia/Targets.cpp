@@ -1,15 +1,11 @@
 #include "Tool.h"
 #include "glia/Runtime/Docs.h"
+#include "glia/Target/OriginName.h"
 #include "glia/Target/Title.h"
 
 #include <set>
 
 namespace glia::tool {
-
-static const char *originName(Origin o) {
-  static constexpr const char *kNames[] = {"documented", "derived", "assumed"};
-  return kNames[static_cast<int>(o)];
-}
 
 static std::string table(const Target &t) {
   std::string out = t.name + ": " + t.summary + "\n";

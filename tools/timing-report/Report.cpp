@@ -1,4 +1,5 @@
 // Kernel rows, mean error, and the page docs/timing.md.
+#include "Collectives.h"
 #include "Kernels.h"
 #include "Micro.h"
 
@@ -128,7 +129,7 @@ published and was chosen once. Loads and stores use hardware DGE from one engine
 In the third kernel the two rows of a block are the inner loop, and in the fourth the lhs block comes one column of tiles at a time: as written in the
 guide, both need more SBUF than there is.
 )";
-  return s;
+  return s + collectiveSection();
 }
 
 } // namespace glia::validation
