@@ -1,4 +1,5 @@
 #include "glia/Runtime/FootprintCheck.h"
+#include "glia/ISA/Collective.h"
 #include "glia/Verify/Reporter.h"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ FootprintCheck::Known &FootprintCheck::lookUp(const Decoded &d, int slot) {
     anyIndex = true;
     indexed |= other.substr(0, other.size() - 6) == d.def->slots[slot].name;
   }
-  const bool peers =
-      d.def->unit == Unit::Exchange && !isWritten(d.def->slots[slot].kind); // what is read is on the other core
+  const bool peers = (d.def->unit == Unit::Exchange || isCollective(*d.def)) &&
+                     !isWritten(d.def->slots[slot].kind); // what is read comes from the other core, or from other ranks
   k.exact = p.numDynamic == 0 && !indexed && !peers;
   if (!k.exact)
     return k;

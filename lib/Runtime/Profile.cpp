@@ -1,11 +1,14 @@
 #include "glia/Runtime/Profile.h"
 
 #include "glia/ISA/Instruction.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Program/Remarks.h"
 #include "glia/Runtime/ProgramBound.h"
+#include "glia/Sim/RankTopology.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace glia {
@@ -47,6 +50,20 @@ static std::string boundText(const Program &p, const TimingResult &r) {
   return s + "\n";
 }
 
+// "one of 8 ranks, whose exchanges take what they take on trn2.48xlarge (assumed ...)"
+static std::string rankText(const Program &p) {
+  const int ranks = ranksOf(p);
+  if (ranks == 1)
+    return "";
+  const bool said =
+      std::any_of(p.contract.begin(), p.contract.end(), [](const ContractItem &c) { return c.key == kTopologyKey; });
+  const std::shared_ptr<const Topology> t = topologyOf(p);
+  std::string s = format("one of %d ranks, whose exchanges take what they take on %s", ranks, t->name.c_str());
+  if (t->instances > 1)
+    s += format(" x %d", t->instances);
+  return s + (said ? "" : " (assumed: --topology names another)") + "; no exchange is part of the least time\n";
+}
+
 static std::vector<std::string> remarksOf(const Program &p) {
   std::vector<std::string> out;
   for (const ContractItem &c : p.contract)
@@ -70,6 +87,7 @@ std::string profileText(const Program &p, const TimingResult &r) {
   std::string s = format("%s on %s, %llu instructions (launch, not included: about %s)\n", time(r.total).c_str(),
                          titleOf(*p.target).c_str(), (unsigned long long)r.instructions, time(r.launch).c_str());
   s += boundText(p, r);
+  s += rankText(p);
   s += remarkText(p);
   s += "\nengine or queue                       busy     share  instructions       bytes\n";
   for (const LaneUse &l : r.lanes)

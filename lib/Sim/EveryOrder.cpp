@@ -1,3 +1,4 @@
+#include "glia/Program/RankContract.h"
 #include "glia/Sim/EveryOrder.h"
 #include "OrderReduction.h"
 
@@ -144,6 +145,9 @@ private:
 OrderResult runEveryOrder(const Program &p, const TensorData &inputs, const OrderOptions &options) {
   const TensorViews views = viewsOf(inputs);
   sim::checkInputs(p, views);
+  if (const int ranks = ranksOf(p); ranks > 1)
+    throw Error("RUN-ORDERS", format("every order is searched for one rank, and the program is for %d", ranks),
+                "Run it in strict mode (--strict --seed N).");
   sim::Search search(p, views, options);
   return search.all();
 }

@@ -3,6 +3,7 @@
 // leaving that order: see InFlight.h.
 #include "InFlight.h"
 #include "Machine.h"
+#include "glia/ISA/Collective.h"
 
 #include <deque>
 #include <map>
@@ -99,7 +100,9 @@ private:
       return;
     case Unit::Dma:
       checkTransferUpdates(x);
-      if (!x.skip)
+      if (isCollective(*x.d.def))
+        runCollective(x);
+      else if (!x.skip)
         runInOrder(task, x);
       break;
     case Unit::Exchange:
@@ -138,6 +141,18 @@ private:
         throw Stop{};
     }
     execute(task.x, task.x.operands, 0, 1);
+  }
+
+  // Waits for the other ranks, with everything before it done. They wait for nothing that comes behind it here: each issues its collectives
+  // in the same order (R2).
+  void runCollective(const Prepared &x) {
+    flight.drain();
+    if (flight.anyFailed())
+      throw Stop{};
+    Prepared mine = x;
+    std::vector<std::byte> received;
+    meetRanks(mine, received);
+    execute(mine, mine.operands, 0, 1);
   }
 
   void update(const Prepared &x) {

@@ -1,5 +1,8 @@
 #include "Machine.h"
 #include "glia/ISA/Control.h"
+#include "glia/ISA/Transfer.h"
+#include "glia/Program/RankContract.h"
+#include "glia/Sim/Ranks.h"
 
 #include <set>
 
@@ -132,6 +135,49 @@ void Machine::control(StreamState &s, const Prepared &x) {
   } else {
     faultAt(program, x.id, "SIM-INSTRUCTION", "`" + std::string(name) + "` is no control flow the simulator knows");
   }
+}
+
+// Bytes outside of the device's memories as a region in HBM.
+static Region inARow(std::span<std::byte> bytes, DType t) {
+  Region r;
+  r.base = bytes.data();
+  r.dtype = t;
+  r.space = Space::Hbm;
+  r.rank = 1;
+  r.strides[0] = sizeOf(t);
+  r.elements = r.counts[0] = static_cast<int64_t>(bytes.size()) / sizeOf(t);
+  r.contiguous = true;
+  r.objectBytes = static_cast<int64_t>(bytes.size());
+  return r;
+}
+
+void Machine::meetRanks(Prepared &x, std::vector<std::byte> &received) const {
+  const Collective c = collectiveOf(program, x.d);
+  const int ranks = options.link ? options.link->ranks() : 1;
+  if (c.ranks != ranks)
+    faultAt(program, x.id, "COLLECTIVE-RANKS", format("a collective of %d ranks is run by %d", c.ranks, ranks));
+  Region &src = x.operands[sourceSlot(x)].region;
+  const int64_t size = sizeOf(src.dtype);
+  std::vector<std::byte> given(static_cast<size_t>(c.elements * size));
+  Exec quiet(*program.target); // strict mode has looked at the source
+  copyElements(quiet, 0, inARow(given, src.dtype), 0, 0, src, 0, c.elements);
+  try {
+    if (options.link) {
+      received = options.link->meet(c, std::move(given), describe(program, x.id));
+    } else {
+      received.resize(static_cast<size_t>(c.resultElements(1) * size));
+      const std::span<const std::byte> alone[] = {given};
+      combine(c, 0, alone, received);
+    }
+  } catch (const Error &e) {
+    const Diagnostic &d = e.diagnostics().front();
+    Diagnostic here = diagnosticAt(program, x.id, d.code, d.message);
+    here.advice = d.advice;
+    throw Fault{std::move(here)};
+  }
+  const ObjectRef object = src.object;
+  src = inARow(received, src.dtype);
+  src.object = object;
 }
 
 std::string_view Machine::barrierName(const Prepared &x) {

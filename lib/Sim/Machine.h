@@ -58,6 +58,8 @@ protected:
   void executeOn(Exec &on, const Prepared &x, std::vector<Exec::Operand> &operands, int part, int ofParts);
   // Control flow: moves pc. `x` is loop, while, end_loop or branch.
   void control(StreamState &s, const Prepared &x);
+  // Gives the source of a collective to the other ranks. The operand becomes what this rank gets, in `received`.
+  void meetRanks(Prepared &x, std::vector<std::byte> &received) const;
   // An exchange is executed on each core with the other core's source.
   static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }
   static std::string_view barrierName(const Prepared &x);
@@ -124,5 +126,7 @@ template <class Body> RunResult Machine::finish(Body &&body) {
 // The two modes. Bad programs end in RunResult::fault.
 RunResult runFast(const Program &p, const TensorViews &inputs, const RunOptions &options);
 RunResult runStrict(const Program &p, const TensorViews &inputs, const RunOptions &options);
+// A program of several ranks, in either mode, on whole tensors.
+RunResult runWhole(const Program &p, const TensorViews &inputs, const RunOptions &options);
 
 } // namespace glia::sim

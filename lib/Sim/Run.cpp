@@ -1,4 +1,5 @@
 #include "Machine.h"
+#include "glia/Program/RankContract.h"
 
 namespace glia {
 
@@ -7,6 +8,8 @@ RunResult run(const Program &p, const TensorData &inputs, const RunOptions &opti
 }
 
 RunResult runInPlace(const Program &p, const TensorViews &inputs, const RunOptions &options) {
+  if (!options.link && ranksOf(p) > 1)
+    return sim::runWhole(p, inputs, options);
   sim::checkInputs(p, inputs);
   if (options.outputs)
     sim::checkOutputs(p, *options.outputs);

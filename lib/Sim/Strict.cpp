@@ -1,5 +1,6 @@
 #include "Strict.h"
 #include "Rules.h"
+#include "glia/ISA/Collective.h"
 
 namespace glia::sim {
 
@@ -293,6 +294,13 @@ void Strict::issue(StreamState &s, const Prepared &x) {
   }
   if (x.indexed >= 0 && sharesMemory(x))
     t.own.emplace(1);
+  if (isCollective(*x.d.def)) {
+    const int src = sourceSlot(x);
+    if (!definedness.defined(x.operands[src].region, x.d.core, foreign[src]))
+      faultAt(program, x.id, "UNDEFINED-SENT",
+              "undefined bytes of `" + program.objectName(x.operands[src].region.object) + "` go to other ranks");
+    meetRanks(t.sides.front(), t.received);
+  }
   enqueue(q, std::move(t));
 }
 

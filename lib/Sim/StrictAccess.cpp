@@ -1,6 +1,7 @@
 // What instructions touch in strict mode: races, ownership, overlap of operands, and that the semantics stay in their operands.
 #include "Rules.h"
 #include "Strict.h"
+#include "glia/ISA/Collective.h"
 
 namespace glia::sim {
 
@@ -47,7 +48,8 @@ void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
 // sources of transfers do not change before these are complete.
 bool Strict::storesTheSame(const Conflict &c, int slot) {
   const Prepared &mine = *event.x;
-  if (!event.transfer || mine.d.def->unit != Unit::Dma || mine.indexed >= 0 || c.other.by.core == mine.id.core)
+  if (!event.transfer || mine.d.def->unit != Unit::Dma || isCollective(*mine.d.def) || mine.indexed >= 0 ||
+      c.other.by.core == mine.id.core)
     return false;
   const Region r = mine.operands[slot].region;
   std::byte *bytes = memory.place(r.object, mine.d.core).base;

@@ -1,5 +1,8 @@
 // How long a transfer keeps the DMA engines busy when nothing else moves: rows dealt to engines, descriptors per row, rates.
 #include "TimingModel.h"
+#include "glia/Program/RankContract.h"
+#include "glia/Sim/RankTopology.h"
+#include "glia/Target/CollectiveCost.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -61,9 +64,35 @@ double rateFactor(const Decoded &d, const Sides &s, const Target &t) {
   return d.def->name == "dma_compute" || s.casts ? t.number("dma.compute_rate") : 1;
 }
 
+// Between ranks: the cores that drive collectives move the data, not the queues' engines. All ranks come at the same time: they run one program.
+Transfer collectiveTransfer(const Program &p, const Decoded &d) {
+  const Collective c = collectiveOf(p, d);
+  const Sides s = sidesOf(p, d);
+  Transfer out;
+  out.bytes = std::max(s.dstBytes, s.srcBytes);
+  out.hbmRead = s.hbmRead;
+  out.hbmWritten = s.dstHbm ? s.dstBytes : 0;
+  out.engines = 0;
+  const std::shared_ptr<const Topology> topology = topologyOf(p);
+  double longest = 0; // of the groups
+  std::vector<bool> seen(static_cast<size_t>(c.ranks));
+  for (int r = 0; r < c.ranks; ++r) {
+    if (seen[static_cast<size_t>(r)])
+      continue;
+    const std::vector<int> members = c.members(r);
+    for (const int m : members)
+      seen[static_cast<size_t>(m)] = true;
+    longest = std::max(longest, collectiveTime(*topology, c.kind, out.bytes, members).total);
+  }
+  out.work = toPs(longest);
+  return out;
+}
+
 } // namespace
 
 Transfer transferOf(const Program &p, const Decoded &d, const Target &t) {
+  if (isCollective(*d.def))
+    return collectiveTransfer(p, d);
   Transfer out;
   const Sides s = sidesOf(p, d);
   if (!s.dst)

@@ -47,6 +47,9 @@ bool footprintsMeet(const Pattern &a, int64_t startA, const Pattern &b, int64_t 
 // ControlRules.cpp
 void checkLoops(const Program &p, int core, Engine engine, Reporter &r);
 
+// RankRules.cpp
+void checkRanks(const Program &p, Reporter &r);
+
 // SyncRules.cpp: semaphore operations and queues.
 class SyncRules {
 public:

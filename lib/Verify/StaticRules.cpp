@@ -165,6 +165,8 @@ private:
 void checkStatic(const Program &p, Reporter &r) {
   checkDeclarations(p, r);
   checkInstructions(p, r);
+  if (!r.broken())
+    checkRanks(p, r);
 }
 
 void checkInstructions(const Program &p, Reporter &r) { Instructions(p, r).run(); }

@@ -126,6 +126,8 @@ private:
   void meetExchanges(int pipe);
   void checkTables(EngineWalk &e, const Decoded &d);
   void reportBlocked(const std::vector<uint32_t> &which);
+  template <class F> bool anyLater(const EngineWalk &e, F &&f) const;
+  std::string commandToHold(const InstrRef &i) const;
   void checkOutputs();
   Snapshot snapshot(const EngineWalk &e) const;
   static uint32_t who(const Decoded &d) { return whoIs(d.core, d.engine, d.index); }

@@ -1,5 +1,6 @@
 // Races, definedness, ownership: what the walk does with the bytes that one instruction touches.
 #include "Walk.h"
+#include "glia/ISA/Collective.h"
 #include "glia/ISA/Accumulator.h"
 
 #include <algorithm>
@@ -43,9 +44,17 @@ void Walk::meets(const Place &p, const Issuer &by, const Touch &other, const cha
        format("it %s `%s` while another instruction may still be %s it", mine, program.objectName(p.object).c_str(), theirs),
        {}, {},
        {"the other: " + reporter.describe(o) + (otherRound ? ", in an earlier iteration" : ""),
-        "nothing orders the two: they can happen in either order",
-        format("to see the other order: glia run --strict --hold core%d.%s#%u", o.core, std::string(name(o.engine)).c_str(),
-               o.index)});
+        "nothing orders the two: they can happen in either order", "to see the other order: " + commandToHold(o)});
+}
+
+// The command that runs the program with an instruction held back.
+std::string Walk::commandToHold(const InstrRef &i) const {
+  const std::string &file = program.strings[program.origins[program.stream(i.core, i.engine).instrs[i.index].origin].file];
+  std::string out = "glia run " + (file.ends_with(".gasm") ? file : std::string("PROGRAM"));
+  for (const Tensor &t : program.tensors)
+    if (t.kind == TensorKind::Input)
+      out += " --input " + t.name + "=" + t.name + ".npy";
+  return out + format(" --strict --hold core%d.%s#%u", i.core, std::string(name(i.engine)).c_str(), i.index);
 }
 
 std::optional<Content> Walk::inputContent(const Place &p) const {
@@ -394,6 +403,10 @@ void Walk::touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places,
   }
   if (!dma)
     serialise(e, d, sbuf, psum);
+  else if (undefined && isCollective(*d.def)) {
+    fail("UNDEFINED-SENT", by.who, d.def->slot("src"), "it gives bytes to other ranks that are not certainly defined");
+    undefined = false; // said
+  }
 
   const bool resultUndefined = d.def->accumulator ? !accumulateLanes(e, d, places, !undefined) : undefined;
 

@@ -2,6 +2,7 @@
 // rule is about limits that a run does not meet) or faults by that rule, under every seed.
 #include "SimPrograms.h"
 #include "glia/Program/Assembler.h"
+#include "glia/Program/TensorParts.h"
 #include "glia/Runtime/Docs.h"
 #include "glia/Verify/RuleBook.h"
 
@@ -15,14 +16,11 @@ namespace {
 
 std::string faultOf(const Program &p, uint64_t seed) {
   TensorData inputs; // zeros, or 0, 1, 2 ... where the values are to be distinct
-  for (const Tensor &t : p.tensors)
-    if (t.kind == TensorKind::Input) {
-      int64_t n = 1;
-      for (int64_t d : t.shape)
-        n *= d;
+  for (const CallerTensor &c : callerTensors(p))
+    if (const Tensor &t = c.whole; !c.isOutput()) {
       std::vector<std::byte> &data = inputs[t.name];
-      data.resize(static_cast<size_t>(n * sizeOf(t.dtype)));
-      for (int32_t i = 0; t.uniqueRows && i < n; ++i)
+      data.resize(static_cast<size_t>(t.bytes()));
+      for (int32_t i = 0; p.tensors[c.tensor].uniqueRows && i < t.elements(); ++i)
         std::memcpy(data.data() + i * sizeOf(t.dtype), &i, static_cast<size_t>(sizeOf(t.dtype)));
     }
   RunOptions o;
@@ -43,7 +41,7 @@ const Unseen kUnseen[] = {
     {"a limit of the encoding or of an engine's address unit, not of what is computed",
      {"DMA-DIMS", "DTYPE-TARGET", "ENGINE-REACH", "FREE-SIZE", "NEGATIVE-STRIDE", "OPERAND-ALIGN", "PARTITION-START",
       "PATTERN-FIELDS"}},
-    {"what cannot be proved may still go well", {"DYNAMIC-UNPROVED", "INPUT-RANGE", "SYNC-RANGE"}},
+    {"what cannot be proved may still go well", {"COLLECTIVE-LOOP", "DYNAMIC-UNPROVED", "INPUT-RANGE", "SYNC-RANGE"}},
     {"a form the verifier asks for; the bad program itself is ordered, or ends before it shows",
      {"LOOP-BALANCE", "LOOP-FORM", "LOOP-GROUP", "LOOP-ORDER", "SYNC-AMBIGUOUS", "SYNC-CONSUMER", "SYNC-FORM",
       "WRITE-ONCE"}},

@@ -23,6 +23,7 @@ from litmus_programs import head, inputs_of
 HERE = Path(__file__).resolve().parent
 SEEDS = range(64)
 FILES = sorted(HERE.glob("*.gasm"))
+ALONE = [f for f in FILES if "gpsimd collective" not in f.read_text()]  # every order is searched for one rank
 
 
 def text_of(outputs) -> str:
@@ -72,7 +73,7 @@ def test_verifier_agrees(path):
         assert len(allowed) == 1 and allowed[0].startswith("ok")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", ALONE, ids=lambda p: p.stem)
 def test_every_order(path):
     """What is proved has one outcome in every order, the one that is allowed. Whatever is allowed to end well can be seen."""
     text = path.read_text()
@@ -85,7 +86,7 @@ def test_every_order(path):
         assert seen == set(head(text, "allowed"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", ALONE, ids=lambda p: p.stem)
 def test_reduction_loses_nothing(path):
     """The orders that are left out end like others: without the reduction the outcomes are the same."""
     text = path.read_text()

@@ -37,8 +37,11 @@ void addCheck(CLI::App &app, Tool &tool) {
       }
       if (!check.ok())
         throw Error(check.wrong);
-      write(format("%zu operations, %zu groups, %zu kernels: each equals the reference\n", check.operations, check.groups,
-                   check.kernels));
+      if (check.ranks > 1)
+        write(format("the results of %d ranks equal the reference; no group was compared alone\n", check.ranks));
+      else
+        write(format("%zu operations, %zu groups, %zu kernels: each equals the reference\n", check.operations, check.groups,
+                     check.kernels));
       for (size_t i = 0; i < check.results.size(); ++i)
         write(format("result %zu: relative error %.2g against f64; the reference in its own types %.2g\n", i,
                      check.results[i].error, check.results[i].reference));

@@ -7,7 +7,7 @@
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Title.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/VerifyRanks.h"
 
 #include <chrono>
 #include <csignal>
@@ -18,9 +18,9 @@ namespace glia::tool {
 namespace {
 
 struct Options {
-  std::string file, target, output, dump, schedule;
+  std::string file, target, output, dump, schedule, topology;
   int cores = 1, effort = 1;
-  bool explain = false;
+  bool explain = false, strictSharding = false;
 };
 
 // While a file is written, an interrupt waits: the file is whole or absent, and no temporary one stays.
@@ -80,7 +80,7 @@ private:
 
 // A program that is refused is not written; whose fault that is, is said.
 void requireVerified(const Program &p, CompiledFrom from) {
-  if (VerifyResult r = verify(p); !r.ok())
+  if (VerifyResult r = verifyRanks(p); !r.ok())
     throw Error(withCompilerFaults(std::move(r.diagnostics), p, from));
 }
 
@@ -92,7 +92,8 @@ std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   }
   const auto of = [&](TensorKind k) { return grouped(bytes[static_cast<int>(k)]); };
   std::string out = "target        " + titleOf(*g.program.target) + ", " + std::to_string(g.program.cores) +
-                    (g.program.cores == 1 ? " core\n" : " cores\n");
+                    (g.program.cores == 1 ? " core" : " cores") +
+                    (g.parts.ranks > 1 ? ", one of " + grouped(static_cast<uint64_t>(g.parts.ranks)) + " ranks\n" : "\n");
   out += "operations    " + grouped(g.operations) + "\n";
   out += "groups        " + grouped(g.groups) + " in " + grouped(g.calls) + (g.calls == 1 ? " call of " : " calls of ") +
          grouped(g.kernels) + (g.kernels == 1 ? " kernel\n" : " distinct kernels\n");
@@ -126,6 +127,8 @@ int compileModel(const Options &o, std::string_view text) {
   options.dump = o.dump;
   options.cores = o.cores;
   options.effort = o.effort;
+  options.topology = o.topology;
+  options.strictSharding = o.strictSharding;
   if (!o.target.empty())
     options.target = o.target;
   loadTarget(options.target); // a wrong name is found before any work
@@ -141,6 +144,9 @@ int compileModel(const Options &o, std::string_view text) {
     };
     compiled = compileGraph(*g.module, options);
   }
+  for (const std::string &w : compiled.parts.warnings)
+    std::fprintf(stderr, "%s\n",
+                 render(Diagnostic{.code = "GRAPH-SHARDING", .message = w, .severity = Severity::Warning}).c_str());
   times.begin("verify");
   {
     Progress progress("verifying " + grouped(compiled.program.instructionCount()) + " instructions");
@@ -195,6 +201,12 @@ void addCompile(CLI::App &app, Tool &tool) {
                 "Of a graph. 0: every group is a kernel of its own; 1, if not given: groups become one kernel where that is "
                 "faster; 2: more ways to write it are tried")
       ->check(CLI::Range(0, 2));
+  c->add_option(
+      "--topology", o->topology,
+      "Of a graph for several ranks: what they lie on, for their time (glia topologies); else what is usual for the "
+      "target");
+  c->add_flag("--strict-sharding", o->strictSharding,
+              "Of a graph for several ranks: refuse operations that need their operands whole, instead of a warning");
   c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
   c->add_option("--schedule", o->schedule,

@@ -1,5 +1,6 @@
 #include "Data.h"
 #include "glia/Numerics/Convert.h"
+#include "glia/Program/TensorParts.h"
 #include "glia/Runtime/Npy.h"
 #include "glia/Support/File.h"
 #include "glia/Support/Text.h"
@@ -24,17 +25,17 @@ Argument split(const std::string &s, const char *option) {
   throw Error("RUN-INPUT", std::string("`") + option + " " + printable(s) + "` is neither name=file.npy nor a .npz file");
 }
 
-const Tensor &find(const Program &p, const std::string &name, TensorKind kind, const char *code, const char *what) {
+Tensor find(const Program &p, const std::string &name, TensorKind kind, const char *code, const char *what) {
+  const std::vector<CallerTensor> tensors = callerTensors(p);
   std::vector<std::string_view> known;
   std::string all;
-  for (const Tensor &t : p.tensors) {
-    const std::string_view called = kind == TensorKind::Input ? t.inputName() : t.kind == kind ? t.name : std::string_view();
-    if (called.empty())
+  for (const CallerTensor &t : tensors) {
+    if (t.whole.kind != kind)
       continue;
-    if (called == name)
-      return t;
-    known.push_back(called);
-    all += (all.empty() ? "" : ", ") + printable(called);
+    if (t.whole.name == name)
+      return t.whole;
+    known.push_back(t.whole.name);
+    all += (all.empty() ? "" : ", ") + printable(t.whole.name);
   }
   throw Error(
       code, std::string("the program has no ") + what + " `" + printable(name) + "`",
@@ -71,7 +72,7 @@ double valueAt(DType t, const std::byte *at) {
 TensorData readInputs(const Program &p, const std::vector<std::string> &arguments) {
   TensorData out;
   auto add = [&](const std::string &name, NpyArray a) {
-    const Tensor &t = find(p, name, TensorKind::Input, "RUN-INPUT", "input");
+    const Tensor t = find(p, name, TensorKind::Input, "RUN-INPUT", "input");
     if (!out.emplace(name, fitTo(t, std::move(a))).second)
       throw Error("RUN-INPUT", "input `" + printable(name) + "` is given twice");
   };
@@ -94,7 +95,9 @@ void checkOutputs(const Program &p, const std::vector<std::string> &arguments) {
 }
 
 void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::string> &arguments) {
-  auto array = [&](const std::string &name) { return toNpy(p.tensors[p.findTensor(name)], outputs.at(name)); };
+  auto array = [&](const std::string &name) {
+    return toNpy(find(p, name, TensorKind::Output, "RUN-OUTPUT", "output"), outputs.at(name));
+  };
   for (const std::string &s : arguments) {
     const Argument a = split(s, "--output");
     if (!a.tensor.empty()) {
@@ -110,9 +113,10 @@ void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::s
 
 std::string summary(const Program &p, const TensorData &outputs) {
   std::string out;
-  for (const Tensor &t : p.tensors) {
+  for (const CallerTensor &c : callerTensors(p)) {
+    const Tensor &t = c.whole;
     auto it = outputs.find(t.name);
-    if (t.kind != TensorKind::Output || it == outputs.end())
+    if (!c.isOutput() || it == outputs.end())
       continue;
     const int64_t n = t.elements(), size = sizeOf(t.dtype);
     double lo = INFINITY, hi = -INFINITY, sum = 0;

@@ -1,6 +1,8 @@
 #include "Data.h"
 #include "Orders.h"
 #include "Tool.h"
+#include "glia/Program/RankContract.h"
+#include "glia/Sim/RankNetwork.h"
 #include "glia/Sim/Simulator.h"
 #include "glia/Sim/Steps.h"
 
@@ -14,6 +16,7 @@ void addRun(CLI::App &app, Tool &tool) {
     uint64_t maxSteps = kDefaultMaxSteps;
     OrderOptions orders;
     bool noVerify = false, everyOrder = false;
+    int ranks = 0;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
@@ -26,7 +29,9 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Run on this target instead of the program's own");
   CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
-  c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12")->needs(strict);
+  c->add_option("--hold", o->run.hold,
+                "Hold an instruction back as long as possible, e.g. core0.vector#12; the program need not be proved")
+      ->needs(strict);
   c->add_flag("--steered", o->run.steered,
               "Let the seed hold engines and queues back for long stretches instead of drawing every step")
       ->needs(strict);
@@ -35,6 +40,13 @@ void addRun(CLI::App &app, Tool &tool) {
       ->needs(strict);
   c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
       ->check(CLI::PositiveNumber);
+  c->add_option(
+       "--ranks", o->ranks,
+       "Of a program for several ranks: how many. They run here, one thread each; inputs and outputs are whole tensors")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--timeout", o->run.rankTimeout,
+                "Under mpirun: seconds that a rank waits for ranks of other processes, 60 if not given; 0: for ever")
+      ->check(CLI::NonNegativeNumber);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");
   CLI::Option *every = c->add_flag("--every-order", o->everyOrder,
@@ -48,9 +60,14 @@ void addRun(CLI::App &app, Tool &tool) {
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);
+      if (const int ranks = ranksOf(p); o->ranks && o->ranks != ranks)
+        throw Error("RANK-COUNT", format("a program for %d ranks is to be run by %d", ranks, o->ranks),
+                    "Leave --ranks out, or compile the program for as many.");
       const TensorData inputs = readInputs(p, o->inputs);
       checkOutputs(p, o->outputs);
       auto deliver = [&](TensorData outputs) {
+        if (const RankNetwork *n = ranksOf(p) > 1 ? launchedNetwork() : nullptr; n && n->process() != 0)
+          return; // the first process has them too
         if (o->outputs.empty())
           write(summary(p, outputs));
         else
@@ -63,7 +80,7 @@ void addRun(CLI::App &app, Tool &tool) {
           deliver(std::move(outputs));
         return status;
       }
-      if (!o->noVerify && !verified(tool, p))
+      if (!o->noVerify && o->run.hold.empty() && !verified(tool, p))
         return 1;
       RunResult r;
       {

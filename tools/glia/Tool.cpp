@@ -3,7 +3,7 @@
 #include "glia/Program/Container.h"
 #include "glia/Program/Decode.h"
 #include "glia/Support/File.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/VerifyRanks.h"
 
 #include <cerrno>
 #include <cstring>
@@ -76,7 +76,7 @@ bool verified(const Tool &tool, const Program &p, bool requireProved) {
   Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
   VerifyOptions options;
   options.requireProved = requireProved;
-  const VerifyResult r = verify(p, options);
+  const VerifyResult r = verifyRanks(p, options);
   if (!r.ok())
     print(tool, r.diagnostics);
   return r.ok();

@@ -28,6 +28,7 @@ void addBound(CLI::App &app, Tool &tool);
 void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);
 void addTargets(CLI::App &app, Tool &tool);
+void addTopologies(CLI::App &app, Tool &tool);
 void addDevices(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler

@@ -1,9 +1,12 @@
-#include "glia/Verify/Verify.h"
 #include "Tool.h"
 #include "glia/Program/Decode.h"
+#include "glia/Verify/VerifyRanks.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Title.h"
 #include "glia/Verify/Certificate.h"
+#include "glia/Verify/RankOrder.h"
+
+#include <map>
 
 namespace glia::tool {
 
@@ -36,14 +39,49 @@ static std::string verdicts(const Program &p, const VerifyResult &r) {
   return out;
 }
 
+namespace {
+
+struct Options {
+  std::string file, target, certificate, with;
+  std::vector<std::string> ranks;
+  bool requireProved = false, accesses = false;
+};
+
+bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Program &p) {
+  VerifyResult r;
+  std::vector<std::byte> certificate;
+  {
+    Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
+    VerifyOptions options;
+    options.requireProved = o.requireProved;
+    if (!o.with.empty())
+      r = verifyWith(p, readFile(o.with).bytes, options);
+    else if (!o.certificate.empty())
+      r = certify(p, certificate, options);
+    else
+      r = verifyRanks(p, options);
+  }
+  if (!r.ok()) {
+    print(tool, r.diagnostics);
+    return false;
+  }
+  if (!o.certificate.empty())
+    writeFile(o.certificate, certificate);
+  write(file + ": proved; " + counts(p, r) + "\n");
+  if (o.accesses)
+    write(verdicts(p, r));
+  return true;
+}
+
+} // namespace
+
 void addVerify(CLI::App &app, Tool &tool) {
-  struct Options {
-    std::string file, target, certificate, with;
-    bool requireProved = false, accesses = false;
-  };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("verify", "Proves a program against every rule, or prints all violations");
   c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
+  c->add_option("--rank", o->ranks,
+                "Of ranks with different programs: that of the next rank, the file's own being rank 0; may be repeated")
+      ->allow_extra_args(false);
   c->add_option("--target", o->target, "Verify for this target instead of the program's own");
   c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
   c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
@@ -54,29 +92,31 @@ void addVerify(CLI::App &app, Tool &tool) {
             "         glia verify softmax.glia --certificate softmax.proof; glia verify softmax.glia --with softmax.proof");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
-      const Program p = loadProgram(o->file, o->target);
-      VerifyResult r;
-      std::vector<std::byte> certificate;
-      {
-        Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
-        VerifyOptions options;
-        options.requireProved = o->requireProved;
-        if (!o->with.empty())
-          r = verifyWith(p, readFile(o->with).bytes, options);
-        else if (!o->certificate.empty())
-          r = certify(p, certificate, options);
-        else
-          r = verify(p, options);
+      if (!o->ranks.empty() && !(o->certificate + o->with).empty())
+        throw Error("VERIFY-FILES", "a certificate is of one program", "Leave out --rank with --certificate and --with.");
+      std::vector<std::string> files = {o->file};
+      files.insert(files.end(), o->ranks.begin(), o->ranks.end());
+      std::vector<std::shared_ptr<const Program>> programs; // one for each file that is another
+      std::map<std::string, std::shared_ptr<const Program>> byFile;
+      for (const std::string &file : files) {
+        std::shared_ptr<const Program> &p = byFile[file];
+        if (!p) {
+          p = std::make_shared<const Program>(loadProgram(file, o->target));
+          if (!verifyOne(tool, *o, file, *p))
+            return 1;
+        }
+        programs.push_back(p);
       }
-      if (!r.ok()) {
-        print(tool, r.diagnostics);
+      if (programs.size() == 1)
+        return 0;
+      std::vector<const Program *> byRank;
+      for (const auto &p : programs)
+        byRank.push_back(p.get());
+      if (const std::vector<Diagnostic> wrong = verifyTogether(byRank); !wrong.empty()) {
+        print(tool, wrong);
         return 1;
       }
-      if (!o->certificate.empty())
-        writeFile(o->certificate, certificate);
-      write(o->file + ": proved; " + counts(p, r) + "\n");
-      if (o->accesses)
-        write(verdicts(p, r));
+      write(format("%zu ranks: proved together\n", byRank.size()));
       return 0;
     };
   });

@@ -1,11 +1,24 @@
 // The command line. Wrong usage ends with status 2, everything else that is wrong with status 1, on stderr.
 #include "Tool.h"
+#include "glia/Support/Text.h"
 
+#include <algorithm>
 #include <iostream>
 #include <new>
 
 using namespace glia;
 using namespace glia::tool;
+
+// What is wrong with the first word, if that is no command; else empty.
+static std::string unknownCommand(const CLI::App &app, std::string_view given) {
+  std::vector<std::string> names;
+  for (const CLI::App *c : app.get_subcommands({}))
+    names.push_back(c->get_name());
+  if (given.starts_with("-") || std::find(names.begin(), names.end(), given) != names.end())
+    return {};
+  return "glia has no command `" + printable(given) + "`. " +
+         didYouMean(given, {names.begin(), names.end()}, "`glia --help` lists them.");
+}
 
 int main(int argc, char **argv) {
   Tool tool;
@@ -17,8 +30,8 @@ int main(int argc, char **argv) {
   app.add_option("--diagnostics", form, "How errors are printed on stderr: text or json")
       ->check(CLI::IsMember({"text", "json"}));
   app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
-  for (auto add :
-       {addAsm, addDis, addVerify, addRun, addProfile, addBound, addRules, addExplain, addTargets, addDevices, addIsa})
+  for (auto add : {addAsm, addDis, addVerify, addRun, addProfile, addBound, addRules, addExplain, addTargets, addTopologies,
+                   addDevices, addIsa})
     add(app, tool);
 #ifdef GLIA_COMPILER
   addCompile(app, tool);
@@ -28,6 +41,10 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
+    if (const std::string wrong = argc > 1 ? unknownCommand(app, argv[1]) : ""; !wrong.empty()) {
+      std::cerr << wrong << "\n";
+      return 2;
+    }
     return app.exit(e) == 0 ? 0 : 2;
   }
   tool.jsonDiagnostics = form == "json";

@@ -1,7 +1,7 @@
-// Pages and JSON made from the data: rules, errors, instructions, targets. `glia rules`, `glia explain`, `glia isa`, `glia targets`, the Python
-// package and the generated files of docs/ use these.
+// Pages and JSON made from the data: rules, errors, instructions, targets, topologies. `glia rules`, `glia explain`, `glia isa`,
+// `glia targets`, `glia topologies`, the Python package and the generated files of docs/ use these.
 #pragma once
-#include "glia/Target/Target.h"
+#include "glia/Target/Topology.h"
 
 #include <string>
 #include <string_view>
@@ -22,5 +22,10 @@ std::string isaJson();
 
 std::string targetsJson();               // all built-in targets
 std::string targetJson(const Target &t); // one, with the origin and source of every value
+
+std::string topologiesMarkdown(); // docs/devices.md
+std::string topologiesJson();
+std::string topologyJson(const Topology &t);
+std::string topologyPicture(const Topology &t); // its chips and links, drawn in text
 
 } // namespace glia

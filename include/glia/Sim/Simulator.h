@@ -29,6 +29,8 @@ struct Interrupted : std::exception {
 using StopQuestion = std::function<bool()>;
 constexpr uint64_t kStepsPerQuestion = 64;
 
+class RankLink; // Sim/Ranks.h
+
 struct RunOptions {
   bool strict = false;
   uint64_t seed = 0; // strict: which legal interleaving
@@ -41,6 +43,8 @@ struct RunOptions {
   int threads = 0;                // fast: 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   StopQuestion stop;
+  RankLink *link = nullptr; // to the other ranks; null: the only one
+  int rankTimeout = 60;     // seconds that a rank waits for ranks of other processes; 0: for ever
   // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data.
   const TensorBuffers *outputs = nullptr;
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.

@@ -1,0 +1,186 @@
+// MPI as a network: one thread talks to it, others leave their messages with that thread.
+#include "Mpi/MpiTable.h"
+#include "glia/Sim/RankNetwork.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <dlfcn.h>
+#include <filesystem>
+#include <future>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace glia {
+
+namespace {
+
+class MpiNetwork final : public RankNetwork {
+public:
+  explicit MpiNetwork(const MpiTable &table) : table(table), thread([this] { loop(); }) {
+    if (!begun.get_future().get()) {
+      thread.join();
+      throw Error("RANK-MPI", "MPI cannot be initialised",
+                  "Look at what it printed; run the program without mpirun to use one process.");
+    }
+  }
+  ~MpiNetwork() override {
+    closing = true;
+    thread.join();
+  }
+  int process() const override { return mine; }
+  int processes() const override { return all; }
+  void send(int process, std::shared_ptr<const Message> message) override {
+    const std::lock_guard lock(mutex);
+    outbox.push_back({process, std::move(message)});
+  }
+  void abandon() override { abandoned = true; }
+  void listen(std::function<void(int, Message)> l) override {
+    const std::lock_guard lock(mutex);
+    listener = std::move(l);
+  }
+
+private:
+  struct Outgoing {
+    int to;
+    std::shared_ptr<const Message> message;
+    void *sending = nullptr;
+  };
+  const MpiTable &table;
+  int mine = 0, all = 1;
+  std::promise<bool> begun;
+  std::mutex mutex;
+  std::deque<Outgoing> outbox;
+  std::function<void(int, Message)> listener;
+  std::atomic<bool> closing = false, abandoned = false;
+  // Of the thread: a process that has said goodbye hears the others until they have said it too, so that what they send does arrive.
+  bool saidGoodbye = false;
+  int goodbyes = 0;
+  std::chrono::steady_clock::time_point closedAt;
+  static constexpr std::chrono::minutes kLongestGoodbye{5};
+  std::thread thread; // last: it uses what is above
+
+  void loop() {
+    const bool fine = table.begin(&mine, &all) == 0;
+    begun.set_value(fine);
+    if (!fine)
+      return;
+    std::list<Outgoing> under; // way
+    for (int idle = 0;;) {
+      bool moved = false;
+      {
+        const std::lock_guard lock(mutex);
+        for (; !outbox.empty(); outbox.pop_front(), moved = true)
+          under.push_back(std::move(outbox.front()));
+      }
+      for (auto it = under.begin(); it != under.end();) {
+        if (!it->sending)
+          it->sending = table.send(it->to, it->message->data(), static_cast<int64_t>(it->message->size()));
+        it = table.sent(it->sending) ? under.erase(it) : std::next(it);
+      }
+      moved |= receiveOne();
+      if (closing && (abandoned || takesTooLong()))
+        return table.abort();
+      if (closing && !saidGoodbye) { // behind everything else
+        saidGoodbye = true;
+        for (int p = 0; p < all; ++p)
+          if (p != mine)
+            send(p, std::make_shared<const Message>());
+      } else if (saidGoodbye && under.empty() && goodbyes == all - 1) {
+        const std::lock_guard lock(mutex);
+        if (outbox.empty())
+          break;
+      }
+      idle = moved || !under.empty() ? 0 : idle + 1;
+      if (idle > 200) // the first moments are spent looking
+        std::this_thread::sleep_for(std::chrono::microseconds(idle > 2000 ? 500 : 20));
+    }
+    table.end();
+  }
+
+  // Of the others, once this process is through.
+  bool takesTooLong() {
+    const auto now = std::chrono::steady_clock::now();
+    if (closedAt == std::chrono::steady_clock::time_point())
+      closedAt = now;
+    return now - closedAt > kLongestGoodbye;
+  }
+
+  bool receiveOne() {
+    std::function<void(int, Message)> to;
+    {
+      const std::lock_guard lock(mutex);
+      if (!listener && !closing)
+        return false;
+      to = listener ? listener : [](int, Message) {};
+    }
+    int from = 0;
+    const int64_t bytes = table.probe(&from);
+    if (bytes < 0)
+      return false;
+    Message m(static_cast<size_t>(bytes));
+    table.receive(from, m.data(), bytes);
+    if (m.empty())
+      ++goodbyes;
+    else
+      to(from, std::move(m));
+    return true;
+  }
+};
+
+// Which MPI has started this process; empty: none.
+std::string launchedBy() {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE"))
+    return "openmpi";
+  if (std::getenv("PMI_SIZE") || std::getenv("MPI_LOCALNRANKS"))
+    return "mpich";
+  return {};
+}
+
+// Beside the library or program that this code is in, or in the build's own folder.
+std::vector<std::filesystem::path> folders() {
+  std::vector<std::filesystem::path> out;
+  Dl_info here;
+  if (dladdr(reinterpret_cast<const void *>(&launchedBy), &here) && here.dli_fname) {
+    const std::filesystem::path folder = std::filesystem::absolute(here.dli_fname).parent_path();
+    out = {folder, folder / "../python/glia", folder / "../lib/glia"};
+  }
+  return out;
+}
+
+std::unique_ptr<RankNetwork> connect(const std::string &mpi) {
+  const std::string file = "libglia_" + mpi + ".so";
+  for (const std::filesystem::path &folder : folders()) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(folder / file, ignored))
+      continue;
+    void *library = dlopen((folder / file).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+      throw Error("RANK-MPI", std::string("the plugin for MPI cannot be loaded: ") + dlerror(),
+                  "Install that MPI, or run the program without mpirun.");
+    const auto find = reinterpret_cast<const MpiTable *(*)()>(dlsym(library, kMpiTableSymbol));
+    if (!find || find()->version != kMpiTableVersion)
+      throw Error("RANK-MPI", "the plugin " + file + " is of another version of glia", "Build glia again.");
+    return std::make_unique<MpiNetwork>(*find());
+  }
+  throw Error("RANK-MPI", "the process was started by " + mpi + ", and glia was built without a plugin for it",
+              "Build glia where that MPI's development package is installed (libopenmpi-dev, libmpich-dev), or start it "
+              "with another one.");
+}
+
+} // namespace
+
+RankNetwork *launchedNetwork() {
+  static const std::unique_ptr<RankNetwork> network = [] {
+    const std::string mpi = launchedBy();
+    return mpi.empty() ? nullptr : connect(mpi);
+  }();
+  return network && network->processes() > 1 ? network.get() : nullptr;
+}
+
+} // namespace glia

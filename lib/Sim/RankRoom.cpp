@@ -1,0 +1,281 @@
+#include "RankRoom.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace glia::sim {
+
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenQuestions{50};
+
+// The rooms of this process, and messages for those that are not open yet.
+struct Rooms {
+  std::mutex mutex;
+  uint64_t opened = 0;
+  std::map<uint64_t, RankRoom *> open;
+  std::map<uint64_t, std::vector<RankMessage>> early;
+};
+Rooms &rooms() {
+  static Rooms all;
+  return all;
+}
+
+void hearAny(int /*from*/, RankNetwork::Message bytes) {
+  std::optional<RankMessage> m = decode(bytes);
+  if (!m)
+    return;
+  Rooms &all = rooms();
+  const std::lock_guard lock(all.mutex);
+  if (const auto it = all.open.find(m->run); it != all.open.end())
+    it->second->hear(std::move(*m));
+  else if (m->run >= all.opened)
+    all.early[m->run].push_back(std::move(*m));
+}
+
+} // namespace
+
+RankRoom::RankRoom(int ranks, RankNetwork *network, std::chrono::seconds timeout)
+    : ranks(ranks), network(network), timeout(timeout), visits(static_cast<size_t>(ranks)),
+      states(static_cast<size_t>(ranks)), waitingAt(static_cast<size_t>(ranks)) {
+  if (!network)
+    return;
+  Rooms &all = rooms();
+  const std::lock_guard lock(all.mutex);
+  if (all.opened == 0)
+    network->listen(hearAny);
+  run = all.opened++;
+  all.open[run] = this;
+  if (const auto it = all.early.find(run); it != all.early.end()) {
+    for (RankMessage &m : it->second)
+      hear(std::move(m));
+    all.early.erase(it);
+  }
+}
+
+RankRoom::~RankRoom() {
+  if (!network)
+    return;
+  Rooms &all = rooms();
+  const std::lock_guard lock(all.mutex);
+  all.open.erase(run);
+}
+
+void RankRoom::tell(const RankMessage &m, const std::vector<int> &toRanks) {
+  if (!network)
+    return;
+  const auto bytes = std::make_shared<const RankNetwork::Message>(encode(m));
+  std::vector<bool> told(static_cast<size_t>(network->processes()));
+  told[static_cast<size_t>(network->process())] = true;
+  for (const int r : toRanks)
+    if (const auto p = static_cast<size_t>(network->processOf(r, ranks)); !told[p]) {
+      told[p] = true;
+      network->send(static_cast<int>(p), bytes);
+    }
+}
+
+void RankRoom::tellAll(const RankMessage &m) {
+  if (!network)
+    return;
+  const auto bytes = std::make_shared<const RankNetwork::Message>(encode(m));
+  for (int p = 0; p < network->processes(); ++p)
+    if (p != network->process())
+      network->send(p, bytes);
+}
+
+void RankRoom::hear(RankMessage m) {
+  if (m.rank < 0 || m.rank >= ranks || isHere(m.rank))
+    return;
+  const std::lock_guard lock(mutex);
+  switch (m.kind) {
+  case RankMessage::Arrived: {
+    const Key key{m.what.members(m.rank), m.visit};
+    meetings[key].here.emplace(
+        m.rank, std::make_shared<const Arrival>(Arrival{std::move(m.what), std::move(m.text), std::move(m.data)}));
+    break;
+  }
+  case RankMessage::Ended: end(m.rank, m.text); break;
+  case RankMessage::Output:
+    given[m.rank].outputs[m.text] = std::move(m.data);
+    given[m.rank].inputs = m.visit;
+    break;
+  }
+  changed.notify_all();
+}
+
+// Ranks of one group say the same at their n-th meeting.
+void RankRoom::checkAlike(const Arrival &mine, int rank, const Meeting &m) const {
+  for (const auto &[other, theirs] : m.here)
+    if (theirs->what != mine.what) {
+      const Arrival &first = rank < other ? mine : *theirs, &second = rank < other ? *theirs : mine;
+      throw Error("RANK-MISMATCH",
+                  format("rank %d comes with %s (%s) and rank %d with %s (%s)", std::min(rank, other),
+                         first.what.text().c_str(), first.who.c_str(), std::max(rank, other), second.what.text().c_str(),
+                         second.who.c_str()),
+                  "The ranks of a group exchange the same in the same order.");
+    }
+}
+
+// Nobody runs who could still come: whoever waits waits for ever.
+bool RankRoom::isStuck() const {
+  return std::none_of(states.begin(), states.end(), [](State s) { return s == State::Running; }) &&
+         std::any_of(states.begin(), states.end(), [](State s) { return s == State::Waiting; });
+}
+
+void RankRoom::findStuck() {
+  if (isStuck())
+    stuck = true;
+  changed.notify_all();
+}
+
+void RankRoom::tellStuck(int rank, const std::vector<int> &members, const Meeting &m, const char *code) const {
+  std::string missing;
+  for (const int r : members) {
+    if (m.here.contains(r))
+      continue;
+    const auto i = static_cast<size_t>(r);
+    missing += (missing.empty() ? "rank " : "; rank ") + std::to_string(r) +
+               (states[i] == State::Ended ? " has ended"
+                : isHere(r)               ? " waits at " + waitingAt[i]
+                                          : format(" of process %d has not come", network->processOf(r, ranks)));
+  }
+  throw Error(code, format("rank %d waits for ever at %s: ", rank, waitingAt[static_cast<size_t>(rank)].c_str()) + missing,
+              "The ranks of a group exchange the same in the same order.");
+}
+
+bool RankRoom::isBusy() const {
+  for (int r = 0; r < ranks; ++r)
+    if (isHere(r) && states[static_cast<size_t>(r)] != State::Ended)
+      return true;
+  return false;
+}
+
+// Until `ready`, a failure, or, where others are in other processes, the time is up; `whileBusy`: it does not pass while this process has something to do.
+template <class Ready>
+void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop, bool whileBusy, Ready ready) {
+  auto begin = std::chrono::steady_clock::now();
+  while (!changed.wait_for(lock, kBetweenQuestions, [&] { return ready() || failed >= 0 || stuck; })) {
+    lock.unlock();
+    const bool stopped = stop && stop();
+    lock.lock();
+    if (stopped && !ready())
+      throw Interrupted();
+    if (whileBusy && isBusy())
+      begin = std::chrono::steady_clock::now();
+    if (network && timeout.count() > 0 && std::chrono::steady_clock::now() - begin > timeout) {
+      network->abandon();
+      break;
+    }
+  }
+  if (!ready() && failed >= 0)
+    throw Error("RANK-ENDED", format("rank %d was stopped because rank %d failed: %s", rank, failed, failure.c_str()));
+}
+
+std::vector<std::byte> RankRoom::meet(int rank, const Collective &c, std::vector<std::byte> source, const std::string &who,
+                                      const StopQuestion &stop) {
+  const std::vector<int> members = c.members(rank);
+  const auto local = static_cast<size_t>(std::count_if(members.begin(), members.end(), [&](int r) { return isHere(r); }));
+  auto mine = std::make_shared<const Arrival>(Arrival{c, who, std::move(source)});
+  std::vector<std::shared_ptr<const Arrival>> all; // kept alive while the result is made
+  {
+    std::unique_lock lock(mutex);
+    const uint64_t visit = visits[static_cast<size_t>(rank)][members]++;
+    const Key key{members, visit};
+    if (local < members.size()) {
+      lock.unlock();
+      RankMessage m;
+      m.kind = RankMessage::Arrived;
+      m.run = run, m.rank = rank, m.visit = visit, m.what = c, m.text = who, m.data = mine->source;
+      tell(m, members);
+      lock.lock();
+    }
+    Meeting &m = meetings[key];
+    checkAlike(*mine, rank, m);
+    m.here.emplace(rank, mine);
+    const auto complete = [&] { return m.here.size() == members.size(); };
+    if (complete()) {
+      for (const int r : members)
+        if (states[static_cast<size_t>(r)] == State::Waiting)
+          states[static_cast<size_t>(r)] = State::Running;
+      changed.notify_all();
+    } else {
+      waitingAt[static_cast<size_t>(rank)] = c.text() + " (" + who + ")";
+      states[static_cast<size_t>(rank)] = State::Waiting;
+      findStuck();
+      wait(lock, rank, stop, false, complete);
+      if (!complete())
+        tellStuck(rank, members, m, stuck ? "RANK-DEADLOCK" : "RANK-TIMEOUT");
+      states[static_cast<size_t>(rank)] = State::Running; // the last to come may be of another process
+      checkAlike(*mine, rank, m);
+    }
+    for (const int r : members)
+      all.push_back(m.here.at(r));
+    if (++m.taken == local)
+      meetings.erase(key);
+  }
+  std::vector<std::span<const std::byte>> sources;
+  for (const auto &a : all)
+    sources.emplace_back(a->source);
+  std::vector<std::byte> out(static_cast<size_t>(c.resultElements(members.size()) * sizeOf(c.dtype)));
+  combine(c, rank, sources, out);
+  return out;
+}
+
+void RankRoom::end(int rank, const std::string &why) {
+  states[static_cast<size_t>(rank)] = State::Ended;
+  if (!why.empty() && failed < 0) {
+    failed = rank;
+    failure = why;
+  }
+  findStuck();
+}
+
+void RankRoom::leave(int rank, const std::string &why) {
+  if (isHere(rank)) {
+    RankMessage m;
+    m.kind = RankMessage::Ended;
+    m.run = run, m.rank = rank, m.text = why;
+    tellAll(m);
+  }
+  const std::lock_guard lock(mutex);
+  end(rank, why);
+}
+
+void RankRoom::giveOutputs(int rank, const TensorBuffers &buffers, uint64_t inputs) {
+  for (const auto &[name, bytes] : buffers) {
+    RankMessage m;
+    m.kind = RankMessage::Output;
+    m.run = run, m.rank = rank, m.visit = inputs, m.text = name;
+    m.data.assign(bytes.begin(), bytes.end());
+    tellAll(m);
+  }
+}
+
+void RankRoom::takeOutputs(int rank, const TensorBuffers &buffers, uint64_t inputs, const StopQuestion &stop) {
+  std::unique_lock lock(mutex);
+  const auto all = [&] {
+    const auto it = given.find(rank);
+    return buffers.empty() ? states[static_cast<size_t>(rank)] == State::Ended
+                           : it != given.end() && it->second.outputs.size() == buffers.size();
+  };
+  wait(lock, rank, stop, true, all);
+  if (!all())
+    throw Error("RANK-TIMEOUT",
+                format("the results of rank %d do not come from process %d", rank, network->processOf(rank, ranks)));
+  if (!buffers.empty() && given[rank].inputs != inputs)
+    throw Error("RANK-MISMATCH",
+                format("process %d was given other inputs for rank %d than process %d", network->process(), rank,
+                       network->processOf(rank, ranks)),
+                "Start all of them with the same files and arguments.");
+  for (const auto &[name, bytes] : buffers) {
+    const std::vector<std::byte> &from = given[rank].outputs[name];
+    if (from.size() != bytes.size())
+      throw Error("RANK-MISMATCH", format("the processes run different programs: `%s` of rank %d", name.c_str(), rank),
+                  "Start all of them with the same files and arguments.");
+    if (!from.empty())
+      std::memcpy(bytes.data(), from.data(), from.size());
+  }
+}
+
+} // namespace glia::sim
