@@ -6,6 +6,7 @@
 #include "Region/Form/ExtractGroup.h"
 #include "Region/Form/FormGroups.h"
 #include "Reference.h"
+#include "Graph/Decompose/NumberRanks.h"
 #include "Graph/Simplify/SimplifyGraph.h"
 #include "Graph/Simplify/Survivors.h"
 #include "glia/Graph/Graph.h"
@@ -358,8 +359,8 @@ private:
     out.place = {o.file, o.line, 0};
     out.value = number(d.got);
     out.limit = number(d.want);
-    out.notes.push_back(
-        format("the first is element %zu: %s, the reference has %s", d.first, out.value.c_str(), out.limit.c_str()));
+    out.notes.push_back(format("the first is element %s: %s, the reference has %s",
+                               indexText(shapeOf(g.outputs[i]), d.first).c_str(), out.value.c_str(), out.limit.c_str()));
     out.notes.push_back(format("relative error %.2g against f64; the reference's own is %.2g", d.error, d.reference));
     out.advice = "This is a mistake of the compiler: report the group, `--dump` writes it as a graph of its own.";
     return out;
@@ -438,7 +439,7 @@ std::vector<HostTensor> randomInputs(mlir::func::FuncOp main, uint64_t seed) {
 
 GraphCheck checkGraph(mlir::ModuleOp module, std::vector<HostTensor> inputs, const GraphOptions &options) {
   GraphCheck out;
-  {
+  if (rankCounts(module).ranks() == 1) { // of several ranks no group can run alone
     mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
     Survivors survivors;
     mlir::func::FuncOp main = simplifyGraph(*work, [&](std::string_view rewrite, mlir::func::FuncOp f) {

@@ -125,6 +125,16 @@ std::vector<bool> settled(const std::vector<double> &want, const HostTensor &ide
 
 } // namespace
 
+std::string indexText(std::span<const int64_t> shape, size_t element) {
+  std::string out;
+  for (size_t d = shape.size(); d-- > 0;) {
+    const auto n = static_cast<size_t>(shape[d]);
+    out = std::to_string(element % n) + (out.empty() ? "" : ", ") + out;
+    element /= n;
+  }
+  return "[" + out + "]";
+}
+
 double relativeError(const HostTensor &t, const HostTensor &ideal) {
   const std::vector<double> x = numbers(t), y = numbers(ideal);
   Distance d;

@@ -40,6 +40,9 @@ Difference compareTensors(const HostTensor &got, const HostTensor &want, const H
 Difference compareResults(const HostTensor &got, const HostTensor &want, const HostTensor &ideal,
                           std::span<const HostTensor> shaken = {});
 
+// "[3, 5]": the index of an element that is known by its number in row-major order.
+std::string indexText(std::span<const int64_t> shape, size_t element);
+
 // Relative L2 distance from `ideal`; elements that are not finite in either are left out.
 double relativeError(const HostTensor &t, const HostTensor &ideal);
 

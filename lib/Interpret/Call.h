@@ -51,6 +51,11 @@ public:
   virtual void run(const Word *arguments, Word *results) = 0;
 };
 
+// Who evaluates, and among how many.
+struct Place {
+  int64_t rank = 0, replicas = 1, partitions = 1; // rank = replica * partitions + partition
+};
+
 // An operation with its operands, being evaluated.
 class Call : public OpView {
 public:
@@ -66,6 +71,10 @@ public:
   virtual std::vector<Datum> function(const std::string &name, std::vector<Datum> arguments) = 0;
   virtual size_t regionCount() const = 0;
   virtual void countIteration() = 0; // of a loop; fails when there were too many
+
+  virtual Place place() const = 0;
+  // The operands of each of these ranks, this one among them, when they have all come to this operation.
+  virtual std::vector<std::vector<Datum>> exchange(const std::vector<int64_t> &ranks) = 0;
 };
 
 } // namespace glia::interp

@@ -29,6 +29,8 @@ public:
   }
   size_t regionCount() const override { return whole.regionCount(); }
   void countIteration() override { whole.countIteration(); }
+  Place place() const override { return whole.place(); }
+  std::vector<std::vector<Datum>> exchange(const std::vector<int64_t> &ranks) override { return whole.exchange(ranks); }
 
 protected:
   Call &whole;

@@ -334,10 +334,25 @@ const Rule *findComplexRule(std::string_view operation) {
 }
 
 bool handsOn(std::string_view operation) {
-  constexpr std::string_view kNames[] = {"if",          "case",      "while",
-                                         "call",        "composite", "optimization_barrier",
-                                         "tuple",       "fft",       "get_tuple_element",
-                                         "custom_call", "cholesky",  "triangular_solve"};
+  constexpr std::string_view kNames[] = {"if",
+                                         "case",
+                                         "while",
+                                         "call",
+                                         "composite",
+                                         "optimization_barrier",
+                                         "tuple",
+                                         "fft",
+                                         "get_tuple_element",
+                                         "custom_call",
+                                         "cholesky",
+                                         "triangular_solve",
+                                         "all_reduce",
+                                         "all_gather",
+                                         "all_to_all",
+                                         "reduce_scatter",
+                                         "collective_broadcast",
+                                         "collective_permute",
+                                         "cross-replica-sum"};
   return std::ranges::find(kNames, operation.substr(operation.find('.') + 1)) != std::end(kNames);
 }
 

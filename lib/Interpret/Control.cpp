@@ -74,6 +74,8 @@ constexpr Rule kRules[] = {
     {"func.call", call},
     {"stablehlo.composite", composite},
     {"stablehlo.optimization_barrier", forward},
+    {"sdy.sharding_constraint", forward}, // says where a value is
+    {"sdy.reshard", forward},
     {"stablehlo.tuple", tuple},
     {"stablehlo.get_tuple_element", getTupleElement},
     {"stablehlo.after_all", token},

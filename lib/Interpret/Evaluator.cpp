@@ -47,6 +47,13 @@ public:
   }
   size_t regionCount() const override { return op->getNumRegions(); }
   void countIteration() override { evaluator.countIteration(op); }
+  Place place() const override { return {evaluator.rank, evaluator.ranks.replicas, evaluator.ranks.partitions}; }
+  std::vector<std::vector<Datum>> exchange(const std::vector<int64_t> &ranks) override {
+    std::vector<std::vector<Datum>> all;
+    if (const std::string why = evaluator.ranks.meet(evaluator.rank, op, ranks, operands, all); !why.empty())
+      fail(why, "All ranks of a group must come to the same exchanges in the same order.");
+    return all;
+  }
 
 private:
   Evaluator &evaluator;

@@ -1,6 +1,7 @@
 // Walks functions and regions, binds values, and runs the rule of each operation.
 #pragma once
 #include "Interpret/Pointwise.h"
+#include "Interpret/Ranks.h"
 #include "Interpret/Rules.h"
 #include "Interpret/View.h"
 #include "glia/Interpret/Interpret.h"
@@ -18,8 +19,8 @@ Tensor fromHost(const HostTensor &h);
 
 class Evaluator {
 public:
-  Evaluator(mlir::Operation *module, const InterpretOptions &options)
-      : module(module), options(options), random(options.shaken) {}
+  Evaluator(mlir::Operation *module, const InterpretOptions &options, Ranks &ranks, int64_t rank)
+      : module(module), options(options), ranks(ranks), rank(rank), random(options.shaken) {}
 
   using Frame = llvm::DenseMap<mlir::Value, Datum>; // the values of one call of a function
   std::vector<Datum> callFunction(mlir::Operation *from, const std::string &name, std::vector<Datum> arguments);
@@ -30,6 +31,8 @@ public:
   Caches caches;
   mlir::Operation *module;
   const InterpretOptions &options;
+  Ranks &ranks; // all of them, of which this evaluates one
+  const int64_t rank;
 
 private:
   // How an operation is evaluated; one of the two.

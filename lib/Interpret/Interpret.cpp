@@ -81,23 +81,59 @@ void flatten(const Datum &d, bool inDouble, std::vector<HostTensor> &to) {
     to.push_back(hostTensor(d, inDouble));
 }
 
-} // namespace
-
-std::vector<HostTensor> interpret(mlir::ModuleOp module, std::string_view function, std::vector<HostTensor> inputs,
-                                  const InterpretOptions &options) {
+mlir::FunctionOpInterface findFunction(mlir::ModuleOp module, std::string_view name) {
   auto f = mlir::dyn_cast_or_null<mlir::FunctionOpInterface>(
-      mlir::SymbolTable::lookupSymbolIn(module, llvm::StringRef(function.data(), function.size())));
+      mlir::SymbolTable::lookupSymbolIn(module, llvm::StringRef(name.data(), name.size())));
   if (!f)
-    throw Error("GRAPH-FUNCTION", "there is no function @" + std::string(function) + " in the module");
-  Evaluator evaluator(module, options);
+    throw Error("GRAPH-FUNCTION", "there is no function @" + std::string(name) + " in the module");
+  return f;
+}
+
+std::vector<HostTensor> evaluate(Evaluator &evaluator, mlir::FunctionOpInterface f, std::vector<HostTensor> inputs) {
   Arguments arguments(f, evaluator, std::move(inputs));
   std::vector<Datum> values;
   for (const mlir::Type t : f.getArgumentTypes())
     values.push_back(arguments.bind(t));
   arguments.finish();
   std::vector<HostTensor> results;
-  for (const Datum &d : evaluator.callFunction(f, std::string(function), std::move(values)))
-    flatten(d, options.inDouble, results);
+  for (const Datum &d : evaluator.callFunction(f, f.getName().str(), std::move(values)))
+    flatten(d, evaluator.options.inDouble, results);
+  return results;
+}
+
+int64_t declared(mlir::ModuleOp module, llvm::StringRef attribute, int64_t otherwise) {
+  const auto count = module->getAttrOfType<mlir::IntegerAttr>(attribute);
+  return count ? std::max<int64_t>(count.getInt(), 1) : otherwise;
+}
+
+} // namespace
+
+std::vector<HostTensor> interpret(mlir::ModuleOp module, std::string_view function, std::vector<HostTensor> inputs,
+                                  const InterpretOptions &options) {
+  Ranks alone(1, 1);
+  Evaluator evaluator(module, options, alone, 0);
+  return evaluate(evaluator, findFunction(module, function), std::move(inputs));
+}
+
+std::vector<std::vector<HostTensor>> interpretRanks(mlir::ModuleOp module, std::string_view function,
+                                                    std::vector<std::vector<HostTensor>> inputsByRank,
+                                                    const InterpretOptions &options) {
+  const auto given = static_cast<int64_t>(inputsByRank.size());
+  const int64_t replicas = declared(module, "mhlo.num_replicas", 1);
+  Ranks ranks(replicas, declared(module, "mhlo.num_partitions", std::max<int64_t>(given / replicas, 1)));
+  if (ranks.count() != given)
+    throw Error("GRAPH-ARGUMENT",
+                format("the graph is for %lld ranks (%lld replicas of %lld partitions), and there are inputs for %lld",
+                       static_cast<long long>(ranks.count()), static_cast<long long>(replicas),
+                       static_cast<long long>(ranks.partitions), static_cast<long long>(given)),
+                "Give one list of inputs for each rank.");
+  mlir::FunctionOpInterface f = findFunction(module, function);
+  std::vector<std::vector<HostTensor>> results(inputsByRank.size());
+  ranks.run([&](int64_t rank) {
+    Evaluator evaluator(module, options, ranks, rank);
+    const auto at = static_cast<size_t>(rank);
+    results[at] = evaluate(evaluator, f, std::move(inputsByRank[at]));
+  });
   return results;
 }
 

@@ -2,7 +2,7 @@
 #include "Interpret/View.h"
 
 #include "glia/Graph/Graph.h"
-#include "glia/Support/Diagnostic.h"
+#include "Graph/Read/Place.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,13 +15,7 @@ void failAt(Operation *op, std::string_view code, std::string message, std::stri
   d.code = code;
   d.message = op->getName().getStringRef().str() + ": " + std::move(message);
   d.advice = std::move(advice);
-  op->getLoc()->walk([&](Location l) {
-    const auto file = dyn_cast<FileLineColRange>(l);
-    if (!file)
-      return WalkResult::advance();
-    d.place = {file.getFilename().str(), file.getStartLine(), file.getStartColumn()};
-    return WalkResult::interrupt();
-  });
+  d.place = graph::placeOf(op->getLoc());
   throw Error(std::move(d));
 }
 
@@ -92,6 +86,7 @@ const Field<ConvDimensionNumbersAttr> kConv[] = {
     ONE(ConvDimensionNumbersAttr, "output_feature_dimension", getOutputFeatureDimension),
     LIST(ConvDimensionNumbersAttr, "output_spatial_dimensions", getOutputSpatialDimensions),
 };
+const Field<graph::ChannelHandleAttr> kChannel[] = {ONE(graph::ChannelHandleAttr, "handle", getHandle)};
 #undef LIST
 #undef ONE
 
@@ -113,7 +108,7 @@ std::optional<Shape> intsOf(Attribute a, StringRef field) {
     return fields.contains(field) ? intsOf(fields.get(field), "") : std::nullopt;
   if (!field.empty()) {
     const bool found = readField(kDot, a, field, r) || readField(kGather, a, field, r) || readField(kScatter, a, field, r) ||
-                       readField(kConv, a, field, r);
+                       readField(kConv, a, field, r) || readField(kChannel, a, field, r);
     return found ? std::optional(r) : std::nullopt;
   }
   if (const auto v = dyn_cast<DenseI64ArrayAttr>(a))
@@ -122,6 +117,8 @@ std::optional<Shape> intsOf(Attribute a, StringRef field) {
     return Shape(v.asArrayRef().begin(), v.asArrayRef().end());
   if (const auto v = dyn_cast<BoolAttr>(a))
     return Shape{v.getValue()};
+  if (isa<UnitAttr>(a))
+    return Shape{1};
   if (const auto v = dyn_cast<IntegerAttr>(a))
     return Shape{v.getValue().getSExtValue()};
   if (const auto v = dyn_cast<DenseIntElementsAttr>(a)) {

@@ -16,7 +16,8 @@ std::span<const Family *const> families() {
       &gatherFamily(),      //
       &scatterFamily(),     //
       &topKFamily(),        //
-      &weightedFamily(),    // one per line
+      &weightedFamily(),    //
+      &collectiveFamily(),  // one per line
   };
   return all;
 }

@@ -6,16 +6,20 @@
 #include "GraphDump.h"
 #include "Objects.h"
 #include "Graph/Analysis/GraphFacts.h"
+#include "Graph/Decompose/NumberRanks.h"
 #include "Region/Place/PlanTensors.h"
+#include "Region/Place/RankParts.h"
 #include "Lower/Rows/RowsPlan.h"
 #include "Graph/Simplify/SimplifyGraph.h"
 #include "glia/Bound/GraphBound.h"
 #include "glia/CodeGen/Compile.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Lower/Family.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Link/Link.h"
 #include "glia/Runtime/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/Topology.h"
 
 #include <map>
 #include <utility>
@@ -29,11 +33,16 @@ namespace {
 class GraphCompiler {
 public:
   explicit GraphCompiler(const GraphOptions &options)
-      : options(options), target(loadTarget(options.target)), dump(options.dump), written(options.target),
-        objects(options, dump) {}
+      : options(options), target(loadTarget(options.target)),
+        topology(options.topology.empty() ? nullptr : loadTopology(options.topology, {.lnc = options.cores})),
+        dump(options.dump), written(options.target), objects(options, dump) {}
 
   CompiledGraph run(mlir::ModuleOp module) {
     CompiledGraph out;
+    if (rankCounts(module).ranks() > 1) {
+      begin("partition");
+      out.parts = partitionGraph(module, {.strict = options.strictSharding});
+    }
     begin("simplify");
     simplify(module);
     dump.graph(module);
@@ -71,6 +80,7 @@ public:
     out.program = linkProgram(target, std::move(tensors), calls);
     out.program.contract.push_back({std::string(kLeastTime), format("%.1f", out.least.total())});
     out.program.contract.push_back({std::string(kLeastReason), out.least.reason()});
+    sayRanks(out.program, out.parts);
     return out;
   }
 
@@ -85,6 +95,7 @@ private:
   mlir::func::FuncOp main;
   const GraphOptions &options;
   std::shared_ptr<const Target> target; // a wrong name is found before any work
+  std::shared_ptr<const Topology> topology;
   GraphDump dump;
   KernelCalls written; // kernels that the graph brings along
   std::vector<Tensor> tensors;
@@ -116,10 +127,36 @@ private:
     for (mlir::BlockArgument a : main.getBody().getArguments()) {
       const std::string name = "arg" + std::to_string(a.getArgNumber());
       Tensor t = tensorOf(a, name, TensorKind::Input);
+      if (main.getArgAttr(a.getArgNumber(), kRankArgument)) {
+        t.hasRange = true;
+        t.rangeHi = rankCounts(main->getParentOfType<mlir::ModuleOp>()).ranks() - 1;
+      }
       if (t.elements() > 0) // what has no elements is no part of a program
         tensors.push_back(std::move(t));
       names[a] = name;
     }
+  }
+
+  static void sayParts(Program &p, const std::string &name, const Placement &place, int ranks) {
+    const int input = p.findInput(name), tensor = input >= 0 ? input : p.findTensor(name);
+    if (tensor >= 0 && !place.start.empty()) // else each rank's own
+      p.contract.push_back(
+          {partsKey(name), textOf(emit::partsOf(place, p.tensors[static_cast<size_t>(tensor)].shape, ranks))});
+  }
+
+  void sayRanks(Program &p, const PartitionedGraph &parts) {
+    if (parts.ranks == 1)
+      return;
+    if (topology)
+      p.contract.push_back({std::string(kTopologyKey), topology->text});
+    p.contract.push_back({std::string(kRanksKey), std::to_string(parts.ranks)});
+    for (size_t i = 0; i < parts.arguments.size(); ++i)
+      sayParts(p, "arg" + std::to_string(i), parts.arguments[i], parts.ranks);
+    for (size_t i = 0; i < parts.results.size(); ++i)
+      sayParts(p, "result" + std::to_string(i), parts.results[i], parts.ranks);
+    for (unsigned i = 0; i < main.getNumArguments(); ++i)
+      if (main.getArgAttr(i, kRankArgument))
+        p.contract.push_back({std::string(kRankInputKey), "arg" + std::to_string(i)});
   }
 
   // The first use of a value as a result makes its tensor an output; further

@@ -1,4 +1,5 @@
 #include "Objects.h"
+#include "Graph/Decompose/DecomposeCollectives.h"
 #include "CompileGroup.h"
 #include "CompileRegion.h"
 #include "LinkApart.h"
@@ -50,7 +51,7 @@ static bool hasLoops(const Program &p, const Stream &s) {
 
 Stage Objects::stageOf(const Group &g, std::map<const Program *, size_t> &kinds) {
   Stage s;
-  s.alone = isKernelCall(g.ops.front()) || g.over;
+  s.alone = isKernelCall(g.ops.front()) || isCollectiveCall(g.ops.front()) || g.over;
   if (s.alone)
     return s;
   const std::shared_ptr<const Program> object = of(g);

@@ -12,11 +12,13 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import os
+import warnings
 from collections import OrderedDict
 
 import numpy as np
 
-from . import _glia, jax_rules
+from . import _glia, graph_nan, jax_rules
 from .dtypes import numpy_dtype
 from .executable import Executable
 from .nki import environment
@@ -25,6 +27,7 @@ from .nki.jit import Kernel
 from .nki.runtime import merged
 from .program import Program
 from .reference import Checked, check
+from .values import has_nan
 
 _KEPT = 64  # executables of one function
 
@@ -67,11 +70,16 @@ class GraphExecutable(Executable):
         """What was tried for groups beside each other: `kernel`, how many `groups`, `tried` (what: nanoseconds), `taken`."""
         return [dict(c) for c in self._choices]
 
+    def compare(self, *args, **kwargs) -> Checked:
+        """As of kernels, where a reference has to be given: a graph has its own, the interpreter (see check)."""
+        return self.check(*args, **kwargs)
+
     def inputs(self, *args, **kwargs) -> dict:
         return self._inputs(self._leaves(args, kwargs))
 
     def check(self, *args, **kwargs) -> Checked:
-        """Each group of operations against the reference, on these arguments."""
+        """Each group of operations against the reference, on these arguments: which group differs, which operation in it, and
+        its first element that does."""
         leaves = self._leaves(args, kwargs)
         arrays = [self._array(i, x) for i, x in enumerate(leaves)]
         return check(self._text, *arrays, target=self._reference, lnc=self._function.lnc)
@@ -80,6 +88,10 @@ class GraphExecutable(Executable):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
         leaves = self._leaves(args, kwargs)
         outputs = self.program.run(self._inputs(leaves), verify=False)
+        if any(map(has_nan, outputs.values())):
+            arrays = [self._array(i, x) for i, x in enumerate(leaves)]
+            name = getattr(self._function.function, "__name__", "function")
+            graph_nan.check(self._about, name, self._text, arrays, outputs)
         in_jax = any(isinstance(x, _jax().Array) for x in leaves)
         results = [self._result(i, outputs, in_jax) for i in range(len(self._results))]
         return _jax().tree.unflatten(self._out_tree, results)
@@ -160,6 +172,8 @@ class Jitted:
         target: str | None,
         lnc: int,
         effort: int,
+        topology: str,
+        strict_sharding: bool,
         static_argnums,
         static_argnames,
         donate_argnums,
@@ -167,6 +181,7 @@ class Jitted:
     ):
         functools.update_wrapper(self, function, updated=())
         self.function, self.target, self.lnc, self.effort = function, target, lnc, effort
+        self.topology, self.strict_sharding = topology, strict_sharding
         self._static = _both(function, static_argnums, static_argnames)
         self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
         self._jitted: dict[_t.Target, object] = {}
@@ -214,11 +229,20 @@ class Jitted:
             name = getattr(self.function, "__name__", "function")
             try:
                 handle, counts = _glia.compile_graph(
-                    text, f"<graph of {name}>", target.reference, dump, self.lnc, self.effort
+                    text,
+                    f"<graph of {name}>",
+                    target.reference,
+                    dump,
+                    self.lnc,
+                    self.effort,
+                    self.topology,
+                    self.strict_sharding,
                 )
                 handle.require_verified("kernel" if "@glia.nki" in text else "graph")
             except _glia.Error as e:
                 raise _glia.error_of(merged(e.diagnostics)) from None
+            for warning in counts["warnings"]:
+                warnings.warn(warning, stacklevel=2)
             found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced, target.reference))
             self._made[key] = found  # with the trace, so that its identity stays its own
             while len(self._made) > _KEPT:
@@ -295,6 +319,8 @@ def jit(
     target: str | None = None,
     lnc: int = 1,
     effort: int = 1,
+    topology: str = "",
+    strict_sharding: bool = False,
     static_argnums=None,
     static_argnames=None,
     donate_argnums=None,
@@ -305,6 +331,8 @@ def jit(
     lnc: 2 runs it on both cores of a logical one, each of which computes half of what can be cut.
     effort: 0 makes every group of operations a kernel of its own, 1 makes one of groups beside each other where that is
     faster, 2 tries more ways to write it.
+    topology: what the ranks of a sharded function lie on, for their time (`glia topologies`); without it what is usual for
+    the target. strict_sharding: an operation that needs its operands whole is refused instead of gathered with a warning.
     static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: likewise; a result takes the
     place of such an argument in the device's memory, and the caller's arrays stay as they are."""
     if function is None:
@@ -313,6 +341,8 @@ def jit(
             target=target,
             lnc=lnc,
             effort=effort,
+            topology=topology,
+            strict_sharding=strict_sharding,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -331,4 +361,33 @@ def jit(
     _jax()
     if target is not None:
         _target(target)  # a wrong name is found here
-    return Jitted(function, target, lnc, effort, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    return Jitted(
+        function,
+        target,
+        lnc,
+        effort,
+        topology,
+        strict_sharding,
+        static_argnums,
+        static_argnames,
+        donate_argnums,
+        donate_argnames,
+    )
+
+
+def devices(count: int | None = None) -> list:
+    """Simulated devices for meshes, `count` of them or as many as there are (GLIA_DEVICES). Asked first, before JAX looks for its
+    platforms, it makes as many as are wanted."""
+    jax = _jax()
+    from jax._src import xla_bridge
+
+    if count is not None and not xla_bridge.backends_are_initialized():
+        os.environ.setdefault("GLIA_DEVICES", str(count))
+    found = jax.devices("glia")
+    if count is not None and count > len(found):
+        raise _t.failure(
+            "JIT-DEVICES",
+            f"{count} devices are asked for and there are {len(found)}",
+            "Set GLIA_DEVICES before JAX is used, or call glia.devices first.",
+        )
+    return found if count is None else found[:count]

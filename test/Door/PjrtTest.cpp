@@ -296,8 +296,8 @@ func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
                                     e);
   EXPECT_NE(wrong.find("GRAPH-UNSUPPORTED"), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("help:"), std::string::npos) << wrong;
-  // CompileOptionsProto {executable_build_options {num_replicas: 1 num_partitions: 2}}
-  EXPECT_NE(compile(kSum, e, "\x1a\x04\x20\x01\x28\x02").find("num_partitions"), std::string::npos);
+  // CompileOptionsProto {executable_build_options {num_replicas: 1 num_partitions: 200}}: more than there are devices
+  EXPECT_NE(compile(kSum, e, "\x1a\x05\x20\x01\x28\xc8\x01").find("PJRT-DEVICE"), std::string::npos);
   EXPECT_NE(compile(kSum, e, "\x1a\x09\x20").find("PJRT-OPTIONS"), std::string::npos); // cut off
 }
 

@@ -46,9 +46,7 @@ TEST(MadeRows, NormInFrontOfAProduct) {
     }
 }
 
-TEST(MadeRows, WhatIsNotFiniteStaysInItsRow) {
-  expectRightNotFinite(normThenProduct(150, 140, 70, "bf16"), 140);
-}
+TEST(MadeRows, WhatIsNotFiniteStaysInItsRow) { expectRightNotFinite(normThenProduct(150, 140, 70, "bf16"), 140); }
 
 TEST(MadeRows, RowsThatTwoProductsReadAreMadeOnce) {
   const std::string text =

@@ -80,9 +80,7 @@ TEST(WholeRows, LargestOfEachRowAndTheProductItself) {
   })");
 }
 
-TEST(WholeRows, WhatIsNotFiniteStaysInItsRow) {
-  expectRightNotFinite(softmax("1", "200", "130", "140", "bf16"), 140);
-}
+TEST(WholeRows, WhatIsNotFiniteStaysInItsRow) { expectRightNotFinite(softmax("1", "200", "130", "140", "bf16"), 140); }
 
 TEST(WholeRows, RowsThatDoNotFitAreSeveralKernels) { EXPECT_GT(groupsOf(softmax("1", "4", "20000", "8", "f32")), 1u); }
 

@@ -233,13 +233,13 @@ def test_cost_and_memory_of_an_executable():
     assert "dot" in compiled.as_text()
 
 
-def test_executables_can_be_kept():
+def test_executables_can_be_kept(device):
     from jax.experimental import serialize_executable as kept
 
     x = random(6, 6)
     compiled = jax.jit(lambda x: x @ x + 1).lower(x).compile()
     payload, inputs, outputs = kept.serialize(compiled)
-    again = kept.deserialize_and_load(payload, inputs, outputs, backend="glia", execution_devices=jax.devices("glia"))
+    again = kept.deserialize_and_load(payload, inputs, outputs, backend="glia", execution_devices=[device])
     np.testing.assert_array_equal(again(x), compiled(x))
 
 
@@ -329,12 +329,7 @@ def test_several_devices():
         assert d[1].memory_stats()["bytes_in_use"] > 0
         mesh = jax.sharding.Mesh(np.array(d), ("i",))
         cut = jax.device_put(np.arange(6.0, dtype=np.float32), jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i")))
-        try:
-            jax.jit(lambda x: x * 2)(cut)
-        except jax.errors.JaxRuntimeError as e:
-            assert "UNIMPLEMENTED" in str(e) and "PJRT-PARTITIONS" in str(e) and "num_partitions" in str(e), e
-        else:
-            assert False
+        assert jax.jit(lambda x: x * 2)(cut).tolist() == [0, 2, 4, 6, 8, 10]
         print("well")
         """,
         GLIA_DEVICES="3",

@@ -1,5 +1,6 @@
 // Compares a compiled graph with the reference interpreter. Group by group: each group runs alone on the reference's own inputs, so that
-// a mistake shows where it is made and nowhere else. Then the results of the whole program with those of the graph as it was given.
+// a mistake shows where it is made and nowhere else. Then the results of the whole program with those of the graph as it was given. Of a graph
+// for several ranks only the latter; an argument that is each rank's own is given once, and ranks have it turned by their numbers.
 #pragma once
 #include "glia/Region/CompileGraph.h"
 #include "glia/Interpret/Interpret.h"
@@ -13,7 +14,8 @@ struct CheckedResult {  // of the whole program
 };
 
 struct GraphCheck {
-  size_t groups = 0, kernels = 0, operations = 0;
+  size_t groups = 0, kernels = 0, operations = 0; // that were compared alone; of a graph for several ranks none
+  int ranks = 1;
   // GRAPH-DIFFERS: a group, then the operation in it, by how much; or a result. What the verifier says: GRAPH-INTERNAL and rules.
   std::vector<Diagnostic> wrong;
   std::vector<CheckedResult> results; // empty if a group was wrong

@@ -40,4 +40,11 @@ struct InterpretOptions {
 std::vector<HostTensor> interpret(mlir::ModuleOp module, std::string_view function, std::vector<HostTensor> inputs,
                                   const InterpretOptions &options = {});
 
+// The same function on every rank, with inputs of its own; ranks meet in collectives. There are as many as the module's mhlo.num_replicas
+// times mhlo.num_partitions, and rank = replica * partitions + partition; a module that does not say has as many partitions as there are
+// inputs. A rank that waits for one that never comes is an Error GRAPH-INTERPRET. Sums of floats across ranks are rounded once.
+std::vector<std::vector<HostTensor>> interpretRanks(mlir::ModuleOp module, std::string_view function,
+                                                    std::vector<std::vector<HostTensor>> inputsByRank,
+                                                    const InterpretOptions &options = {});
+
 } // namespace glia

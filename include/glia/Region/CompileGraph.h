@@ -3,6 +3,7 @@
 #pragma once
 #include "glia/Bound/Least.h"
 #include "glia/Graph/Graph.h"
+#include "glia/Graph/Partition.h"
 #include "glia/Program/Program.h"
 
 #include <functional>
@@ -27,7 +28,9 @@ struct GraphOptions {
   RewriteHook onRewrite;                        // may be empty
   // 0: every group is a kernel of its own. 1: groups beside each other become one where that is faster. 2: more ways to write one are tried.
   int effort = 1;
-  int cores = 1; // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
+  std::string topology;        // name or file: what the ranks lie on, for their time; empty: what is usual for the target
+  bool strictSharding = false; // refuse what would be gathered because an operation needs it whole
+  int cores = 1;               // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
 };
 
 // What was tried for some groups beside each other, and what it was predicted to take.
@@ -51,9 +54,10 @@ struct CompiledGraph {
   std::vector<RegionChoice> choices; // of regions that are not alike
   size_t calls = 0;                  // of kernels
   Least least;                       // what the graph needs at least; the program's contract holds it too
+  PartitionedGraph parts;            // how it is divided among ranks; the program's contract holds it too
 };
 
-// Compiles the function `main`. Throws Error with every operation that cannot
+// Compiles the function `main`, for all ranks alike if the module is for several. Throws Error with every operation that cannot
 // be lowered, before any code is generated.
 CompiledGraph compileGraph(mlir::ModuleOp module, const GraphOptions &options = {});
 

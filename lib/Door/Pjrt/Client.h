@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ public:
   std::vector<Device *> devices;
   std::vector<Memory *> memories;
   Topology topology;
+  std::mutex launching;             // held while the devices of a call are told to run it
   Device &device(int64_t id) const; // throws Failure PJRT-DEVICE
 };
 

@@ -1,6 +1,5 @@
 #include "Calls.h"
 #include "Client.h"
-#include "Executable.h"
 #include "Failure.h"
 #include "Fork.h"
 
@@ -66,13 +65,5 @@ void call(TopologyGetDeviceDescriptionsArgs &a) {
   a.descriptions = a.topology->devices, a.numDescriptions = a.topology->numDevices;
 }
 void call(TopologyAttributesArgs &a) { a.attributes = nullptr, a.numAttributes = 0; }
-
-void call(CompileArgs &a) {
-  if (a.topology->numDevices == 0)
-    throw failure(Code::InvalidArgument, "PJRT-DEVICE", "a program is compiled for no device");
-  a.executable =
-      new Executable(compileModule({a.program->code, a.program->codeSize}, {a.program->format, a.program->formatSize},
-                                   a.topology->devices[0]->client.settings));
-}
 
 } // namespace glia::pjrt

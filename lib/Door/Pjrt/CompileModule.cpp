@@ -4,11 +4,13 @@
 #include "Worker.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/Checksum.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/VerifyRanks.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace glia::pjrt {
 
@@ -29,8 +31,15 @@ ArraySpec specOf(mlir::Type type, const char *name, size_t number) {
   return out;
 }
 
+int64_t countOf(mlir::ModuleOp module, llvm::StringRef name) {
+  const auto n = module->getAttrOfType<mlir::IntegerAttr>(name);
+  return n ? n.getInt() : 1;
+}
+
 Signature signatureOf(mlir::ModuleOp module, mlir::func::FuncOp main) {
   Signature out;
+  out.replicas = countOf(module, "mhlo.num_replicas");
+  out.partitions = countOf(module, "mhlo.num_partitions");
   out.name = module.getName().value_or("main").str();
   for (size_t i = 0; const mlir::Type t : main.getArgumentTypes())
     out.arguments.push_back(specOf(t, "argument", i++));
@@ -47,6 +56,26 @@ Signature signatureOf(mlir::ModuleOp module, mlir::func::FuncOp main) {
   return out;
 }
 
+// Each device has a part.
+void divide(Signature &s, const PartitionedGraph &parts) {
+  const auto give = [](std::vector<ArraySpec> &specs, const std::vector<Placement> &places) {
+    for (size_t i = 0; i < specs.size(); ++i)
+      specs[i].dims.assign(places[i].localShape.begin(), places[i].localShape.end());
+  };
+  give(s.arguments, parts.arguments);
+  give(s.results, parts.results);
+}
+
+// What the framework wants of a module that does not say it.
+void setRanks(mlir::ModuleOp module, RanksWanted ranks) {
+  const auto set = [&](llvm::StringRef name, int64_t n) {
+    if (n > 1 && !module->hasAttr(name))
+      module->setAttr(name, mlir::Builder(module.getContext()).getI32IntegerAttr(static_cast<int32_t>(n)));
+  };
+  set("mhlo.num_replicas", ranks.replicas);
+  set("mhlo.num_partitions", ranks.partitions);
+}
+
 // What has elements is a tensor of the program.
 void nameTensors(Signature &s) {
   const auto give = [](std::vector<ArraySpec> &specs, const char *prefix) {
@@ -58,16 +87,24 @@ void nameTensors(Signature &s) {
   give(s.results, "result");
 }
 
-CompiledPtr compile(std::string_view bytes, std::string_view format, const Settings &settings) {
+CompiledPtr compile(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks) {
   graph::Graph g = readModule(bytes, format);
+  setRanks(*g.module, ranks);
   Signature signature = signatureOf(*g.module, g.main());
   GraphOptions options;
   options.target = settings.target;
   options.cores = settings.lnc;
+  options.topology = settings.topology;
   CompiledGraph made = compileGraph(*g.module, options);
-  if (VerifyResult r = verify(made.program); !r.ok())
+  if (VerifyResult r = verifyRanks(made.program); !r.ok())
     throw Error(withCompilerFaults(std::move(r.diagnostics), made.program,
                                    made.written ? CompiledFrom::Kernel : CompiledFrom::Graph));
+  for (const std::string &w : made.parts.warnings)
+    std::fprintf(stderr, "glia: %s: %s\n", signature.name.c_str(), w.c_str());
+  if (signature.ranks() > 1) {
+    divide(signature, made.parts);
+    signature.description = describeParts(signature, g.main(), made.parts);
+  }
   nameTensors(signature);
   checkSignature(signature, made.program);
   return std::make_shared<Compiled>(std::move(signature), std::move(made.program), std::string(bytes), settings.target);
@@ -94,8 +131,9 @@ void checkSignature(const Signature &s, const Program &p) {
   for (const ArraySpec &r : s.results)
     check(r, p.findTensor(r.tensor));
   size_t seen = 0;
+  const std::string rank = rankInputOf(p);
   for (const Tensor &t : p.tensors)
-    seen += !t.inputName().empty() + (t.kind == TensorKind::Output);
+    seen += (!t.inputName().empty() && t.inputName() != rank) + (t.kind == TensorKind::Output);
   if (seen != tensors || s.donated.size() != s.arguments.size())
     throw failure(Code::Internal, "INTERNAL", "a program has other inputs and outputs than its signature",
                   "Please report it with the program.");
@@ -136,9 +174,9 @@ graph::Graph readModule(std::string_view bytes, std::string_view format) {
   return graph::readGraph(bytes, "<module>");
 }
 
-CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings) {
+CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks) {
   CompiledPtr out;
-  onDeepStack([&] { out = compile(bytes, format, settings); });
+  onDeepStack([&] { out = compile(bytes, format, settings, ranks); });
   return out;
 }
 

@@ -1,8 +1,6 @@
 #include "CompileOptions.h"
 #include "Failure.h"
 
-#include <optional>
-
 namespace glia::pjrt {
 
 namespace {
@@ -38,6 +36,8 @@ public:
     return true;
   }
 
+  bool atEnd() const { return rest.empty(); }
+
   uint64_t varint() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
@@ -60,38 +60,64 @@ private:
   }
 };
 
-// DeviceAssignmentProto: the device of the first replica of the first computation.
-std::optional<int64_t> firstDevice(std::string_view assignment) {
-  for (Wire a(assignment); a.next();)
-    if (a.field == 3)
-      for (Wire devices(a.bytes); devices.next();)
-        if (devices.field == 1) // one number, or packed ones
-          return static_cast<int64_t>(devices.bytes.empty() ? devices.number : Wire(devices.bytes).varint());
-  return std::nullopt;
-}
+constexpr uint64_t kMostDevices = 1 << 16;
 
-void requireOne(const char *what, uint64_t count) {
-  if (count > 1)
-    throw failure(
-        Code::Unimplemented, "PJRT-PARTITIONS",
-        format("a program is to run on %llu devices at once (%s)", (unsigned long long)count, what),
-        "A program runs on one device here. Place arrays on single devices (jax.device_put(x, device)) and call the "
-        "function once for each.");
+// DeviceAssignmentProto: computations (partitions) of replicas each. By rank.
+void readAssignment(std::string_view assignment, CompileOptions &out) {
+  std::vector<std::vector<int64_t>> byPartition;
+  for (Wire a(assignment); a.next();) {
+    if (a.field != 3)
+      continue;
+    std::vector<int64_t> &replicas = byPartition.emplace_back();
+    for (Wire devices(a.bytes); devices.next();) {
+      if (devices.field != 1)
+        continue;
+      if (devices.bytes.empty()) { // one number, or packed ones
+        replicas.push_back(static_cast<int64_t>(devices.number));
+        continue;
+      }
+      for (Wire packed(devices.bytes); !packed.atEnd();)
+        replicas.push_back(static_cast<int64_t>(packed.varint()));
+    }
+    if (replicas.size() > kMostDevices || byPartition.size() > kMostDevices || replicas.size() != byPartition.front().size())
+      damaged();
+  }
+  if (byPartition.empty() || byPartition.front().empty())
+    return;
+  out.devices.clear();
+  for (size_t r = 0; r < byPartition.front().size(); ++r)
+    for (const std::vector<int64_t> &replicas : byPartition)
+      out.devices.push_back(replicas[r]);
 }
 
 // ExecutableBuildOptionsProto
 void readBuildOptions(std::string_view bytes, CompileOptions &out) {
+  const auto count = [](uint64_t n) {
+    if (n > kMostDevices)
+      damaged();
+    return static_cast<int64_t>(n < 1 ? 1 : n);
+  };
+  bool assigned = false;
   for (Wire w(bytes); w.next();)
     switch (w.field) {
     case 1:
-      if (static_cast<int64_t>(w.number) >= 0)
-        out.device = static_cast<int64_t>(w.number);
+      if (static_cast<int64_t>(w.number) >= 0 && !assigned)
+        out.devices = {static_cast<int64_t>(w.number)};
       break;
-    case 4: requireOne("num_replicas", w.number); break;
-    case 5: requireOne("num_partitions", w.number); break;
-    case 9: out.device = firstDevice(w.bytes).value_or(out.device); break;
+    case 4: out.replicas = count(w.number); break;
+    case 5: out.partitions = count(w.number); break;
+    case 9:
+      readAssignment(w.bytes, out);
+      assigned = true;
+      break;
     default: break;
     }
+  const auto ranks = static_cast<size_t>(out.replicas * out.partitions);
+  if (!assigned && out.devices.size() != ranks)
+    out.devices.clear();
+  if (!out.devices.empty() && out.devices.size() != ranks)
+    throw failure(Code::InvalidArgument, "PJRT-OPTIONS",
+                  format("%zu devices are assigned to %zu ranks", out.devices.size(), ranks));
 }
 
 std::string overrideName(std::string_view entry) {

@@ -5,6 +5,7 @@
 #include "Settings.h"
 #include "Strides.h"
 #include "glia/Graph/Parse.h"
+#include "glia/Graph/Partition.h"
 #include "glia/Program/Program.h"
 #include "glia/Sim/Timing.h"
 
@@ -29,6 +30,10 @@ struct Signature {
   std::vector<ArraySpec> arguments, results;
   std::vector<bool> donated; // by argument
   double flops = 0;          // of the graph as it was given
+  int64_t replicas = 1, partitions = 1;
+  // Of a program of several ranks, whose arguments and results above are parts: a module that says where these lie, as XLA would.
+  std::string description;
+  int64_t ranks() const { return replicas * partitions; }
 };
 
 // That each array is a tensor of its size in the program, and nothing is left over. Throws Failure INTERNAL.
@@ -41,6 +46,8 @@ public:
   const Signature signature;
   const Program program;
   const std::string module; // the bytes that the framework gave
+  // What frameworks read shardings, layouts and shapes out of: the module itself, or of several ranks one that says them.
+  const std::string &described() const { return signature.ranks() > 1 ? signature.description : module; }
   const std::string target; // name or file
   const std::string fingerprint;
 
@@ -64,13 +71,24 @@ private:
 
 using CompiledPtr = std::shared_ptr<const Compiled>;
 
+// The text of a module with the shapes of parts and where they lie; `main` is that of the whole. DescribeModule.cpp
+std::string describeParts(const Signature &s, mlir::func::FuncOp main, const PartitionedGraph &parts);
+
 graph::Graph readModule(std::string_view bytes, std::string_view format); // throws Failure PJRT-FORMAT, Error
 
-// Reads, compiles and verifies, on a stack that is deep enough.
-CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings);
+// Reads, compiles and verifies, on a stack that is deep enough. `ranks`: what the framework wants, where the module does not say it.
+struct RanksWanted {
+  int64_t replicas = 1, partitions = 1;
+};
+CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks);
+
+struct Kept {
+  CompiledPtr compiled;
+  std::vector<int64_t> devices; // that it was loaded on, by rank; empty: on none of its own
+};
 
 // Everything in bytes, and back; what comes back is verified too. Throws Failure PJRT-SERIALIZED.
-std::string serialize(const Compiled &c);
-CompiledPtr deserialize(std::string_view bytes, const Settings &settings);
+std::string serialize(const Kept &kept);
+Kept deserialize(std::string_view bytes, const Settings &settings);
 
 } // namespace glia::pjrt

@@ -9,8 +9,9 @@ namespace glia::pjrt {
 
 class Executable {
 public:
-  explicit Executable(CompiledPtr c) : compiled(std::move(c)) {}
+  Executable(CompiledPtr c, std::vector<int64_t> devices) : compiled(std::move(c)), devices(std::move(devices)) {}
   const CompiledPtr compiled;
+  const std::vector<int64_t> devices; // that it was loaded on, by rank
 
   std::vector<NamedValue> costs; // filled when they are asked for
   std::vector<const char *> memoryKinds;
@@ -19,10 +20,11 @@ public:
 
 class LoadedExecutable {
 public:
-  LoadedExecutable(CompiledPtr c, Client &client, Device *device) : compiled(std::move(c)), client(client), device(device) {}
+  LoadedExecutable(CompiledPtr c, Client &client, std::vector<Device *> devices)
+      : compiled(std::move(c)), client(client), devices(std::move(devices)) {}
   const CompiledPtr compiled;
   Client &client;
-  Device *const device; // null: the caller names one
+  const std::vector<Device *> devices; // by rank; empty: the caller names one
   std::atomic<bool> deleted = false;
 };
 

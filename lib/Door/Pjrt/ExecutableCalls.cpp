@@ -3,7 +3,9 @@
 #include "Executable.h"
 #include "ElementTypes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace glia::pjrt {
 
@@ -11,8 +13,29 @@ namespace {
 
 std::string_view view(const char *bytes, size_t size) { return bytes ? std::string_view(bytes, size) : std::string_view(); }
 
-LoadedExecutable *load(CompiledPtr compiled, Client &client, const CompileOptions &options) {
-  return new LoadedExecutable(std::move(compiled), client, options.portable ? nullptr : &client.device(options.device));
+// On the devices that the options name, those that it was kept for, or the first ones.
+LoadedExecutable *load(Kept kept, Client &client, const CompileOptions &options) {
+  CompiledPtr compiled = std::move(kept.compiled);
+  const Signature &s = compiled->signature;
+  std::vector<int64_t> chosen = options.devices.empty() ? std::move(kept.devices) : options.devices;
+  if (chosen.empty()) {
+    chosen.resize(static_cast<size_t>(s.ranks()));
+    std::iota(chosen.begin(), chosen.end(), 0);
+  }
+  std::vector<Device *> devices;
+  if (!options.portable)
+    for (const int64_t id : chosen)
+      devices.push_back(&client.device(id));
+  if (s.ranks() > 1 && devices.size() != static_cast<size_t>(s.ranks()))
+    throw failure(Code::InvalidArgument, "PJRT-OPTIONS",
+                  format("a program of %lld ranks is compiled for %zu devices", (long long)s.ranks(), devices.size()));
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (std::find(devices.begin(), devices.begin() + static_cast<ptrdiff_t>(i), devices[i]) !=
+        devices.begin() + static_cast<ptrdiff_t>(i))
+      throw failure(Code::InvalidArgument, "PJRT-OPTIONS", "two ranks of a program are on " + devices[i]->text);
+  if (s.ranks() == 1 && devices.size() > 1) // the module has no ranks to run there
+    devices.resize(1);
+  return new LoadedExecutable(std::move(compiled), client, std::move(devices));
 }
 
 int64_t bytesOfAll(const std::vector<ArraySpec> &specs) {
@@ -44,9 +67,21 @@ NamedValue cost(const char *name, double value) {
 
 void call(ClientCompileArgs &a) {
   const CompileOptions options = readCompileOptions(view(a.options, a.optionsSize));
-  a.executable = load(
-      compileModule({a.program->code, a.program->codeSize}, {a.program->format, a.program->formatSize}, a.client->settings),
-      *a.client, options);
+  a.executable = load({compileModule({a.program->code, a.program->codeSize}, {a.program->format, a.program->formatSize},
+                                     a.client->settings, {options.replicas, options.partitions}),
+                       {}},
+                      *a.client, options);
+}
+
+// For devices that need not be there: nothing is loaded.
+void call(CompileArgs &a) {
+  if (a.topology->numDevices == 0)
+    throw failure(Code::InvalidArgument, "PJRT-DEVICE", "a program is compiled for no device");
+  const CompileOptions options = readCompileOptions(view(a.options, a.optionsSize));
+  a.executable =
+      new Executable(compileModule({a.program->code, a.program->codeSize}, {a.program->format, a.program->formatSize},
+                                   a.topology->devices[0]->client.settings, {options.replicas, options.partitions}),
+                     options.portable ? std::vector<int64_t>() : options.devices);
 }
 
 void call(ExecutableDestroyArgs &a) { delete a.executable; }
@@ -56,8 +91,8 @@ void call(ExecutableNameArgs &a) {
   a.name = name.data(), a.nameSize = name.size();
 }
 
-void call(ExecutableNumReplicasArgs &a) { a.number = 1; }
-void call(ExecutableNumPartitionsArgs &a) { a.number = 1; }
+void call(ExecutableNumReplicasArgs &a) { a.number = static_cast<size_t>(a.executable->compiled->signature.replicas); }
+void call(ExecutableNumPartitionsArgs &a) { a.number = static_cast<size_t>(a.executable->compiled->signature.partitions); }
 void call(ExecutableNumOutputsArgs &a) { a.number = a.executable->compiled->resultTypes.size(); }
 void call(ExecutableSizeOfGeneratedCodeInBytesArgs &a) { a.size = codeBytes(a.executable->compiled->program); }
 
@@ -89,9 +124,8 @@ void call(ExecutableOutputMemoryKindsArgs &a) {
   a.kindSizes = a.executable->memoryKindSizes.data();
 }
 
-// Frameworks read shardings, layouts and shapes out of it: what they gave says all of that.
 void call(ExecutableOptimizedProgramArgs &a) {
-  const std::string &module = a.executable->compiled->module;
+  const std::string &module = a.executable->compiled->described();
   a.program->format = "mlir", a.program->formatSize = 4;
   if (a.program->code && a.program->codeSize >= module.size())
     std::memcpy(a.program->code, module.data(), module.size());
@@ -130,11 +164,16 @@ void call(ExecutableGetCompiledMemoryStatsArgs &a) {
 }
 
 void call(LoadedExecutableDestroyArgs &a) { delete a.loaded; }
-void call(LoadedExecutableGetExecutableArgs &a) { a.executable = new Executable(a.loaded->compiled); }
+void call(LoadedExecutableGetExecutableArgs &a) {
+  std::vector<int64_t> ids;
+  for (const Device *d : a.loaded->devices)
+    ids.push_back(d->id);
+  a.executable = new Executable(a.loaded->compiled, std::move(ids));
+}
 
 void call(LoadedExecutableAddressableDevicesArgs &a) {
-  a.devices = a.loaded->device ? &a.loaded->device->self : nullptr;
-  a.numDevices = a.loaded->device ? 1 : 0;
+  a.devices = a.loaded->devices.data();
+  a.numDevices = a.loaded->devices.size();
 }
 
 void call(LoadedExecutableDeleteArgs &a) { a.loaded->deleted = true; }
@@ -154,7 +193,7 @@ public:
 
 void call(ExecutableSerializeArgs &a) {
   auto owner = std::make_unique<SerializedExecutable>();
-  owner->bytes = serialize(*a.executable->compiled);
+  owner->bytes = serialize({a.executable->compiled, a.executable->devices});
   a.bytes = owner->bytes.data(), a.bytesSize = owner->bytes.size();
   a.owner = owner.release();
   a.deleter = [](SerializedExecutable *s) { delete s; };

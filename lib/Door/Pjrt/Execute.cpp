@@ -5,6 +5,7 @@
 #include "Executable.h"
 #include "Fork.h"
 #include "Inspect.h"
+#include "glia/Sim/Ranks.h"
 #include "glia/Sim/Steps.h"
 
 #include <algorithm>
@@ -20,6 +21,8 @@ struct Launch {
   const Settings *settings; // the client's, which outlives its workers
   StopFlag stop;
   std::string device;
+  int rank = 0;
+  std::shared_ptr<RankSession> session; // of a program of several ranks: where they meet
   std::vector<StoragePtr> arguments, results;
   std::vector<bool> donated; // by argument
   CompletionPtr done = std::make_shared<Completion>();
@@ -71,7 +74,8 @@ void Launch::simulate(const TensorViews &in) {
   options.strict = settings->strict;
   options.maxSteps = stepLimit(settings->maxSteps);
   options.stop = [this] { return stop->load(std::memory_order_relaxed); };
-  const RunResult r = runInPlace(compiled->program, in, options);
+  const RunResult r =
+      session ? session->run(rank, {&compiled->program, in, &out}, options) : runInPlace(compiled->program, in, options);
   if (!r.printed.empty()) {
     std::fwrite(r.printed.data(), 1, r.printed.size(), stdout);
     std::fflush(stdout);
@@ -86,16 +90,21 @@ void Launch::simulate(const TensorViews &in) {
 
 void Launch::run() {
   std::optional<Failure> failed;
+  bool began = false;
   try {
     awaitArguments();
     if (stop->load(std::memory_order_relaxed))
       throw Interrupted();
     const TensorViews in = inputs();
-    inspect(*compiled, in, *settings, device);
+    if (rank == 0)
+      inspect(*compiled, in, *settings, device);
+    began = true;
     simulate(in);
   } catch (...) {
     failed = currentFailure();
   }
+  if (session && !began)
+    session->giveUp(rank, failed ? failed->what() : "it was stopped");
   arguments.clear(); // what was donated is free before anybody hears of it
   results.clear();   // what nobody holds any more, too
   done->finish(std::move(failed));
@@ -136,50 +145,90 @@ std::vector<bool> donatedOf(const Signature &s, const ExecuteOptions *options) {
 
 } // namespace
 
+namespace {
+
+constexpr std::chrono::seconds kRankTimeout{60};
+
+struct Prepared { // the call on one device
+  std::shared_ptr<Launch> launch = std::make_shared<Launch>();
+  std::vector<std::unique_ptr<Buffer>> results;
+};
+
+Prepared prepare(const LoadedExecutableExecuteArgs &a, size_t rank, Device &device) {
+  const LoadedExecutable &loaded = *a.loaded;
+  const Signature &signature = loaded.compiled->signature;
+  Buffer *const *given = a.arguments[rank];
+  Prepared out;
+  Launch &launch = *out.launch;
+  launch.compiled = loaded.compiled;
+  launch.settings = &loaded.client.settings;
+  launch.stop = device.worker.stopFlag();
+  launch.device = device.text;
+  launch.rank = static_cast<int>(rank);
+  launch.donated = donatedOf(signature, a.options);
+  for (size_t i = 0; i < a.numArguments; ++i) {
+    checkArgument(*given[i], signature.arguments[i], device, i);
+    launch.arguments.push_back(given[i]->storage());
+    if (launch.donated[i])
+      checkDonated(*given[i], {given, a.numArguments}, i);
+  }
+  for (const ArraySpec &r : signature.results) {
+    Memory &memory = *device.memories[static_cast<int>(r.memory)];
+    launch.results.push_back(std::make_shared<Storage>(memory.use, bytesOf(r.type, r.dims), launch.done));
+    out.results.push_back(std::make_unique<Buffer>(r.type, r.dims, memory, launch.results.back()));
+  }
+  return out;
+}
+
+// The devices of a call, by rank.
+std::vector<Device *> devicesOf(const LoadedExecutableExecuteArgs &a) {
+  const LoadedExecutable &loaded = *a.loaded;
+  const auto ranks = static_cast<size_t>(loaded.compiled->signature.ranks());
+  if (a.numDevices != ranks)
+    throw failure(Code::InvalidArgument, "PJRT-PARTITIONS",
+                  format("an executable of %zu devices is called on %zu at once", ranks, a.numDevices),
+                  "Call it on the devices that it was compiled for.");
+  if (ranks > 1)
+    return loaded.devices;
+  return {a.device ? a.device : !loaded.devices.empty() ? loaded.devices[0] : loaded.client.devices[0]};
+}
+
+} // namespace
+
 void call(LoadedExecutableExecuteArgs &a) {
   requireOwnProcess();
   LoadedExecutable &loaded = *a.loaded;
   const Signature &signature = loaded.compiled->signature;
   if (loaded.deleted)
     throw failure(Code::InvalidArgument, "PJRT-DELETED", "the executable was deleted", "Compile the function again.");
-  if (a.numDevices != 1)
-    throw failure(Code::Unimplemented, "PJRT-PARTITIONS",
-                  format("an executable is called on %zu devices at once", a.numDevices), "Call it once for each device.");
   if (a.options && (a.options->numSends || a.options->numReceives))
     throw failure(Code::Unimplemented, "PJRT-CALLBACK", "a program sends data to the host while it runs",
                   "Return the data instead.");
   if (a.numArguments != signature.arguments.size())
     throw failure(Code::InvalidArgument, "PJRT-ARGUMENT",
                   format("an executable of %zu arguments is called with %zu", signature.arguments.size(), a.numArguments));
-  Device &device = a.device ? *a.device : loaded.device ? *loaded.device : *loaded.client.devices[0];
-
-  Buffer *const *given = a.arguments[0];
-  auto launch = std::make_shared<Launch>();
-  launch->compiled = loaded.compiled;
-  launch->settings = &loaded.client.settings;
-  launch->stop = device.worker.stopFlag();
-  launch->device = device.text;
-  launch->donated = donatedOf(signature, a.options);
-  for (size_t i = 0; i < a.numArguments; ++i) {
-    checkArgument(*given[i], signature.arguments[i], device, i);
-    launch->arguments.push_back(given[i]->storage());
-    if (launch->donated[i])
-      checkDonated(*given[i], {given, a.numArguments}, i);
+  const std::vector<Device *> devices = devicesOf(a);
+  std::vector<Prepared> all;
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    all.push_back(prepare(a, rank, *devices[rank]));
+  if (devices.size() > 1)
+    for (auto session = std::make_shared<RankSession>(static_cast<int>(devices.size()), kRankTimeout); Prepared &p : all)
+      p.launch->session = session;
+  for (size_t rank = 0; rank < devices.size(); ++rank) // nothing fails behind this
+    for (size_t i = 0; i < a.numArguments; ++i)
+      if (all[rank].launch->donated[i])
+        a.arguments[rank][i]->remove("donated");
+  {
+    const std::lock_guard lock(loaded.client.launching); // ranks of two calls meet in one order on all devices
+    for (size_t rank = 0; rank < devices.size(); ++rank)
+      devices[rank]->worker.add([launch = all[rank].launch] { launch->run(); });
   }
-  std::vector<std::unique_ptr<Buffer>> results;
-  for (const ArraySpec &r : signature.results) {
-    Memory &memory = *device.memories[static_cast<int>(r.memory)];
-    launch->results.push_back(std::make_shared<Storage>(memory.use, bytesOf(r.type, r.dims), launch->done));
-    results.push_back(std::make_unique<Buffer>(r.type, r.dims, memory, launch->results.back()));
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    for (size_t i = 0; i < all[rank].results.size(); ++i)
+      a.outputs[rank][i] = all[rank].results[i].release();
+    if (a.completions)
+      a.completions[rank] = new Event(all[rank].launch->done);
   }
-  for (size_t i = 0; i < a.numArguments; ++i) // nothing fails behind this
-    if (launch->donated[i])
-      given[i]->remove("donated");
-  device.worker.add([launch] { launch->run(); });
-  for (size_t i = 0; i < results.size(); ++i)
-    a.outputs[0][i] = results[i].release();
-  if (a.completions)
-    a.completions[0] = new Event(launch->done);
 }
 
 } // namespace glia::pjrt

@@ -1,9 +1,10 @@
 // An executable in bytes: a magic number, a checksum of what follows, then the signature, the module and the program's container. Numbers
 // are 64 bits, little-endian; texts and lists begin with their length.
 #include "Compiled.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Program/Container.h"
 #include "glia/Support/Checksum.h"
-#include "glia/Verify/Verify.h"
+#include "glia/Verify/VerifyRanks.h"
 
 #include <cstring>
 
@@ -11,7 +12,7 @@ namespace glia::pjrt {
 
 namespace {
 
-constexpr std::string_view kMagic = "GLIAEXE1";
+constexpr std::string_view kMagic = "GLIAEXE3";
 
 std::span<const std::byte> bytesIn(std::string_view text) {
   return {reinterpret_cast<const std::byte *>(text.data()), text.size()};
@@ -87,8 +88,12 @@ private:
 
 } // namespace
 
-std::string serialize(const Compiled &c) {
+std::string serialize(const Kept &kept) {
+  const Compiled &c = *kept.compiled;
   Writer w;
+  w.number(kept.devices.size());
+  for (const int64_t d : kept.devices)
+    w.number(static_cast<uint64_t>(d));
   w.text(c.signature.name);
   w.specs(c.signature.arguments);
   w.specs(c.signature.results);
@@ -98,6 +103,9 @@ std::string serialize(const Compiled &c) {
   uint64_t flops;
   std::memcpy(&flops, &c.signature.flops, sizeof flops);
   w.number(flops);
+  w.number(static_cast<uint64_t>(c.signature.replicas));
+  w.number(static_cast<uint64_t>(c.signature.partitions));
+  w.text(c.signature.description);
   w.text(c.target);
   w.text(c.module);
   const std::vector<std::byte> program = toBytes(c.program);
@@ -108,7 +116,7 @@ std::string serialize(const Compiled &c) {
   return head.out + w.out;
 }
 
-CompiledPtr deserialize(std::string_view bytes, const Settings &settings) {
+Kept deserialize(std::string_view bytes, const Settings &settings) {
   if (!bytes.starts_with(kMagic))
     bad("does not begin like one");
   Reader head(bytes.substr(kMagic.size()));
@@ -117,6 +125,10 @@ CompiledPtr deserialize(std::string_view bytes, const Settings &settings) {
   if (checksum64(bytesIn(body)) != sum)
     bad("is not as it was written");
   Reader r(body);
+  Kept out;
+  out.devices.resize(r.count());
+  for (int64_t &d : out.devices)
+    d = static_cast<int64_t>(r.number());
   Signature s;
   s.name = r.text();
   s.arguments = r.specs();
@@ -126,16 +138,22 @@ CompiledPtr deserialize(std::string_view bytes, const Settings &settings) {
     s.donated[i] = r.number() != 0;
   const uint64_t flops = r.number();
   std::memcpy(&s.flops, &flops, sizeof flops);
+  s.replicas = static_cast<int64_t>(r.number());
+  s.partitions = static_cast<int64_t>(r.number());
+  s.description = r.text();
   const std::string target(r.text()), module(r.text());
   Program p = loadBytes(bytesIn(r.text()));
   if (p.target->text != loadTarget(settings.target)->text)
     throw failure(Code::InvalidArgument, "PJRT-SERIALIZED",
                   "a serialized executable is for " + target + " and the devices are " + settings.target,
                   "Set GLIA_TARGET to what it was compiled for, or compile the function again.");
-  if (VerifyResult v = verify(p); !v.ok())
+  if (VerifyResult v = verifyRanks(p); !v.ok())
     throw Error(std::move(v.diagnostics));
+  if (s.replicas < 1 || s.partitions < 1 || s.replicas > kMostRanks || s.partitions > kMostRanks || s.ranks() != ranksOf(p))
+    bad("is for another number of devices than its program");
   checkSignature(s, p);
-  return std::make_shared<Compiled>(std::move(s), std::move(p), module, target);
+  out.compiled = std::make_shared<Compiled>(std::move(s), std::move(p), module, target);
+  return out;
 }
 
 } // namespace glia::pjrt

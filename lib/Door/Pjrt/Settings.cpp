@@ -1,7 +1,7 @@
 #include "Settings.h"
 #include "Failure.h"
 #include "glia/Sim/Steps.h"
-#include "glia/Target/Target.h"
+#include "glia/Target/Topology.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -62,6 +62,9 @@ Settings readSettings(std::span<const NamedValue> options) {
       bad("GLIA_LNC", "Give the number of cores that share a program: 1 or 2.");
     s.lnc = text == "2" ? 2 : 1;
   }
+  s.topology = variable("GLIA_TOPOLOGY");
+  if (!s.topology.empty())
+    loadTopology(s.topology, {.lnc = s.lnc}); // likewise
   s.time = truth("GLIA_TIME");
   s.strict = truth("GLIA_STRICT");
   s.check = truth("GLIA_CHECK");

@@ -12,6 +12,7 @@ struct Settings {
   std::string target = "trn2";   // GLIA_TARGET
   std::string platform = "glia"; // GLIA_PLATFORM: the name under which a framework knows it
   int devices = 1;               // GLIA_DEVICES
+  std::string topology;          // GLIA_TOPOLOGY: what several devices lie on, for their time; empty: what is usual
   int lnc = 1;                   // GLIA_LNC: 2: both cores of a logical one share the work of a program
   bool time = false;             // GLIA_TIME: say how long each call is predicted to take
   bool strict = false;           // GLIA_STRICT: run as `glia run --strict` does

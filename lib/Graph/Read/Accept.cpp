@@ -116,7 +116,8 @@ Graph accept(std::string_view text, std::string_view file, ModuleReader read) {
     g.module = read(g.context.get());
     if (g.module) {
       auto report = [&](StringRef code, Location at, const Twine &message) { messages.add(code, at, message); };
-      dropShardings(*g.module);
+      if (!hasPartitions(*g.module))
+        dropShardings(*g.module);
       refuseByName(*g.module, report);
       if (messages.found.empty() && succeeded(verify(*g.module))) {
         checkCalls(*g.module, report);

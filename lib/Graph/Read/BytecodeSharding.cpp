@@ -1,5 +1,6 @@
-// The attributes of Shardy. Of a sharding only its mesh is kept: it says whether the graph needs several devices.
+// The attributes of Shardy, in the forms that Sharding.h says.
 #include "EntryReader.h"
+#include "Sharding.h"
 
 using namespace mlir;
 
@@ -49,8 +50,8 @@ Attribute EntryReader::shardingAttribute(uint64_t code) {
     SmallVector<MeshAxisAttr> axes(in.count());
     for (MeshAxisAttr &a : axes)
       a = attributeOf<MeshAxisAttr>("an axis of a mesh");
-    integers(); // the devices
-    return waiting() ? Attribute() : MeshAttr::get(context, axes, DenseIntElementsAttr());
+    const SmallVector<int64_t> devices = integers();
+    return waiting() ? Attribute() : meshAttribute(context, axes, devices);
   }
   case SubAxis: {
     const int64_t before = in.signedVarint();
@@ -62,20 +63,22 @@ Attribute EntryReader::shardingAttribute(uint64_t code) {
     return waiting() ? Attribute() : AxisRefAttr::get(context, name.getValue(), dyn_cast_or_null<SubAxisInfoAttr>(sub));
   }
   case DimensionSharding: {
-    const Attribute axes = list();
-    in.byte();    // whether it is closed
+    SmallVector<Attribute> axes = attributes();
+    if (!in.byte()) // it is open
+      axes.push_back(UnitAttr::get(context));
     in.flagged(); // its priority
-    return axes;
+    return waiting() ? Attribute() : ArrayAttr::get(context, axes);
   }
   case TensorSharding:
   case TensorShardingUnreduced:
   case TensorShardingReduction: {
     const Attribute mesh = attribute();
-    for (int n = code == TensorSharding ? 2 : 3; n-- > 0;)
-      list(); // dimensions, replicated axes, unreduced axes
+    ArrayAttr parts[3]; // dimensions, replicated axes, unreduced axes
+    for (int n = 0; n < (code == TensorSharding ? 2 : 3); ++n)
+      parts[n] = dyn_cast_or_null<ArrayAttr>(list());
     if (code == TensorShardingReduction)
       in.signedVarint();
-    return waiting() ? Attribute() : mesh;
+    return waiting() ? Attribute() : graph::shardingAttribute(mesh, parts[0], parts[1], parts[2]);
   }
   case DimMapping: return DenseI64ArrayAttr::get(context, integers());
   case ShardingRule:

@@ -1,4 +1,5 @@
 #include "Checks.h"
+#include "Sharding.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -71,8 +72,16 @@ private:
 };
 } // namespace
 
+// What ends a computation for parts ends nothing else.
+static bool isAtItsPlace(Operation *op) {
+  Operation *around = op->getParentOp();
+  return op->getName().getStringRef() != "sdy.return" ||
+         (around && around->getName().getStringRef() == "sdy.manual_computation");
+}
+
 void refuseByName(ModuleOp module, Report report) {
   TypeWalk walk(report);
+  const bool partitions = hasPartitions(module);
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto f = dyn_cast<func::FuncOp>(op)) {
       if (auto type = f->getAttrOfType<TypeAttr>("function_type"))
@@ -82,7 +91,10 @@ void refuseByName(ModuleOp module, Report report) {
         }
       return;
     }
-    if (!op->isRegistered())
+    if (op->getName().getStringRef() == "sdy.manual_computation" && !partitions)
+      report("GRAPH-DEVICES", op->getLoc(),
+             "the operation 'sdy.manual_computation' divides the graph among several devices");
+    else if (!op->isRegistered() && !(isShardingOperation(op) && partitions && isAtItsPlace(op)))
       report("GRAPH-OPERATION", op->getLoc(), "unknown operation '" + op->getName().getStringRef() + "'");
     walk.look(op->getResultTypes(), op->getLoc(), "result of " + op->getName().getStringRef());
     for (Region &region : op->getRegions())
@@ -136,6 +148,8 @@ void CallGraph::visit(Operation *op, SmallVectorImpl<func::FuncOp> &callees) {
 void CallGraph::build() {
   for (Operation &op : *module.getBody()) {
     auto f = dyn_cast<func::FuncOp>(op);
+    if (op.getName().getStringRef() == "sdy.mesh" && !op.getNumRegions())
+      continue;
     if (!f) {
       report("GRAPH-SYNTAX", op.getLoc(), "a graph consists of functions, found " + op.getName().getStringRef());
       continue;

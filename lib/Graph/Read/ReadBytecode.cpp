@@ -58,16 +58,15 @@ private:
 
   void readModule(ByteCursor &at, ReadOperation &op);
   void readVhlo(ByteCursor &at, ReadOperation &op, const Place &place);
+  void make(ByteCursor &at, ReadOperation &op, const std::string &name, Parent parent, const Place &place);
   void readConstant(ByteCursor &at, ReadOperation &op, const Place &place);
   void readSharding(ByteCursor &at, ReadOperation &op, const Place &place);
   void readInPlace(ByteCursor &at, ReadOperation &op, const Place &place);
-  bool needsDevices(const ReadOperation &op) const;
 
   const BytecodeFile &file;
   MLIRContext *context;
   AttributeTable table;
   OwningOpRef<ModuleOp> module;
-  llvm::StringMap<MeshAttr> meshes;
   unsigned depth = 0;
 };
 
@@ -178,6 +177,8 @@ void OperationReader::readProperties(ByteCursor &at, const BytecodeFile::Operati
     required({"mesh", "sym_name"});
   } else if (name.dialect == "sdy" && op == "manual_computation") {
     required({"in_shardings", "manual_axes", "out_shardings"});
+  } else if (name.dialect == "sdy" && (op == "sharding_constraint" || op == "reshard")) {
+    required({"sharding"});
   } else if (op == "constant") { // of Shardy, or of StableHLO where VHLO has no form for its elements
     required({"value"});
   } else {
@@ -301,6 +302,11 @@ void OperationReader::readVhlo(ByteCursor &at, ReadOperation &op, const Place &p
                            : known->name == "call"                                       ? "func.call"
                            : known->name != "return" || place.parent != Parent::Function ? ("stablehlo." + known->name).str()
                                                                                          : "func.return";
+  make(at, op, name, isFunction ? Parent::Function : Parent::Operation, place);
+}
+
+// The operation in the graph, with its regions.
+void OperationReader::make(ByteCursor &at, ReadOperation &op, const std::string &name, Parent parent, const Place &place) {
   OperationState state(op.location, name);
   if (state.name.isRegistered()) // what is wrong is reported, and the rest is read
     (void)state.name.verifyInherentAttrs(op.attributes, [&] { return emitError(op.location) << name << ": "; });
@@ -318,7 +324,7 @@ void OperationReader::readVhlo(ByteCursor &at, ReadOperation &op, const Place &p
     Block *block = nullptr;
     if (scope)
       made->getRegion(i).push_back(block = new Block);
-    return Place{block, isFunction ? Parent::Function : Parent::Operation, scope};
+    return Place{block, parent, scope};
   });
 }
 
@@ -336,46 +342,24 @@ void OperationReader::readConstant(ByteCursor &at, ReadOperation &op, const Plac
 
 // ---- Shardy -----------------------------------------------------------------------------------------------------------------
 
-// Whether a manual computation is divided among devices: its manual axes have more than one between them.
-bool OperationReader::needsDevices(const ReadOperation &op) const {
-  const auto axes = dyn_cast_or_null<ArrayAttr>(op.attributes.get("manual_axes"));
-  if (!axes)
-    return true;
-  if (axes.empty())
-    return false;
-  MeshAttr mesh;
-  for (const StringRef name : {"in_shardings", "out_shardings"})
-    if (const auto list = dyn_cast_or_null<ArrayAttr>(op.attributes.get(name)); list && !list.empty() && !mesh) {
-      mesh = dyn_cast<MeshAttr>(list[0]);
-      if (const auto symbol = dyn_cast<FlatSymbolRefAttr>(list[0]))
-        mesh = meshes.lookup(symbol.getValue());
-    }
-  return !mesh || llvm::any_of(mesh.getAxes(), [&](MeshAxisAttr a) {
-    return a.getSize() != 1 && llvm::any_of(axes, [&](Attribute n) {
-             const auto s = dyn_cast<StringAttr>(n);
-             return !s || s.getValue() == a.getName();
-           });
-  });
-}
-
 void OperationReader::readSharding(ByteCursor &at, ReadOperation &op, const Place &place) {
   // These say where the parts of a tensor are, and the tensor is the same.
-  static constexpr StringLiteral kIdentities[] = {
-      "sharding_constraint", "reshard",    "propagation_barrier", "data_flow_edge",     "all_gather",
-      "all_slice",           "all_to_all", "collective_permute",  "func_data_flow_edge"};
+  static constexpr StringLiteral kIdentities[] = {"propagation_barrier", "data_flow_edge", "all_gather",
+                                                  "all_slice",           "all_to_all",     "collective_permute",
+                                                  "func_data_flow_edge"};
   const bool plain = !op.regions && op.types == ValueRange(op.operands).getTypes();
-  if (op.name == "mesh" && op.types.empty() && !op.regions) {
-    const auto name = dyn_cast_or_null<StringAttr>(op.attributes.get("sym_name"));
-    const auto mesh = dyn_cast_or_null<MeshAttr>(op.attributes.get("mesh"));
-    if (name && mesh)
-      meshes[name.getValue()] = mesh;
+  if ((op.name == "mesh" && op.types.empty() && !op.regions) || op.name == "sharding_constraint" || op.name == "reshard" ||
+      op.name == "manual_computation") {
+    make(at, op, "sdy." + op.name.str(), Parent::Operation, place);
   } else if (op.name == "sharding_group" && op.types.empty() && !op.regions) {
     return;
   } else if (llvm::is_contained(kIdentities, op.name) && plain) {
     define(at, *place.scope, op.operands);
   } else if (op.name == "return" && place.parent == Parent::InPlace && op.types.empty() && !op.regions) {
     *place.returned = op.operands;
-  } else if (op.name == "named_computation" || (op.name == "manual_computation" && !needsDevices(op))) {
+  } else if (op.name == "return" && place.parent == Parent::Operation && op.types.empty() && !op.regions) {
+    make(at, op, "sdy.return", Parent::Operation, place);
+  } else if (op.name == "named_computation") {
     readInPlace(at, op, place);
   } else {
     at.fail("GRAPH-DEVICES", "the operation 'sdy." + op.name.str() + "' divides the graph among several devices",

@@ -1,6 +1,7 @@
 // Loops and branches that depend on data. Carried values live in HBM; the groups of a body are written one after the other inside a
 // run-time loop: `while` tests a register that is loaded from the condition, a branch is a loop of 0 or 1 iterations.
 #include "Lower/Families.h"
+#include "Graph/Decompose/DecomposeCollectives.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "glia/Graph/Graph.h"
 #include "glia/Support/Diagnostic.h"
@@ -172,6 +173,13 @@ public:
     for (mlir::Value v : op->getResults())
       if (const auto t = llvm::dyn_cast<mlir::RankedTensorType>(v.getType()); !t || !machineType(t.getElementType()))
         return "the device does not hold the type of one of its values";
+    const auto exchanges = op->walk([](mlir::Operation *o) {
+      return isCollectiveCall(o) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+    });
+    if (exchanges.wasInterrupted())
+      return "ranks exchange values in it, and how often it is done is not known before the program runs (or is more than "
+             "10,000 times), so that ranks might come there unequally often; a loop with fewer iterations, whose number is "
+             "a constant, works";
     try {
       for (mlir::Region &r : op->getRegions())
         groupOperations(r.front());

@@ -1,0 +1,145 @@
+"""Ranks of one program dealt to several processes by MPI: the bytes are those of one process, and nothing hangs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import glia
+import numpy as np
+import pytest
+
+PLUGIN = Path(glia.__file__).with_name("libglia_openmpi.so")
+TOOL = Path(glia.__file__).parents[2] / "bin" / "glia"
+pytestmark = pytest.mark.skipif(
+    not PLUGIN.exists() or shutil.which("mpirun") is None,
+    reason="Open MPI is not installed, or glia was built without it",
+)
+
+# A chain of exchanges in groups that lie in one process and across.
+PROGRAM = """
+target trn2
+input x : f32[8, 64]
+scratch a : f32[8, 64]
+scratch b : f32[4, 8, 64]
+scratch c : f32[4, 8, 64]
+output y : f32[4, 8, 64]
+queue q
+semaphore s
+gpsimd collective dst=a src=x queue=q kind=all_reduce op=add ranks=8 width=2 groups=[0, 7, 1, 6, 2, 5, 3, 4] then s += 16
+gpsimd collective dst=b src=a queue=q kind=all_gather ranks=8 width=4 groups=[0, 1, 2, 3, 4, 5, 6, 7] when s >= 16 consume then s += 16
+gpsimd collective dst=c src=b queue=q kind=all_to_all ranks=8 width=4 groups=[0, 2, 4, 6, 1, 3, 5, 7] when s >= 16 consume then s += 16
+gpsimd collective dst=y src=c queue=q kind=permute ranks=8 width=2 groups=[0, 4, 4, 1, 1, 0] when s >= 16 consume
+"""
+
+
+def start(processes: int, *command, **more) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **more}
+    environment["OMPI_MCA_plm_rsh_agent"] = "sh"  # on one host nobody is called, but Open MPI wants ssh to be there
+    environment["PYTHONPATH"] = str(PLUGIN.parent.parent)
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", "-n", str(processes), *map(str, command)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    program = glia.assemble(PROGRAM, target="trn2")
+    program.save(str(tmp_path / "p.glia"))
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((8, 8, 64)).astype(np.float32))
+    return tmp_path
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4, 11])  # 11: some have no rank
+def test_the_bytes_are_those_of_one_process(files, processes):
+    run = ["run", files / "p.glia", "--input", f"x={files / 'x.npy'}"]
+    subprocess.run([TOOL, *run, "--output", f"y={files / 'alone.npy'}"], check=True)
+    made = start(processes, TOOL, *run, "--output", f"y={files / 'together.npy'}")
+    assert made.returncode == 0, made.stderr
+    assert (files / "alone.npy").read_bytes() == (files / "together.npy").read_bytes()
+
+
+def test_results_are_said_once(files):
+    made = start(2, TOOL, "run", files / "p.glia", "--input", f"x={files / 'x.npy'}")
+    assert made.stdout.count("y : f32[8, 4, 8, 64]") == 1, made.stdout + made.stderr
+
+
+def test_a_script_of_jax_runs_as_it_is(files):
+    script = files / "step.py"
+    script.write_text("""
+import sys
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+place = lambda a, *s: jax.device_put(a, NamedSharding(mesh, P(*s)))
+r = np.random.default_rng(0)
+x, w, v = (r.integers(-3, 4, s).astype(np.float32) for s in [(16, 32), (32, 64), (64, 8)])
+step = jax.jit(lambda x, w, v: jax.nn.relu(x @ w) @ v)
+for _ in range(3):
+    y = step(place(x, "x"), place(w, None, "y"), place(v, "y"))
+np.testing.assert_array_equal(np.asarray(y), np.maximum(x @ w, 0) @ v)
+print("right")
+""")
+    made = start(2, sys.executable, script, GLIA_DEVICES="8", JAX_PLATFORMS="glia")
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.count("right") == 2
+
+
+def test_processes_with_different_files_end_with_an_error(files):
+    other = PROGRAM.replace("kind=all_reduce op=add", "kind=all_reduce op=max")
+    glia.assemble(other, target="trn2").save(str(files / "other.glia"))
+    script = files / "pick.sh"
+    script.write_text(f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] && file=p.glia || file=other.glia
+exec {TOOL} run {files}/$file --input x={files}/x.npy --timeout 5
+""")
+    made = start(2, "sh", script)
+    assert made.returncode != 0
+    assert "RANK-MISMATCH" in made.stderr, made.stderr
+
+
+def test_processes_with_different_inputs_end_with_an_error(files):
+    np.save(files / "z.npy", np.ones((8, 8, 64), np.float32))
+    script = files / "pick.sh"
+    script.write_text(f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] && file=x.npy || file=z.npy
+exec {TOOL} run {files}/p.glia --input x={files}/$file --output y={files}/y.npy --timeout 5
+""")
+    made = start(2, "sh", script)
+    assert made.returncode != 0
+    assert "RANK-MISMATCH" in made.stderr and "other inputs" in made.stderr, made.stderr
+    assert not (files / "y.npy").exists()
+
+
+def test_a_failure_in_one_process_reaches_the_others(files):
+    script = files / "fail.sh"
+    script.write_text(f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] && few="--max-steps 1"
+exec {TOOL} run {files}/p.glia --input x={files}/x.npy --timeout 20 $few
+""")
+    made = start(2, "sh", script)
+    assert made.returncode != 0
+    assert "SIM-STEPS" in made.stderr, made.stderr
+
+
+def test_a_process_that_does_not_come_is_named(files):
+    script = files / "late.sh"
+    script.write_text(f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec {sys.executable} -c "
+import ctypes, time
+table = ctypes.CDLL('{PLUGIN}').glia_mpi_table
+table.restype = ctypes.POINTER(ctypes.c_void_p)
+begin = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))(table()[1])
+begin(ctypes.byref(ctypes.c_int()), ctypes.byref(ctypes.c_int()))
+time.sleep(30)"
+exec {TOOL} run {files}/p.glia --input x={files}/x.npy --timeout 2
+""")
+    made = start(2, "sh", script)
+    assert made.returncode != 0
+    assert "RANK-TIMEOUT" in made.stderr and "of process 1 has not come" in made.stderr, made.stderr
