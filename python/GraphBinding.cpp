@@ -29,7 +29,7 @@ nb::dict partsOf(const Least &b) {
 // The program, and what it is made of.
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
                                                             const std::string &target, std::string dump, int cores,
-                                                            int effort) {
+                                                            int effort, std::string topology, bool strictSharding) {
   CompiledGraph made;
   const std::string_view bytes = bytesOf(graph);
   {
@@ -39,6 +39,8 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
     options.cores = cores;
     options.effort = effort;
     options.dump = std::move(dump);
+    options.topology = std::move(topology);
+    options.strictSharding = strictSharding;
     graph::Graph g = graph::readGraph(bytes, file);
     made = compileGraph(*g.module, options);
   }
@@ -61,6 +63,10 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   counts["choices"] = choices;
   counts["bytes_once"] = made.bytesOnce;
   counts["least"] = partsOf(made.least);
+  nb::list warnings;
+  for (const std::string &w : made.parts.warnings)
+    warnings.append(w);
+  counts["warnings"] = warnings;
   return {std::make_shared<Program>(std::move(made.program)), counts};
 }
 
@@ -78,6 +84,7 @@ std::string textOf(const GraphBytes &graph, std::string_view file, bool location
 
 void bindGraph(nb::module_ &m) {
   m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1, "effort"_a = 1,
+        "topology"_a = "", "strict_sharding"_a = false,
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
         "distinct kernels. dump: a folder for the simplified graph, its groups and kernels.");

@@ -3,6 +3,7 @@
 #include "GraphBytes.h"
 #include "glia/Check/CheckGraph.h"
 #include "glia/Lower/KernelCalls.h"
+#include "glia/Graph/Partition.h"
 #include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Support/Diagnostic.h"
@@ -74,6 +75,54 @@ std::vector<Array> interpretBytes(const GraphBytes &graph, const std::vector<Arr
   return results;
 }
 
+// For tests of the partitioner. Of each argument and result: its whole shape, that of a part, the first index of each rank's part, and the
+// sharding as XLA writes it.
+nb::tuple partitionBytes(const GraphBytes &graph, std::string_view file, bool strict) {
+  PartitionedGraph made;
+  std::string text;
+  const std::string_view bytes = bytesOf(graph);
+  {
+    const nb::gil_scoped_release release;
+    graph::Graph g = graph::readGraph(bytes, file);
+    PartitionOptions options;
+    options.strict = strict;
+    made = partitionGraph(*g.module, options);
+    text = g.text();
+  }
+  const auto list = [](const std::vector<Placement> &all) {
+    nb::list out;
+    for (const Placement &p : all)
+      out.append(nb::make_tuple(p.globalShape, p.localShape, p.start, p.hlo));
+    return out;
+  };
+  return nb::make_tuple(text, made.ranks, list(made.arguments), list(made.results), made.warnings);
+}
+
+std::vector<std::vector<Array>> interpretRanksBytes(const GraphBytes &graph, const std::vector<std::vector<Array>> &inputs,
+                                                    std::string_view file) {
+  std::vector<std::vector<HostTensor>> in, out;
+  for (const std::vector<Array> &rank : inputs) {
+    in.emplace_back();
+    for (const Array &a : rank)
+      in.back().push_back(hostTensorOf(a));
+  }
+  InterpretOptions options;
+  options.onCustomCall = emit::evaluateKernelCall;
+  const std::string_view bytes = bytesOf(graph);
+  {
+    const nb::gil_scoped_release release;
+    graph::Graph g = graph::readGraph(bytes, file);
+    out = interpretRanks(*g.module, g.main().getSymName().str(), std::move(in), options);
+  }
+  std::vector<std::vector<Array>> results;
+  for (const std::vector<HostTensor> &rank : out) {
+    results.emplace_back();
+    for (const HostTensor &h : rank)
+      results.back().push_back(arrayOf(h));
+  }
+  return results;
+}
+
 // A compiled graph against the reference: what is wrong, the numbers of operations, groups and kernels, and per result its error and
 // the reference's own, against f64.
 nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, const std::string &target,
@@ -96,7 +145,7 @@ nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, 
     wrong.append(nb::cast(d));
   for (const CheckedResult &c : r.results)
     errors.append(nb::make_tuple(c.error, c.reference));
-  return nb::make_tuple(wrong, r.operations, r.groups, r.kernels, errors);
+  return nb::make_tuple(wrong, r.operations, r.groups, r.kernels, errors, r.ranks);
 }
 
 } // namespace
@@ -105,6 +154,10 @@ void bindInterpret(nb::module_ &m) {
   m.def("interpret", &interpretBytes, "graph"_a, "inputs"_a, "function"_a = "", "file"_a = "<graph>", "in_double"_a = false,
         "shaken"_a = 0, "watcher"_a = nb::none(),
         "inputs and results: (element type, shape, bytes); watcher(operation, place, result, value) sees every value.");
+  m.def("partition_graph", &partitionBytes, "graph"_a, "file"_a = "<graph>", "strict"_a = false,
+        "Divides a graph among its ranks: (text, ranks, arguments, results, warnings).");
+  m.def("interpret_ranks", &interpretRanksBytes, "graph"_a, "inputs"_a, "file"_a = "<graph>",
+        "The same graph on several ranks, inputs and results by rank, as in interpret.");
   m.def(
       "check_graph", &checkBytes, "graph"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,
       "Compares a compiled graph with the reference, group by group: (what is wrong, operations, groups, kernels, errors).");

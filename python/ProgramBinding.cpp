@@ -1,10 +1,13 @@
 // Programs for Python: the doors to assembler, container, verifier and simulator. Arrays cross as bytes; types and
 // shapes are checked in glia/program.py, everything else here or below.
 #include "Bindings.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
+#include "glia/Program/TensorParts.h"
 #include "glia/Runtime/CompilerFaults.h"
 #include "glia/Runtime/FootprintCheck.h"
+#include "glia/Verify/VerifyRanks.h"
 #include "glia/Sim/EveryOrder.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
@@ -86,7 +89,7 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved, std::option
         certificate ? std::span(static_cast<const std::byte *>(certificate->data()), certificate->size())
                     : std::span<const std::byte>();
     nb::gil_scoped_release release;
-    r = certificate ? verifyWith(p, proof, options) : verify(p, options);
+    r = certificate ? verifyWith(p, proof, options) : verifyRanks(p, options);
   }
   static const char *const proofs[] = {"proved", "skips", "may trap"};
   nb::list accesses;
@@ -118,7 +121,7 @@ static void requireVerified(const Program &p, const std::string &compiled) {
   VerifyResult r;
   {
     nb::gil_scoped_release release;
-    r = verify(p);
+    r = verifyRanks(p);
   }
   if (!r.ok() && !compiled.empty())
     throw Error(
@@ -140,7 +143,7 @@ bool interrupted() {
 
 nb::dict outputsOf(const RunResult &r) {
   if (!r.printed.empty())
-    nb::module_::import_("sys").attr("stdout").attr("write")(r.printed);
+    nb::module_::import_("glia.printing").attr("show")(r.printed);
   if (r.fault)
     raise("Error", *r.fault);
   if (r.trap)
@@ -209,20 +212,36 @@ static void runInto(const Program &p, nb::dict inputs, nb::dict outputs, uint64_
   outputsOf(r); // prints, and raises what went wrong
 }
 
+// The program for so many ranks. `input`: the one that holds the number of the rank, or nothing.
+static std::shared_ptr<Program> forRanks(const Program &p, int ranks, const std::string &input) {
+  auto out = std::make_shared<Program>(p);
+  std::erase_if(out->contract, [](const ContractItem &c) { return c.key == kRanksKey || c.key == kRankInputKey; });
+  out->contract.push_back({std::string(kRanksKey), std::to_string(ranks)});
+  if (!input.empty())
+    out->contract.push_back({std::string(kRankInputKey), input});
+  ranksOf(*out); // throws if there cannot be so many
+  return out;
+}
+
 void bindPrograms(nb::module_ &m) {
   nb::class_<Program>(m, "Program")
       .def_prop_ro("target", [](const Program &p) { return p.target->name; })
       .def_prop_ro("target_title", [](const Program &p) { return titleOf(*p.target); })
       .def_prop_ro("cores", [](const Program &p) { return p.cores; })
+      .def_prop_ro("ranks", &ranksOf)
+      .def("for_ranks", &forRanks, "ranks"_a, "input"_a = "")
       .def_prop_ro("instructions", &Program::instructionCount)
       .def_prop_ro("tensors",
                    [](const Program &p) {
-                     nb::list out;
-                     for (const Tensor &t : p.tensors) {
-                       if (!t.from.empty()) // its caller sees both
-                         out.append(nb::make_tuple(t.from, name(t.dtype), t.shape, kindName(TensorKind::Input)));
-                       out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
+                     nb::list out; // what callers give and get as they see it: whole, if ranks share it
+                     std::vector<bool> seen(p.tensors.size());
+                     for (const CallerTensor &c : callerTensors(p)) {
+                       seen[c.tensor] = true;
+                       out.append(nb::make_tuple(c.whole.name, name(c.whole.dtype), c.whole.shape, kindName(c.whole.kind)));
                      }
+                     for (size_t i = 0; i < p.tensors.size(); ++i)
+                       if (const Tensor &t = p.tensors[i]; !seen[i] && t.inputName().empty())
+                         out.append(nb::make_tuple(t.name, name(t.dtype), t.shape, kindName(t.kind)));
                      return out;
                    })
       .def_prop_ro("contract", // of a kernel object; what is said twice is one text

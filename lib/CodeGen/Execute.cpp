@@ -1,8 +1,9 @@
 // The interpreter: each core walks its regions in order; the cores take turns and meet at barriers and exchanges.
 #include "glia/CodeGen/Execute.h"
-#include "ExecuteMemory.h"
+#include "ExecuteObserver.h"
 #include "Transforms/InstrFacts.h"
 #include "glia/CodeGen/Compile.h"
+#include "glia/ISA/Collective.h"
 #include "glia/Transforms/ChooseEngines.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct Exchange { // issued, and the other core has not come yet
 struct Frame { // a block being run
   Block::iterator next, end;
   Operation *loop = nullptr; // null: the core itself
-  int64_t i = 0, n = 0;      // nisa.loop
+  int64_t i = 0, n = 0;      // iterations: done, and of nisa.loop how many there are
 };
 
 struct CoreState {
@@ -46,6 +47,8 @@ public:
       : kernel(kernel), target(t), options(options), memory(kernel, t, inputs, options.unwritten), exec(*t),
         anyWriter(t->has("psum_accumulate_any_writer")) {
     exec.printed = &result.printed;
+    if (options.observe)
+      observe(*options.observe);
   }
 
   RunResult run() {
@@ -59,6 +62,8 @@ public:
       if (result.trap->advice.empty())
         result.trap->advice = "See `glia explain " + t.code + "`.";
     }
+    for (const auto &o : observers)
+      o->finished();
     for (std::optional<Diagnostic> *d : {&result.fault, &result.trap})
       if (*d)
         (*d)->context = "kernel " + kernel.getSymName().str() + ((*d)->context.empty() ? "" : ", " + (*d)->context);
@@ -77,6 +82,26 @@ private:
   Operation *current = nullptr;
   llvm::DenseMap<Operation *, std::unique_ptr<Bound>> kept; // instructions in loops are bound once
   llvm::DenseMap<mlir::Value, nisa::PsumState> psum;
+  std::optional<Numbers> numbers;
+  std::vector<std::unique_ptr<Observer>> observers;
+
+  void observe(Observations &out) {
+    numbers.emplace(kernel);
+    if (!out.captures.empty())
+      observers.push_back(captureObserver(memory, *numbers, out));
+    if (out.findNaN)
+      observers.push_back(nanObserver(kernel, memory, *numbers, out));
+    if (out.findUndefined)
+      observers.push_back(undefinedObserver(kernel, memory, *numbers, out));
+  }
+
+  Moment momentOf(const CoreState &c, nisa::Instr i) const {
+    Moment m{numbers->instructionOf.lookup(i.operation()), c.number, {}};
+    for (const Frame &f : c.frames)
+      if (f.loop)
+        m.iterations.push_back(f.i);
+    return m;
+  }
 
   void runCores() {
     cores.resize(kernel.cores());
@@ -128,6 +153,8 @@ private:
       c.registers[loop.iterator()] = static_cast<int32_t>(f.i);
     } else if (c.registers.lookup(cast<nisa::WhileOp>(f.loop).getCondition()) == 0) {
       return false;
+    } else {
+      ++f.i;
     }
     count(f.loop);
     f.next = f.loop->getRegion(0).front().begin();
@@ -149,6 +176,8 @@ private:
       const Place &p = memory.place(alloc.getTensor(), c.number);
       if (p.space == Space::Psum) // a new allocation, whatever was there before
         psum[alloc.getTensor()] = nisa::PsumState(p.partitions, p.bytes);
+      for (const auto &o : observers)
+        o->allocated(alloc.getTensor(), c.number);
     } else if (auto loop = dyn_cast<nisa::LoopOp>(op)) {
       const int64_t n =
           loop.getCount() ? static_cast<int32_t>(*loop.getCount()) : c.registers.lookup(loop.getCountRegister());
@@ -190,8 +219,19 @@ private:
     if (unit == Unit::Exchange)
       return exchange(c, x);
     if (!x.skip)
-      perform(c, x);
+      observed(c, x, [&] { perform(c, x); });
     return true;
+  }
+
+  template <class Do> void observed(CoreState &c, const Bound &x, Do &&act) {
+    if (observers.empty())
+      return act();
+    const Moment m = momentOf(c, x.instr);
+    for (const auto &o : observers)
+      o->before(x, m);
+    act();
+    for (const auto &o : observers)
+      o->after(x, m);
   }
 
   Bound &inLoop(CoreState &c, nisa::Instr i) {
@@ -401,8 +441,8 @@ private:
       stopAt(a.instr.operation(), "SAME-SHAPE",
              format("the two cores exchange tiles of different shape or type on pipe %d", pipe));
     std::swap(a.operands[src], b.operands[src]);
-    execute(c, a);
-    execute(*peer, b);
+    observed(c, a, [&] { execute(c, a); });
+    observed(*peer, b, [&] { execute(*peer, b); });
     return true;
   }
 
@@ -443,6 +483,15 @@ private:
 RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options) {
   if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
     throw Error(std::move(bad));
+  k.op()->walk([](mlir::Operation *op) {
+    const nisa::Instr i(op);
+    if (!i || !isCollective(i.def()) || i.integer("ranks") == 1)
+      return;
+    Diagnostic d = execute::diagnosticAt(op->getLoc(), "RANK-COUNT",
+                                         format("the kernel is for %d ranks, and here runs one", i.integer("ranks")));
+    d.advice = "Compile it, and run the program with its ranks.";
+    throw Error(std::move(d));
+  });
   nisa::Kernel copy = k.clone();
   chooseEngines(copy.op());
   return execute::Run(copy.op(), loadTarget(std::string_view(copy.op().getTarget())), inputs, options).run();

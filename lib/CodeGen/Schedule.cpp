@@ -4,6 +4,7 @@
 #include "AccessTracker.h"
 #include "KernelCost.h"
 #include "TensorRamp.h"
+#include "glia/ISA/Collective.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/CodeGen/Passes.h"
 
@@ -149,7 +150,7 @@ private:
               touches[k].dense = touches[k].dense && !touches[k].write;
           const int e = static_cast<int>(i.engine().value_or(Engine::Sync));
           nodes[n].ports |= portsOf(i, e, llvm::ArrayRef<Touch>(touches).drop_front(before));
-          if (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange) {
+          if (i.def().unit == Unit::Barrier || i.def().unit == Unit::Exchange || isCollective(i.def())) {
             if (rendezvous >= 0)
               edge(static_cast<uint32_t>(rendezvous), n, Wait::Issue);
             rendezvous = static_cast<int>(n);

@@ -13,14 +13,15 @@ from ._glia import Diagnostic, Error, Register, Trap
 from .builder import Builder, reg
 from .data import isa, rules, target, targets
 from .hook import install, uninstall
+from .marks import mark
 from .program import Orders, Outcome, Profile, Program, TensorInfo, Verified, assemble, load
 
 
-def compile(function, *args, target=None, **kwargs):
-    """Compiles a function that calls NKI kernels into one program for `target` (default trn2): see glia.nki.graph."""
+def compile(function, *args, target=None, ranks=None, **kwargs):
+    """Compiles a function that calls NKI kernels into one program for `target` (default trn2) and `ranks`: see glia.nki.graph."""
     from .nki.graph import compile as compile_function
 
-    return compile_function(function, *args, target=target, **kwargs)
+    return compile_function(function, *args, target=target, ranks=ranks, **kwargs)
 
 
 def jit(function=None, **options):
@@ -28,6 +29,13 @@ def jit(function=None, **options):
     from .jax_door import jit as jit_function
 
     return jit_function(function, **options)
+
+
+def devices(count=None):
+    """Simulated devices that JAX can make meshes of: see docs/devices.md."""
+    from .jax_door import devices as jax_devices
+
+    return jax_devices(count)
 
 
 def interpret(graph, *inputs, **options):
@@ -52,11 +60,13 @@ __all__ = [
     "Verified",
     "assemble",
     "compile",
+    "devices",
     "install",
     "interpret",
     "isa",
     "jit",
     "load",
+    "mark",
     "reg",
     "rules",
     "target",

@@ -1,103 +1,124 @@
-"""python -m glia [profile|check] [--target T] [--schedule S] FILE [arguments]: runs a script that imports nki, unmodified.
+"""python -m glia [COMMAND] [options] FILE [arguments]: runs a script that imports nki, unmodified.
 
-profile also prints the predicted time of each kernel (--html FILE writes a timeline); check also compares each compiled kernel
-with its sequential meaning, bit for bit."""
+commands:
+  run       the script; the default. --watch NAME prints what a variable of its kernels holds, at each assignment
+  profile   also the predicted time of each kernel (--html FILE writes a timeline)
+  check     also compares each compiled kernel with its sequential meaning, bit for bit
+  compare   also compares each kernel with a function of the script that marks its values (glia.mark), --reference NAME
+  explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import runpy
 import sys
+import traceback
 
-import numpy as np
+from . import _glia, hook, warn
+from .command import BOOKS, tool
 
-from . import _glia, hook
+_COMMANDS = ("run", "profile", "check", "compare")
 
 
-def _arguments(argv: list[str]):
-    parser = argparse.ArgumentParser(prog="python -m glia", description=__doc__, add_help=True)
+def _arguments(command: str, argv: list[str]):
+    parser = argparse.ArgumentParser(
+        prog="python -m glia", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--target", help="trn1, trn2, trn3 or a target file")
     parser.add_argument("--schedule", help="best or as_written: of kernels that do not say one (nki.jit(schedule=...))")
-    parser.add_argument("--html", metavar="FILE", help="profile: write a timeline of each kernel")
+    parser.add_argument("--warn", help="what happens to warnings: show, error or off")
+    parser.add_argument("--full-traceback", action="store_true", help="show the frames of glia itself, too")
+    if command == "profile":
+        parser.add_argument("--html", metavar="FILE", help="write a timeline of each kernel")
+    if command == "run":
+        parser.add_argument(
+            "--watch", metavar="NAME", action="append", help="m, m@46 or m@kernel.py:46; may be repeated"
+        )
+    if command == "compare":
+        parser.add_argument("--reference", metavar="NAME", required=True, help="a function of the script")
+        parser.add_argument("--tolerance", type=float, help="what may differ, as a share of a tile's largest value")
     parser.add_argument("file", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     return parser.parse_args(argv)
 
 
-def _profile(html: str | None):
-    counts: dict[str, int] = {}
+def _observer(command: str, options, state: dict):
+    from .nki import observers
 
-    def look(traced, program, inputs):
-        n = counts[traced.name] = counts.get(traced.name, 0) + 1
-        profile = program.profile(inputs)
-        print(f"kernel {traced.name}, call {n}, {traced.target}")
-        print(profile.summary())
-        if html:
-            stem, ending = os.path.splitext(html)
-            path = html if len(counts) == 1 and n == 1 else f"{stem}-{traced.name}-{n}{ending}"
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(profile.html())
-            print(f"timeline: {path}")
-
-    return look
+    if command == "profile":
+        return observers.profile(options.html)
+    if command == "check":
+        return observers.check(state)
+    if command == "compare":
+        return observers.compare(options.reference, options.tolerance, state)
+    return observers.watch(options.watch) if options.watch else None
 
 
-def _check(state: dict):
-    from .nki import runtime
+def _missing(file: str) -> str:
+    close = difflib.get_close_matches(file, (*_COMMANDS, *BOOKS), 1)
+    return f"error: there is no file {file}" + (f"; did you mean the command `{close[0]}`?" if close else "")
 
-    def look(traced, program, inputs):
-        compiled = program.run(inputs, verify=False)
-        expected = runtime.sequential(traced, inputs)
-        for o in traced.lowered.outputs:
-            a, b = compiled[o.name], expected[o.name]
-            different = np.flatnonzero(
-                (np.ascontiguousarray(a).view(np.uint8) != np.ascontiguousarray(b).view(np.uint8))
-                .reshape(a.size, -1)
-                .any(1)
-            )
-            if different.size:
-                at = np.unravel_index(different[0], a.shape)
-                state["bad"] += 1
-                print(
-                    f"kernel {traced.name}: `{o.name}` differs in {different.size} of {a.size} elements, first at "
-                    f"{tuple(int(i) for i in at)}: compiled {a[at]}, sequential {b[at]}"
-                )
-                return
-        state["good"] += 1
-        print(f"kernel {traced.name}: the compiled program agrees with its sequential meaning, bit for bit")
 
-    return look
+def _show(e: BaseException, full: bool) -> None:
+    """A traceback of the user's own lines."""
+    shown = traceback.TracebackException.from_exception(e, capture_locals=False)
+    at = shown
+    while at is not None and not full:
+        at.stack = traceback.StackSummary.from_list([f for f in at.stack if not _is_ours(f.filename)])
+        at = at.__cause__ or at.__context__
+    print("".join(shown.format()), end="", file=sys.stderr)
+    if not full:
+        print("(--full-traceback shows the frames of glia itself)", file=sys.stderr)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith((os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen runpy"))
+
+
+def _run(command: str, options) -> int:
+    from .nki import environment, runtime
+    from .nki.jit import check_schedule
+
+    if options.schedule is not None:
+        check_schedule(options.schedule)
+        environment.choose_schedule(options.schedule)
+    state = {"good": 0, "bad": 0}
+    look = _observer(command, options, state)
+    if look is not None:
+        runtime.observers.append(look)
+    sys.argv = [options.file, *options.arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(options.file)))
+    runpy.run_path(options.file, run_name="__main__")
+    return 1 if state["bad"] else 0
 
 
 def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
-    command = argv.pop(0) if argv and argv[0] in ("profile", "check", "run") else "run"
-    options = _arguments(argv)
+    if argv and argv[0] in BOOKS:
+        return tool(argv)
+    command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
+    options = _arguments(command, argv)
+    if not os.path.exists(options.file):
+        print(_missing(options.file), file=sys.stderr)
+        return 2
     try:
+        warn.choose(options.warn)
         hook.install(options.target)
-        from .nki import environment, runtime
-        from .nki.jit import check_schedule
-
-        if options.schedule is not None:
-            check_schedule(options.schedule)
-            environment.choose_schedule(options.schedule)
-
-        state = {"good": 0, "bad": 0}
-        if command == "profile":
-            runtime.observers.append(_profile(options.html))
-        elif command == "check":
-            runtime.observers.append(_check(state))
-        if not os.path.exists(options.file):
-            print(f"error: there is no file {options.file}", file=sys.stderr)
-            return 2
-        sys.argv = [options.file, *options.arguments]
-        sys.path.insert(0, os.path.dirname(os.path.abspath(options.file)))
-        runpy.run_path(options.file, run_name="__main__")
+        status = _run(command, options)
+        sys.stdout.flush()
+        return status
     except _glia.Error as e:
-        print(e, file=sys.stderr)
-        return 1
-    return 1 if state["bad"] else 0
+        if options.full_traceback:
+            _show(e, True)
+        else:
+            print(e, file=sys.stderr)
+    except BrokenPipeError:  # who read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as e:
+        _show(e, options.full_traceback)
+    return 1
 
 
 if __name__ == "__main__":

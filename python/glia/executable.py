@@ -12,6 +12,7 @@ class Executable:
 
     def __init__(self, program: Program):
         self.program = program
+        self._about = object()  # what warnings are about
 
     target = property(lambda self: self.program.target)
 
@@ -35,6 +36,9 @@ class Executable:
     def time(self) -> float:
         """Predicted nanoseconds; no data, no timeline."""
         return self.program.profile(timeline=False).total
+
+    def __repr__(self) -> str:
+        return f"<executable of {self.program.instructions} instructions for {self.program.target}>"
 
     def save(self, path) -> None:
         self.program.save(os.fspath(path))

@@ -37,20 +37,25 @@ _MODULES = {
     "torch_neuronx.xla": "glia.neuron.torch_neuronx.xla",
 }
 _PACKAGES = tuple(dict.fromkeys(name.split(".")[0] for name in _MODULES))
+_VENDORS = ("nki.compiler.", "neuronxcc.nki.compiler.")  # any module in these is nki.compiler, which knows every name
+
+
+def _module_of(name: str) -> str | None:
+    return "glia.nki.compiler" if name.startswith(_VENDORS) else _MODULES[name]
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers for the names above with our modules themselves, not with copies."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _MODULES:
+        if name not in _MODULES and not name.startswith(_VENDORS):
             if name.split(".")[0] in _PACKAGES:
                 raise ModuleNotFoundError(f"glia has no module {name!r}", name=name)
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        ours = _MODULES[spec.name]
+        ours = _module_of(spec.name)
         if ours is None:
             return types.ModuleType(spec.name)
         module = importlib.import_module(ours)
@@ -95,8 +100,8 @@ def uninstall() -> None:
     """Undoes install(). Modules that imported `nki` keep glia's."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-        for name in _MODULES:
-            sys.modules.pop(name, None)
+        for name in [n for n in sys.modules if n in _MODULES or n.startswith(_VENDORS)]:
+            del sys.modules[name]
     from .nki import environment
 
     environment.choose_target(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import os
 import tempfile
@@ -60,6 +61,13 @@ class Verified:
     def __str__(self) -> str:
         return "\n".join(map(str, self.diagnostics)) or f"ok, {self.instructions} instructions on {self.target}"
 
+    def __repr__(self) -> str:
+        said = "proved" if self.ok else f"{len(self.diagnostics)} violations, the first {self.diagnostics[0]!r}"
+        return f"<verified, {self.instructions} instructions on {self.target}: {said}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -105,6 +113,14 @@ class Profile:
         """The text that `glia profile` prints."""
         return self._result.summary()
 
+    def __repr__(self) -> str:
+        return f"<predicted run: {self.total / 1000:.2f} us, {self.instructions} instructions>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page, in a frame of its own."""
+        page = html.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 600px; border: 0"></iframe>'
+
     def html(self, path=None) -> str:
         """One self-contained page with a zoomable timeline; written to `path` if one is given."""
         page = self._result.html()
@@ -131,6 +147,11 @@ class Program:
     @property
     def cores(self) -> int:
         return self._handle.cores
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks it is for. Inputs and outputs are whole tensors; each rank gets its part of them."""
+        return self._handle.ranks
 
     @property
     def instructions(self) -> int:

@@ -1,8 +1,9 @@
-"""What the verifier says of a program, in the terms of the kernel's author: the verifier speaks of semaphores and declarations, a
-kernel has cores, barriers and arguments."""
+"""What the verifier says of a program, in the terms of the kernel's author: the verifier speaks of semaphores, declarations and
+slots, a kernel has cores, barriers and arguments."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from .. import _glia
@@ -37,10 +38,28 @@ _ADVICE: dict[str, Callable] = {
 }
 
 
+# Where the machine calls an operand otherwise than nki.isa does: the instruction, its slot, the argument.
+_ARGUMENTS = {
+    "affine_select": {"on_true": "on_true_tile", "on_false": "on_false_value"},
+    "dma_compute": {f"src{n}": f"srcs[{n}]" for n in range(16)},
+    "dma_copy": {"dst_index": "vector_offset of dst", "src_index": "vector_offset of src"},
+    "dma_transpose": {"src_index": "vector_offset of src"},
+    "local_gather": {"src": "src_buffer"},
+    "range_select": {"data": "on_true_tile", "false_value": "on_false_value"},
+    "tensor_tensor": {"a": "data1", "b": "data2"},
+}
+
+
+def _with_arguments(d) -> str:
+    """The message, with the names of arguments for those of slots."""
+    names = _ARGUMENTS.get(d.context.rpartition(": ")[2], {})
+    return re.sub(r"(?<=` \()\w+(?=\))", lambda m: names.get(m[0], m[0]), d.message)
+
+
 def for_author(d, cores: int):
     """The diagnostic, or a better one about a kernel launched on this many cores."""
     better = _ADVICE[d.code](d, cores) if d.code in _ADVICE else None
-    if better is None:
+    message, advice, notes = better or (_with_arguments(d), d.advice, d.notes)
+    if better is None and message == d.message:
         return d
-    message, advice, notes = better
     return _glia.Diagnostic(d.code, message, advice, d.file, d.line, d.context, d.value, d.limit, list(notes))

@@ -12,6 +12,7 @@ from . import dtypes
 from . import trace as _t
 from .frameworks import kind_of, to_numpy
 from .objects import MemoryRegion, NKIObject
+from .ranks import RankAxis
 from .tensor import NkiTensor, whole
 
 
@@ -33,9 +34,10 @@ def bind(function, args, kwargs) -> dict:
 
 
 class Arrays:
-    """The arrays among the arguments, each once in the order of the parameters."""
+    """The arrays among the arguments, each once in the order of the parameters. `axis` is what they have for ranks."""
 
-    def __init__(self, bound: inspect.BoundArguments):
+    def __init__(self, bound: inspect.BoundArguments, axis: RankAxis):
+        self.axis = axis
         self.originals: list = []
         self.arrays: list[np.ndarray] = []
         self.names: list[str] = []
@@ -61,6 +63,7 @@ class Arrays:
                 raise _t.failure("NKI-SHAPE", f"the argument `{name}` is an empty array", value=array.shape)
             if kind != "numpy":
                 self.kind, self.like = kind, x
+            self.axis.part(name, array.shape)
             self.places[id(x)] = len(self.arrays)
             self.originals.append(x)
             self.arrays.append(array)
@@ -79,7 +82,7 @@ class Arrays:
         """The input tensors, in a trace."""
         out = []
         for n, (name, array) in enumerate(zip(self.names, self.arrays)):
-            shape = tuple(map(int, array.shape)) or (1,)
+            shape = tuple(map(int, self.axis.part(name, array.shape))) or (1,)
             s = _t.Storage(
                 trace, MemoryRegion.shared_hbm, _free(trace, name), False, dtypes.of(array.dtype), shape, "input"
             )

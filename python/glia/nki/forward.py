@@ -38,6 +38,7 @@ def forward_loads(t: _t.Trace, writes: dict[str, tuple], changed: set) -> None:
         source = _copied(t.ops[found[0]], slots[1], changed)
         if source is not None:
             t.ops[n] = ("reg_load", (slots[0], source, *slots[2:]), engine, loc, name)
+            t.forwarded.add(slots[1][0])
 
 
 def _is_tile(operand) -> bool:

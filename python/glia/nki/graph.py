@@ -3,6 +3,7 @@ arrays that stand for tensors; each kernel is compiled once per signature and ca
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 
@@ -11,10 +12,13 @@ import numpy as np
 from .. import _glia
 from ..executable import Executable
 from ..program import Program
-from . import dtypes, environment
+from ..values import has_nan
+from ..warn import asked, report, warning
+from . import dtypes, environment, nan
 from . import trace as _t
 from .frameworks import from_numpy, kind_of, to_numpy, update
-from .runtime import merged, object_of, program_of
+from .ranks import RankAxis, not_followed
+from .runtime import inputs_of, merged, object_of, program_of
 from .source import user_place
 from .symbolic import GraphTensor
 
@@ -35,8 +39,10 @@ def _map(value, function):
 class Graph:
     """The calls of a function, in order."""
 
-    def __init__(self, target: str):
+    def __init__(self, target: str, axis: RankAxis):
         self.target = target  # as Target.reference
+        self.axis = axis
+        self.rank = ""  # the input with the number of the rank, if a kernel asks
         self.tensors: dict[str, list] = {}  # name -> [kind, DType, shape, data]
         self.places: list[tuple[str, int]] = []  # where the calls are made
         self.calls: list[tuple] = []  # (object, label, [(name of the object, name of the program, reshape)])
@@ -65,12 +71,22 @@ class Graph:
             raise _t.failure(
                 "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {self.target}"
             )
-        traced = kernel.on(self.target).trace(*args, **kwargs)
+        if kernel.ranks is not None and kernel.ranks != self.axis.ranks:
+            raise _t.failure(
+                "NKI-RANKS",
+                f"`{kernel.__name__}` is a kernel for {kernel.ranks} ranks, the program is for {self.axis.ranks}",
+                f"Compile the function with ranks={kernel.ranks}.",
+            )
+        kernel = dataclasses.replace(kernel.on(self.target), ranks=self.axis.ranks, apart=True)
+        traced = kernel.trace(*args, **kwargs)
         lowered, arrays = traced.lowered, traced.arrays
         bindings = []
         for name, x in zip(lowered.inputs, arrays.originals):
             tensor = x.tensor if isinstance(x, GraphTensor) else self.constant(to_numpy(x))
             bindings.append((name, tensor, True))
+        if lowered.rank_input:
+            self.rank = self.rank or self.add("input", "rank", np.int32, (1,))
+            bindings.append((lowered.rank_input, self.rank, True))
         made = {}
         for o in lowered.outputs:
             made[o.name] = self.add("scratch", f"{traced.name}_{o.name}", o.dtype, o.shape)
@@ -95,7 +111,8 @@ class Graph:
     def link(self) -> Program:
         tensors = [(kind, name, t.machine, list(shape), data) for name, (kind, t, shape, data) in self.tensors.items()]
         try:
-            return Program(_glia.link(self.target, tensors, self.calls))
+            handle = _glia.link(self.target, tensors, self.calls)
+            return Program(handle.for_ranks(self.axis.ranks, self.rank) if self.axis.ranks > 1 else handle)
         except _glia.Error as e:
             raise _glia.error_of([self._placed(d) for d in e.diagnostics]) from None
 
@@ -113,15 +130,34 @@ class Graph:
 class KernelExecutable(Executable):
     """A compiled function of kernels."""
 
-    def __init__(self, function, program: Program, inputs, structure, updates, calls, traced):
+    def __init__(
+        self, function, program: Program, target: str, inputs, structure, updates, calls, traced, axis: RankAxis
+    ):
         super().__init__(program)
+        self._target = target  # as Target.reference
+        self._axis = axis
         self._function, self._objects = function, list({id(o): o for o in calls}.values())
         self._calls = [(traced[id(o)].kernel, calls.count(o)) for o in self._objects]
         self.groups, self.kernels = len(calls), len(self._objects)  # calls in the program, and distinct kernels
         self._inputs, self._structure, self._updates = inputs, structure, updates
 
-    def run(self, *args, **kwargs):
-        """The results of the function. Arguments that a kernel writes to are updated."""
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__name__", "function")
+        calls = f"{self.groups} calls of {self.kernels} kernels" if self.groups > 1 else "one kernel"
+        return f"<{name}: {calls}, {self.program.instructions} instructions for {self.program.target}>"
+
+    def run(self, *args, watch=None, **kwargs):
+        """The results of the function. Arguments that a kernel writes to are updated.
+
+        `watch` names variables of the kernels ("m", "m@46", "m@kernel.py:46"): then the kernels are run by their sequential
+        meaning, which gives the same bytes, and what comes back is glia.nki.capture.Captured: every value that the variables
+        take, as arrays with line, iteration and core, and the `result`."""
+        if watch is not None:
+            from .capture import captured
+
+            if self._axis.count:
+                raise not_followed("watch", self._axis.count)
+            return captured(self._function, self._target, watch, args, kwargs)
         arrays = _arrays_of(self._function, args, kwargs)
         if len(arrays) != len(self._inputs):
             raise _t.failure("GRAPH-ARGUMENT", f"{len(self._inputs)} arrays are needed, {len(arrays)} are given")
@@ -135,22 +171,24 @@ class KernelExecutable(Executable):
                 raise _t.failure(
                     "GRAPH-ARGUMENT", f"`{name}` is {array.dtype}{list(array.shape)}, compiled for {dtype}{list(shape)}"
                 )
-            array = array.reshape(array.shape or (1,))
+            array = self._axis.given(array)
             data[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
         outputs = self.program.run(data, verify=False)
+        self._look_for_nan(data, outputs, args, kwargs)
 
         names = [name for name, *_ in self._inputs]
         updated = {tensor: n for n, tensor in self._updates.items()}
+        lead = self._axis.lead
 
         def value(g):
             if not isinstance(g, GraphTensor):
                 return g
             if g.tensor in data or (g.tensor in updated and kind != "jax"):  # the caller's own array
                 x = arrays[updated[g.tensor] if g.tensor in updated else names.index(g.tensor)]
-                return x if tuple(x.shape) == g.shape else x.reshape(g.shape)
+                return x if tuple(x.shape) == (*lead, *g.shape) else x.reshape((*lead, *g.shape))
             array = outputs[g.tensor]
             array = array.view(g.dtype) if array.dtype != g.dtype else array
-            return from_numpy(array.reshape(g.shape), kind, like)
+            return from_numpy(array.reshape((*lead, *g.shape)), kind, like)
 
         for n, tensor in self._updates.items():
             if not update(arrays[n], outputs[tensor]):
@@ -159,9 +197,37 @@ class KernelExecutable(Executable):
                 )
         return _map(self._structure, value)
 
+    def _look_for_nan(self, data: dict, outputs: dict, args, kwargs) -> None:
+        """Warns of a NaN in a result though no argument has one, at the line of the kernel that made it."""
+        about = self._about
+        if not asked(about) or not any(map(has_nan, outputs.values())) or any(map(has_nan, data.values())):
+            return
+        if self._axis.count:  # several ranks do not follow each other
+            names = [name for name, array in outputs.items() if has_nan(array)]
+            report([warning("RUN-NAN", f"`{name}` has a NaN, and no argument has one") for name in names])
+            return
+        from .capture import Calls
+
+        calls = Calls(self._target, [])
+        calls.run(self._function, _map(args, _copied), _map(kwargs, _copied))
+        found = [nan.found(seen.traced, inputs_of(seen.traced), seen.outputs) for seen in calls.observed]
+        report(next(filter(None, found), []), about)
+
+    def compare(self, reference, *args, tolerance: float | None = None, **kwargs):
+        """Holds variables of the kernels against a reference: a function of the same arguments that names its intermediates
+        with glia.mark, or a mapping of names to arrays. What comes back says whether they agree, else the first that does
+        not: its line, iteration, element, and the lines that its value came from. `tolerance` is a share of the largest
+        value of a tile; without it, what the type of the tile allows."""
+        from .compare import compare
+
+        if self._axis.count:
+            raise not_followed("compare", self._axis.count)
+        args = _map(args, _copied)
+        return compare(self._function, self._target, reference, args, kwargs, tolerance)
+
     def inputs(self, *args, **kwargs) -> dict:
         arrays = _arrays_of(self._function, args, kwargs)
-        return {name: to_numpy(x) for (name, *_), x in zip(self._inputs, arrays)}
+        return {name: self._axis.given(to_numpy(x)) for (name, *_), x in zip(self._inputs, arrays)}
 
     def bound(self) -> dict:
         """The least time that its kernels need on the target in any order, in nanoseconds: `total`, its `reason`, and each part."""
@@ -181,6 +247,10 @@ class KernelExecutable(Executable):
     def contracts(self) -> list[dict[str, str]]:
         """What each kernel uses and promises, once per kernel and signature, in the order of their first calls."""
         return [dict(o.contract) for o in self._objects]
+
+
+def _copied(x):
+    return x.copy() if isinstance(x, np.ndarray) else x
 
 
 def _bound(function, args, kwargs):
@@ -211,13 +281,15 @@ def _jax_function(function):
     )
 
 
-def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecutable:
-    """Compiles `function` for arguments like these into one program."""
+def compile(function, *args, target: str | None = None, ranks: int | None = None, **kwargs) -> KernelExecutable:
+    """Compiles `function` for arguments like these into one program. With `ranks`, for so many ranks: every array that is given or
+    returned has one more axis, in front, with a part for each rank; the function sees what one rank has."""
     if _t.current() is not None or active() is not None:
         raise _t.failure("GRAPH-NESTED", "glia.compile is called while something is compiled")
     if type(function).__module__.split(".", 1)[0] in ("jax", "jaxlib"):  # made by jax.jit and the like
         raise _jax_function(function)
-    graph = Graph(_t.find_target(target or environment.target_name()).reference)
+    axis = RankAxis(ranks)
+    graph = Graph(_t.find_target(target or environment.target_name()).reference, axis)
     bound = _bound(function, args, kwargs)
     inputs, symbols = [], []
 
@@ -225,11 +297,12 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
         def make(x):
             array = to_numpy(x)
             try:
-                tensor = graph.add("input", name, array.dtype, array.shape)
+                part = axis.part(name, array.shape)
+                tensor = graph.add("input", name, array.dtype, part)
             except TypeError as e:
                 raise _t.failure("NKI-DTYPE", f"the argument `{name}`: {e}", "Convert it first.") from None
             inputs.append((tensor, array.shape, array.dtype))
-            symbols.append(GraphTensor(tensor, array.shape, array.dtype))
+            symbols.append(GraphTensor(tensor, part, array.dtype))
             return symbols[-1]
 
         return make
@@ -260,7 +333,8 @@ def compile(function, *args, target: str | None = None, **kwargs) -> KernelExecu
         for traced in graph.traced.values():
             program_of(traced)  # a kernel that is wrong by itself says so with its lines
         raise _glia.error_of(merged(e.diagnostics)) from None
-    return KernelExecutable(function, program, inputs, structure, updates, [o for o, *_ in graph.calls], graph.traced)
+    calls = [o for o, *_ in graph.calls]
+    return KernelExecutable(function, program, graph.target, inputs, structure, updates, calls, graph.traced, axis)
 
 
 def active() -> Graph | None:

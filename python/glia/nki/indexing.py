@@ -1,5 +1,5 @@
 """`t[...]`: integers, slices with a positive step, Ellipsis, nl.ds and loop variables. A bound that is out of range is an error
-(it is not clipped silently); tracing goes on with the part that exists."""
+(it is not clipped silently); tracing goes on with the part that exists. A slice without elements can be made, not computed with."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ def indexed(t, key):
             else:
                 start, size, step = _range(t, dim, k, n)
         elif kind is int:
-            start, size = k, 0
+            start, size = k, -1
             if not 0 <= k < n:
                 start = _element(t, dim, k, n)
         elif kind is DynamicSlice:
             start, size, step = _window(t, dim, k, n)
         elif kind is VirtualRegister:
-            start, size = k, 0
+            start, size = k, -1
         else:
-            start, size = _element(t, dim, _as_integer(t, k), n), 0
+            start, size = _element(t, dim, _as_integer(t, k), n), -1
         if dim == 0:
             if t.index is not None and not (size == n and start == 0):
                 raise _t.failure("NKI-SLICE", "the dimension that vector_offset chooses rows of is indexed again")
-            if on_chip and not size:
+            if on_chip and size < 0:
                 size = 1
         if type(start) is VirtualRegister:
             start, terms = _dynamic(t, start, dim, terms)
             offset += start
         else:
             offset += start * stride
-        if size:
+        if size >= 0:  # else one element was taken
             new_shape.append(size)
             new_strides.append(stride * step)
         dim += 1
@@ -156,17 +156,10 @@ def _range(t, dim: int, k: slice, n: int):
             _outside(t, dim, f"{length} elements", f"1 to {n}")
             length = n
         return start, -(-length // step), step
-    if start < 0 or stop > n:
+    if start < 0 or stop > n or start > n:
         _outside(t, dim, f"{k.start}:{k.stop}", f"0:{n}")
         start, stop = min(max(start, 0), n - 1), min(stop, n)
-    if start >= stop:
-        _t.error(
-            "NKI-SLICE",
-            f"an empty slice of dimension {dim} of `{t.storage.name}`",
-            value=f"{k.start}:{k.stop}",
-            limit=f"0:{n}",
-        )
-        start, stop = min(max(start, 0), n - 1), min(max(start, 0), n - 1) + 1
+    stop = max(start, stop)  # a slice without elements, as in Python
     return start, -(-(stop - start) // step), step
 
 

@@ -3,8 +3,12 @@ number that the caller sees comes out of the program. What was compiled is kept 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import gc
+import inspect
+import linecache
 import re
 import types
 from typing import Any
@@ -18,8 +22,12 @@ from .arguments import Arrays, bind, rebuild, returned_tensors
 from .frameworks import from_numpy, update
 from .loops import close_all
 from .lower import Lowered, lower
+from .missing import MissingName
 from .purity import Watch
+from .ranks import RankAxis
 from .source import _is_internal, user_place
+from .unused import warnings_of
+from .watch import Watcher
 
 _IGNORED = {"mode", "debug_kernel", "show_compiler_tb", "experimental_flags", "platform_target", "kernel_return"}
 _IGNORED |= {"enable_out_of_bound_check", "grid", "version"}
@@ -35,6 +43,9 @@ class Traced:
     arrays: Arrays
     structure: Any  # what the function returned
     cores: int = 1
+    traces: tuple = ()  # the record of each core
+    warnings: Any = None  # makes those about the kernel itself
+    ranks: int = 1
 
     @property
     def kernel(self):
@@ -51,10 +62,30 @@ class Traced:
         """What the function returned, with `results` for its tensors."""
         return rebuild(self.structure, list(results))
 
+    def place_of(self, moment: tuple) -> tuple[tuple[str, int], str]:
+        """File and line of an instruction that the compiler names by its number, and what is written there."""
+        number, core = moment[:2]
+        t = self.traces[core]
+        entry = next(n for n, known in t.numbers.items() if known == number)
+        place = list(t.locations)[t.ops[entry][3]]
+        return place, linecache.getline(*place).strip()
+
+    def called_from(self, d):
+        """The diagnostic; at a line of another function than the kernel, with how the kernel came there."""
+        ways = [t.callers[d.file, d.line] for t in self.traces if (d.file, d.line) in t.callers]
+        if not ways:
+            return d
+        notes = [*d.notes, *ways[0]]
+        return _glia.Diagnostic(d.code, d.message, d.advice, d.file, d.line, d.context, d.value, d.limit, notes)
+
+    def storage_of(self, handle: int) -> _t.Storage:
+        """The tensor or tile that the compiler knows by this number."""
+        return next(s for t in self.traces for s in t.storages if s.handle == handle)
+
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """What @nki.jit makes. `kernel[n]` runs on n cores."""
+    """What @nki.jit makes. `kernel[n]` runs on n cores of a rank, `nki.simulate(kernel, ranks=n)` on n ranks."""
 
     func: Any
     lnc: int = 1
@@ -62,11 +93,18 @@ class Kernel:
     address_rotation: bool = False
     target: str | None = None
     order: str | None = None  # of instructions: see environment.SCHEDULES
+    ranks: int | None = None  # None: one, whose arrays have no axis for ranks
+    apart: bool = False  # each array is what one rank has, whatever the number of ranks: in glia.compile
 
     def __post_init__(self):
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
             if hasattr(self.func, name):
                 object.__setattr__(self, name, getattr(self.func, name))
+        object.__setattr__(self, "__wrapped__", self.func)  # inspect.signature(kernel) is that of the function
+
+    def __repr__(self) -> str:
+        cores = f", {self.lnc} cores" if self.lnc > 1 else ""
+        return f"<kernel {self.__name__}{inspect.signature(self.func)}{cores} for {self.target or environment.target_name()}>"
 
     def __getitem__(self, cores) -> Kernel:
         if isinstance(cores, tuple) and len(cores) == 1:
@@ -92,6 +130,12 @@ class Kernel:
                     f"`{self.__name__}`, a kernel for {self.target}, is called in a kernel for {t.target}",
                     "A kernel has one target; leave it out of the inner one.",
                 )
+            if self.ranks is not None and self.ranks != t.ranks:
+                _t.error(
+                    "NKI-RANKS",
+                    f"`{self.__name__}`, a kernel for {self.ranks} ranks, is called in a kernel for {t.ranks}",
+                    "A kernel has one number of ranks; leave it out of the inner one.",
+                )
             return self.func(*args, **kwargs)
         graph = getattr(_t._state, "graph", None)
         if graph is not None:  # in a function that glia.compile looks at
@@ -116,7 +160,17 @@ class Kernel:
             if collecting:
                 gc.enable()
 
-    def _trace(self, args, kwargs) -> Traced:
+    def trace_watched(self, names: set[str] | None, args, kwargs) -> tuple[Traced, list]:
+        """The same, looking at what variables of these names (None: all) are bound to; with the Watcher of each core."""
+        watchers: list = []
+
+        def look(t):
+            watchers.append(Watcher(t, names))
+            return watchers[-1]
+
+        return self._trace(args, kwargs, look), watchers
+
+    def _trace(self, args, kwargs, look=lambda t: contextlib.nullcontext()) -> Traced:
         environment.say_what_has_no_meaning()
         place = user_place()
         target = _t.find_target(self.target or environment.target_name())
@@ -130,14 +184,15 @@ class Kernel:
                 limit=limit,
             )
         bound = bind(self.func, args, kwargs)
-        arrays = Arrays(bound)
+        ranks = RankAxis(self.ranks).ranks
+        arrays = Arrays(bound, RankAxis(None if self.apart else self.ranks))
         watch = Watch(self.func, bound.arguments)
         traces, returned, structure = [], [], None
         for core in range(self.lnc):
-            t = _t.Trace(self.func.__name__, target, core, self.lnc)
+            t = _t.Trace(self.func.__name__, target, core, self.lnc, ranks)
             if traces:
                 t.errors = traces[0].errors  # one list for the kernel
-            value = self._run(t, bound, arrays, place, watch)
+            value = self._run(t, bound, arrays, place, watch, look)
             traces.append(t)
             returned.append(value[1])
             structure = structure if core else value[0]
@@ -154,19 +209,21 @@ class Kernel:
                 lowered = lower(traces, returned, self.schedule, self.order or environment.schedule())
         if lowered is None:
             raise _glia.error_of(traces[-1].diagnostics())
-        return Traced(self.func.__name__, target, lowered, arrays, structure, self.lnc)
+        warnings = functools.partial(warnings_of, traces, lowered.tensors, self.func.__name__, _first_line(self.func))
+        return Traced(self.func.__name__, target, lowered, arrays, structure, self.lnc, tuple(traces), warnings, ranks)
 
-    def _run(self, t: _t.Trace, bound, arrays: Arrays, place, watch: Watch):
+    def _run(self, t: _t.Trace, bound, arrays: Arrays, place, watch: Watch, look):
         """Runs the function as Python; returns what it returned, and the tensors in it."""
-        code = self.func.__code__
-        at = (code.co_filename, code.co_firstlineno)
+        at = _first_line(self.func)
+        t.code = self.func.__code__
         with _tracing(t):
             tensors = arrays.declare(t, at)
             taken = [0]
             replaced = {name: arrays.replace(x, tensors, taken) for name, x in bound.arguments.items()}
             new = type(bound)(bound.signature, replaced)
             try:
-                value = self.func(*new.args, **new.kwargs)
+                with look(t):
+                    value = self.func(*new.args, **new.kwargs)
             except _glia.Error as e:
                 raise _glia.error_of([*t.diagnostics(hard_only=True), *_new(e.diagnostics, t)]) from e
             except TypeError as e:
@@ -176,6 +233,9 @@ class Kernel:
                 raise _glia.error_of([*t.diagnostics(hard_only=True), *([argument] if argument else [])]) from e
             except RecursionError as e:
                 raise _glia.error_of([*t.diagnostics(hard_only=True), _endless_recursion(e, at)]) from None
+            except MissingName as e:
+                unknown = _t.diagnostic("NKI-UNKNOWN", e.text, e.advice, place=_innermost(e, at))
+                raise _glia.error_of([*t.diagnostics(hard_only=True), unknown]) from None
             except Exception as e:
                 known = t.diagnostics(hard_only=True)
                 if not known:
@@ -185,6 +245,10 @@ class Kernel:
             watch.check()
             result = returned_tensors(value, self.func.__name__, at)
         return value, result
+
+
+def _first_line(function) -> tuple[str, int]:
+    return (function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
 def _new(diagnostics, t: _t.Trace) -> list:
@@ -207,14 +271,19 @@ class _tracing:
         return False
 
 
-def _endless_recursion(e: RecursionError, place):
-    """A diagnostic at the innermost line of the user's."""
+def _innermost(e: BaseException, place) -> tuple[str, int]:
+    """The innermost line of the user's that an exception came through, else `place`."""
     tb = e.__traceback__
     while tb is not None:
         if not _is_internal(tb.tb_frame.f_code.co_filename):
             place = (tb.tb_frame.f_code.co_filename, tb.tb_lineno)
         tb = tb.tb_next
-    return _t.diagnostic("NKI-ENDLESS", "a function of the kernel calls itself without end", place=place)
+    return place
+
+
+def _endless_recursion(e: RecursionError, place):
+    text = "a function of the kernel calls itself without end"
+    return _t.diagnostic("NKI-ENDLESS", text, place=_innermost(e, place))
 
 
 def _argument_error(e: TypeError):
@@ -232,8 +301,6 @@ def _argument_error(e: TypeError):
     function = getattr(isa, m[1], None) or getattr(language, m[1], None)
     if function is None:
         return None
-    import inspect
-
     try:
         advice = f"It is {m[1]}{inspect.signature(function)}."
     except (TypeError, ValueError):
@@ -272,9 +339,10 @@ def jit(fn=None, **kwargs):
     return wrap if fn is None else wrap(fn)
 
 
-def simulate(kernel) -> Kernel:
-    """The kernel to be called with arrays; there is one way to run one, so this is the kernel itself."""
-    return jit(kernel)
+def simulate(kernel, ranks: int | None = None) -> Kernel:
+    """The kernel to be called with arrays; there is one way to run one, so this is the kernel itself. With `ranks`, so many ranks run
+    it: every array that is given or returned has one more axis, in front, with a part for each rank."""
+    return dataclasses.replace(jit(kernel), ranks=None if ranks is None else RankAxis(ranks).count)
 
 
 def simulate_kernel(kernel, *args, **kwargs):
@@ -319,7 +387,7 @@ def result_of(traced: Traced, tensor, r, outputs: dict[str, np.ndarray]) -> np.n
     array = outputs[o.name]
     if tensor.dtype != o.dtype:
         array = array.view(tensor.dtype.numpy)
-    return array.reshape(tensor.shape)
+    return array.reshape((*traced.arrays.axis.lead, *tensor.shape))
 
 
 def _collect(value, out: list) -> None:

@@ -33,6 +33,8 @@ class Lowered(NamedTuple):
     outputs: list[Output]
     updates: dict[int, Output]  # argument number -> its new contents
     results: list  # per returned tensor: an Output, or the number of the argument that is returned
+    tensors: object  # _Tensors
+    rank_input: str  # the input with the number of the rank; empty if the kernel does not ask
 
 
 def _check_pair(a: _t.Storage, b: _t.Storage) -> None:
@@ -76,7 +78,7 @@ class _Tensors:
         if s.role == "constant":
             return ("constant", s.name, s.data)
         if s.region is MemoryRegion.shared_hbm:
-            return ("shared", s.name)
+            return ("shared", s.pair)
         return ("private", s.trace.core, s.name)
 
     def _written(self, traces) -> set[tuple]:
@@ -107,6 +109,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=(), order: str 
     out.schedule(order)
     locate = _Locations(out)
     inputs: list[str] = []
+    rank_input = ""
     made: dict[tuple, Output] = {}
     handles: dict[tuple, int] = {}
     used: set[str] = set()
@@ -117,7 +120,10 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=(), order: str 
         shared = s.region is MemoryRegion.shared_hbm
         handles[key] = out.tensor(kind, name, s.dtype.machine, list(s.shape), shared, **data, loc=locate(s.place))
         if kind == "input":
-            inputs.append(name)
+            if s is s.trace.rank:
+                rank_input = name
+            else:
+                inputs.append(name)
             declare(out, handles[key], [x for x, k in tensors.keys.items() if k == key])
             if key in tensors.written:
                 new = made[key] = Output(_unused(used, name + "_out"), s.dtype, s.shape, s.place)
@@ -138,7 +144,7 @@ def lower(traces: list[_t.Trace], returned: list[list], schedule=(), order: str 
     updates = {key[1]: o for key, o in made.items() if key[0] == "input"}
     keys = [tensors.keys[r.storage] for r in returned[0]]
     results = [key[1] if key[0] == "input" else made[key] for key in keys]
-    return Lowered(out.finish(), inputs, list(made.values()), updates, results)
+    return Lowered(out.finish(), inputs, list(made.values()), updates, results, tensors, rank_input)
 
 
 def _unused(used: set[str], name: str) -> str:
@@ -213,7 +219,7 @@ class _Player:
         for r in t.registers:
             r.handle = out.register()
         emit, locations, operand = out.emit, self.locations, self.operand
-        numbers = {}  # of the record -> of the compiler
+        numbers: dict[int, int] = {}  # of the record -> of the compiler
         named: dict[str, list[int]] = {}
         for n, op in enumerate(t.ops):
             what = op[0]
@@ -235,6 +241,7 @@ class _Player:
                 continue
             if name:
                 named.setdefault(name, []).append(numbers[n])
+        t.numbers = numbers
         self.order(schedule, named)
 
     def control(self, op: tuple, numbers: dict) -> None:

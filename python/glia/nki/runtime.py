@@ -13,15 +13,18 @@ import numpy as np
 from .. import _glia
 from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
+from ..warn import report
+from . import nan
 from . import trace as _t
 from .advice import for_author
 from .frameworks import is_lazy, is_symbol
 from .jit import Kernel, Traced, unpack
+from .undefined import explained
 
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
 _objects: OrderedDict[str, object] = OrderedDict()
-observers: list[Callable[[Traced, Program, dict], None]] = []  # called before each run
+observers: list[Callable] = []  # called before each run: kernel, args, kwargs, Traced, Program, inputs
 
 
 def object_of(traced: Traced):
@@ -37,7 +40,8 @@ def _compiled(traced: Traced):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
     problems = traced.kernel.check()
     if problems:
-        raise _glia.error_of(merged(problems))
+        raise _glia.error_of([traced.called_from(d) for d in merged([for_author(d, traced.cores) for d in problems])])
+    report(traced.warnings())
     compiled = traced.kernel.compile()
     spilled = [text for text in compiled.contract.get("spill", "").split("; ") if text]
     if spilled:
@@ -71,15 +75,19 @@ def merged(diagnostics) -> list:
 
 def program_of(traced: Traced) -> Program:
     """The verified program of one call of a traced kernel: an object runs alone as it is."""
-    return _kept(_programs, traced.kernel.fingerprint(), lambda: _verified(traced))
+    return _kept(_programs, f"{traced.kernel.fingerprint()} {traced.ranks}", lambda: _verified(traced))
 
 
 def _verified(traced: Traced) -> Program:
-    program = Program(object_of(traced))
+    handle = object_of(traced)
+    if traced.ranks > 1:
+        handle = handle.for_ranks(traced.ranks, traced.lowered.rank_input)
+    program = Program(handle)
     try:
         program._handle.require_verified("kernel")
     except _glia.Error as e:
-        raise _glia.error_of(merged([_placed(d, traced) for d in e.diagnostics])) from None
+        found = explained([_placed(d, traced) for d in e.diagnostics], traced)
+        raise _glia.error_of([traced.called_from(d) for d in merged(found)]) from None
     return program
 
 
@@ -109,7 +117,7 @@ def inputs_of(traced: Traced, arrays: list[np.ndarray] | None = None) -> dict[st
     """The inputs of the program by name, as the machine stores them: of the traced call, or these."""
     out = {}
     for name, array in zip(traced.lowered.inputs, traced.arrays.arrays if arrays is None else arrays):
-        array = array.reshape(array.shape or (1,))
+        array = traced.arrays.axis.given(array)
         out[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
     return out
 
@@ -144,6 +152,12 @@ def call(kernel: Kernel, args: tuple, kwargs: dict):
             "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {target}"
         )
     traced = (kernel if target is None else kernel.on(target)).trace(*args, **kwargs)
+    if traced.ranks > 1 and any(is_symbol(x) or is_lazy(x) for x in traced.arrays.originals):
+        raise _t.failure(
+            "NKI-RANKS",
+            f"`{traced.name}` for {traced.ranks} ranks is called with arrays of a function that is being compiled",
+            "Call it with arrays that have numbers.",
+        )
     if any(is_symbol(x) for x in traced.arrays.originals):
         from . import jax_calls
 
@@ -157,5 +171,7 @@ def call(kernel: Kernel, args: tuple, kwargs: dict):
     program = program_of(traced)
     inputs = inputs_of(traced)
     for look in observers:
-        look(traced, program, inputs)
-    return finish(traced, program.run(inputs, verify=False))
+        look(kernel, args, kwargs, traced, program, inputs)
+    outputs = program.run(inputs, verify=False)
+    nan.check(traced, inputs, outputs)
+    return finish(traced, outputs)

@@ -28,7 +28,19 @@ class Index(NamedTuple):
 
 
 class NkiTensor(NKIObject):
-    __slots__ = ("_operand", "dtype", "dynamic", "index", "offset", "scalars", "shape", "storage", "strides", "terms")
+    __slots__ = (
+        "_operand",
+        "dtype",
+        "dynamic",
+        "index",
+        "offset",
+        "scalars",
+        "shape",
+        "storage",
+        "strides",
+        "terms",
+        "wrong",  # diagnostics about the view, said when an instruction uses it: a view may be made for a case that never comes
+    )
 
     def __init__(self, shape, dtype, storage, buffer=MemoryRegion.sbuf, name=""):
         if not isinstance(storage, _t.Storage):
@@ -114,8 +126,10 @@ class NkiTensor(NKIObject):
         op = self._operand
         if op is not None and merge:
             return op
+        if self.wrong or 0 in self.shape:
+            _used_wrongly(self)
         op = _operand_of(self, merge)
-        if merge and not self.scalars:
+        if merge and not self.scalars and not self.wrong:
             self._operand = op
         return op
 
@@ -191,6 +205,7 @@ def make(base: NkiTensor, shape: tuple, strides: tuple, offset: int, dtype=None,
     t.dtype = base.dtype if dtype is None else dtype
     t.storage, t.index, t.scalars, t.dynamic = base.storage, base.index, base.scalars, base.dynamic
     t.terms = base.terms if terms is None else terms
+    t.wrong = base.wrong
     t._operand = None
     return t
 
@@ -208,7 +223,20 @@ def whole(storage: _t.Storage) -> NkiTensor:
     t = _new(NkiTensor)
     t.shape, t.strides, t.offset, t.dtype = storage.shape, row_major(storage.shape), 0, storage.dtype
     t.storage, t.index, t.scalars, t.terms, t.dynamic, t._operand = storage, None, (), (), False, None
+    t.wrong = ()
     return t
+
+
+def _used_wrongly(t: NkiTensor) -> None:
+    for d in t.wrong:
+        _t.record(d)
+    if 0 in t.shape:
+        raise _t.failure(
+            "NKI-SLICE",
+            f"an empty slice of `{t.storage.name}` is used",
+            "A slice without elements can be made, not computed with: leave the call out where there is nothing to do.",
+            value=t.shape,
+        )
 
 
 def merged(shape, strides) -> list[int]:

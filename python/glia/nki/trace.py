@@ -14,8 +14,9 @@ import numpy as np
 
 from .. import _glia
 from . import dtypes
+from .naming import named_result
 from .objects import MemoryRegion, NKIObject
-from .source import _INTERNAL, _is_internal, user_place
+from .source import _INTERNAL, _is_internal, user_frame, way_to
 
 _state = threading.local()
 MAX_ERRORS = 20  # more are seldom read; tracing stops there
@@ -39,6 +40,7 @@ class Storage:
         "nest",
         "on_chip",
         "ordinal",
+        "pair",
         "place",
         "promise",
         "region",
@@ -68,6 +70,7 @@ class Storage:
         self.moved = False  # a copy that a reshape across partitions made: no view of anything
         self.ordinal = 0
         self.nest = trace.nest
+        self.pair = name  # shared tensors of the cores with the same one are the same
         self.place = ("", 0)
         self.promise = None  # of an input: lowest, highest, distinct (promises.py)
 
@@ -115,8 +118,11 @@ class NkiInstruction(NKIObject):
 class Trace:
     """What one core's run of the kernel recorded."""
 
-    def __init__(self, kernel: str, target: Target, core: int, cores: int):
-        self.kernel, self.target, self.core, self.cores = kernel, target, core, cores
+    def __init__(self, kernel: str, target: Target, core: int, cores: int, ranks: int = 1):
+        self.kernel, self.target, self.core, self.cores, self.ranks = kernel, target, core, cores, ranks
+        self.rank: Storage | None = None  # the input with the number of the rank, if the kernel asks (ranks.py)
+        self.code = None  # of the kernel's function
+        self.callers: dict[tuple[str, int], list[str]] = {}  # of lines in other functions: how they are first come to
         self.ops: list[tuple] = []
         self.storages: list[Storage] = []
         self.registers: list[Register] = []
@@ -129,7 +135,9 @@ class Trace:
         self.open_loops: list = []  # of loops.py
         self.loops = 0
         self.chains = 0
-        self.finished = False
+        self.shared = 0  # shared tensors without a name of their author's
+        self.forwarded: set[Storage] = set()  # tiles that registers are no longer loaded from (forward.py)
+        self.numbers: dict[int, int] = {}  # entry of ops -> the compiler's number of the instruction
 
     # ---- places and errors
 
@@ -148,6 +156,8 @@ class Trace:
         n = self.locations.get(key)
         if n is None:
             n = self.locations[key] = len(self.locations)
+            if frame is not None and self.code is not None and frame.f_code is not self.code:
+                self.callers[key] = [note for note in way_to(frame, self.code) if note.startswith("called")]
         return n
 
     def record(self, diagnostic, soft: bool = False) -> None:
@@ -177,9 +187,17 @@ class Trace:
                 self.names.add(name)
                 return name
 
-    def take_name(self, name: str, stem: str) -> str:
+    def variable_name(self, variable: str) -> str:
+        """The name of a variable; with a number where there is another tensor of that name."""
+        if variable in self.names:
+            return self.fresh_name(variable + "_")
+        self.names.add(variable)
+        self.counters.setdefault(variable + "_", 1)
+        return variable
+
+    def take_name(self, name: str, stem: str, variable: str) -> str:
         if not name:
-            return self.fresh_name(stem)
+            return self.variable_name(variable) if variable else self.fresh_name(stem)
         name = str(name)
         if name in self.given:
             error("NKI-NAME", f"the name `{name}` is given twice", "Names of tensors are unique in a kernel.")
@@ -191,8 +209,16 @@ class Trace:
 
     def storage(self, region, name, dtype, shape, role, address=None, data=None) -> Storage:
         stem = "const" if role == "constant" else "hbm" if region is MemoryRegion.shared_hbm else region.value
-        s = Storage(self, region, self.take_name(name, stem), bool(name), dtype, shape, role, address, data)
-        s.place = user_place(2)
+        frame = user_frame(2)
+        variable, frame = ("", None) if frame is None else named_result(frame, self.code)
+        if role == "constant":
+            variable = ""
+        s = Storage(self, region, self.take_name(name, stem, variable), bool(name), dtype, shape, role, address, data)
+        if frame is not None:
+            s.place = (frame.f_code.co_filename, frame.f_lineno)
+        if region is MemoryRegion.shared_hbm and not name:
+            self.shared += 1
+            s.pair = self.shared
         self.storages.append(s)
         if s.on_chip:  # its place matters: in a run-time loop it is a new one in each iteration
             self.ops.append((ALLOC, s))
@@ -296,18 +322,24 @@ NkiInstruction.of = staticmethod(_instruction_of)
 
 def diagnostic(code: str, message: str, advice: str = "", value="", limit="", place=None):
     """A diagnostic at the user's line."""
-    file, line = place or user_place(2)
+    frame = None if place else user_frame(2)
+    file, line = place or (("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno))
     t = current()
     context = f"kernel {t.kernel}" if t is not None else ""
+    notes = way_to(frame, t.code) if frame is not None and t is not None and t.code is not None else []
     value, limit = str(value), str(limit)
     if value:
         message += f" (found {value}; allowed {limit})" if limit else f" (found {value})"
-    return _glia.Diagnostic(code, message, advice, file, line, context, value, limit)
+    return _glia.Diagnostic(code, message, advice, file, line, context, value, limit, notes)
 
 
 def error(code: str, message: str, advice: str = "", value="", limit="", place=None, soft: bool = False) -> None:
     """Something is wrong at the user's line. In a kernel it is recorded and tracing goes on; otherwise it is raised."""
-    d = diagnostic(code, message, advice, value, limit, place)
+    record(diagnostic(code, message, advice, value, limit, place), soft)
+
+
+def record(d, soft: bool = False) -> None:
+    """The same with a diagnostic that was made before."""
     t = current()
     if t is None:
         raise _glia.error_of([d])

@@ -359,13 +359,18 @@ def _scaled(elements: int, old, new) -> int:
     return elements * old.dtype.itemsize // new.dtype.itemsize
 
 
+def _wrong(view, message: str, advice: str = "", value="", limit="") -> None:
+    """The view cannot be used; it can be made, since the kernel may never use it."""
+    view.wrong = (*view.wrong, _t.diagnostic("NKI-AP", message, advice, value, limit))
+
+
 def _check_on_chip(out, pairs) -> None:
     storage = out.storage
     row = storage.row_bytes // out.dtype.itemsize
     step, count = pairs[0]
     if step != row and count != 1:
-        _t.error(
-            "NKI-AP",
+        _wrong(
+            out,
             f"the first step of a pattern on chip goes from partition to partition of `{storage.name}`",
             "It is the number of elements that the tensor has in a partition.",
             value=step,
@@ -376,8 +381,8 @@ def _check_on_chip(out, pairs) -> None:
     low = free + sum(s * (n - 1) for s, n in pairs[1:] if s < 0)
     high = free + sum(s * (n - 1) for s, n in pairs[1:] if s > 0)
     if partition < 0 or partition + count > storage.shape[0] or low < 0 or high >= row:
-        _t.error(
-            "NKI-AP",
+        _wrong(
+            out,
             f"the pattern leaves `{storage.name}` of shape {storage.shape}",
             value=f"partitions {partition} to {partition + count - 1}, elements {low} to {high}",
             limit=f"partitions 0 to {storage.shape[0] - 1}, elements 0 to {row - 1}",
@@ -390,8 +395,8 @@ def _check_hbm(out, pairs, ignore_first: bool) -> None:
     low = out.offset + sum(s * (n - 1) for s, n in used if s < 0)
     high = out.offset + sum(s * (n - 1) for s, n in used if s > 0)
     if low < 0 or high >= size:
-        _t.error(
-            "NKI-AP",
+        _wrong(
+            out,
             f"the pattern leaves `{out.storage.name}` of shape {out.storage.shape}",
             value=f"elements {low} to {high}",
             limit=f"0 to {size - 1}",

@@ -43,7 +43,7 @@ def instructions(kernel, engine):
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 def test_order_engines_and_loads_are_the_authors(target):
     written = nki.jit(schedule="as_written")(scaled_sum).on(target)
-    moves = [words[2].startswith("dst=hbm") for words in instructions(written, "sync")]
+    moves = [words[2].startswith("dst=out") for words in instructions(written, "sync")]
     assert moves == [False, False, True] * 4
     assert [words[1] for words in instructions(written, "vector")] == ["tensor_scalar", "tensor_tensor"] * 4
     assert not instructions(written, "scalar") and not instructions(written, "gpsimd")

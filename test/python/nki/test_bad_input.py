@@ -159,18 +159,18 @@ def address_beyond_the_end(x):
 
 
 def undefined(x):
-    t = nl.ndarray((128, 64), nl.float32)
+    t = nl.ndarray((128, 64), nl.float32)  # UNDEFINED-OUTPUT
     out = nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm)
-    nisa.dma_copy(dst=out, src=t)  # UNDEFINED-OUTPUT
+    nisa.dma_copy(dst=out, src=t)
     return out
 
 
 def undefined_through_engines(x):
-    t, u = nl.ndarray((128, 64), nl.float32), nl.load(x)
+    t, u = nl.ndarray((128, 64), nl.float32), nl.load(x)  # UNDEFINED-OUTPUT
     nisa.tensor_tensor(dst=u, data1=u, data2=t, op=nl.add)
     nisa.activation(dst=u, op=nl.exp, data=u)
     out = nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm)
-    nisa.dma_copy(dst=out, src=u)  # UNDEFINED-OUTPUT
+    nisa.dma_copy(dst=out, src=u)
     return out
 
 

@@ -331,8 +331,8 @@ def test_objects_have_files_of_their_own(tmp_path):
     twice = glia.Program(glia._glia.link("trn2", [loaded, loaded]))
     assert twice.verify().ok
     outputs = twice.run({"x": X, "x_1": Y})
-    np.testing.assert_array_equal(outputs["hbm0"], tanh(X))
-    np.testing.assert_array_equal(outputs["hbm0_1"], tanh(Y))
+    np.testing.assert_array_equal(outputs["out"], tanh(X))
+    np.testing.assert_array_equal(outputs["out_1"], tanh(Y))
 
 
 def test_shapes_are_checked_when_it_runs(fails):

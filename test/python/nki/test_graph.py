@@ -52,11 +52,11 @@ def test_results_of_one_kernel_are_arguments_of_another(record):
     g, compiled = record(lambda a, b: add(double(a), double(double(b))), X, X)
     assert [label for _, label, _ in g.calls] == ["double", "double", "double", "add"] and compiled == 2
     c = binds(g)
-    assert c[0]["x"] == "a" and c[1]["x"] == "b" and c[2]["x"] == c[1]["hbm0"]
-    assert (c[3]["x"], c[3]["y"]) == (c[0]["hbm0"], c[2]["hbm0"])
+    assert c[0]["x"] == "a" and c[1]["x"] == "b" and c[2]["x"] == c[1]["out"]
+    assert (c[3]["x"], c[3]["y"]) == (c[0]["out"], c[2]["out"])
     kinds = {name: t[0] for name, t in g.tensors.items()}
-    assert kinds["a"] == kinds["b"] == "input" and kinds[c[3]["hbm0"]] == "output" and kinds[c[0]["hbm0"]] == "scratch"
-    assert len(set(c[n]["hbm0"] for n in range(4))) == 4
+    assert kinds["a"] == kinds["b"] == "input" and kinds[c[3]["out"]] == "output" and kinds[c[0]["out"]] == "scratch"
+    assert len(set(c[n]["out"] for n in range(4))) == 4
 
 
 def test_updates_and_constants_and_shapes(record):

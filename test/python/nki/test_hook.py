@@ -80,10 +80,10 @@ try:
 except ModuleNotFoundError as e:
     assert "nki.nothing" in str(e)
 try:
-    ncc.all_reduce([], [])
-    raise SystemExit("all_reduce was accepted")
+    ncc.all_gather_v([], [])
+    raise SystemExit("all_gather_v was accepted")
 except glia.Error as e:
-    assert "all_reduce is not supported" in str(e)
+    assert "all_gather_v is not supported" in str(e)
 assert ncc.ReplicaGroup([[0, 1]]).groups == [[0, 1]]
 glia.uninstall()
 assert sys.meta_path == before and "nki" not in sys.modules
@@ -153,3 +153,66 @@ def test_profile_shows_each_kernel(running, tmp_path):
     assert r.returncode == 0, r.stderr
     assert "kernel double, call 1, trn1" in r.stdout and "vector" in r.stdout
     assert "run.py" in page.read_text()
+
+
+def test_modules_that_are_imported_for_their_names(tmp_path):
+    path = tmp_path / "names.py"
+    path.write_text(
+        "import glia\n"
+        "from nki.compiler.frontend import NKIFrontend, ParserFrontend\n"
+        "from neuronxcc.nki.compiler.backends.penguin import compile_kernel\n"
+        "def f(frontend: NKIFrontend = ParserFrontend()):\n    return frontend\n"
+        "for use in (lambda: f().compile(1), lambda: compile_kernel(1), lambda: NKIFrontend.make()):\n"
+        "    try:\n        use()\n    except glia.Error as e:\n        print(e.diagnostics[0].code)\n"
+    )
+    r = python("-m", "glia", str(path))
+    assert r.returncode == 0 and r.stdout.split() == ["NKI-UNSUPPORTED"] * 3, r.stderr
+
+
+# ---- the command itself
+
+
+def test_a_mistyped_command(script):
+    r = python("-m", "glia", "profle", script)
+    assert r.returncode == 2 and r.stderr == "error: there is no file profle; did you mean the command `profile`?\n"
+
+
+def test_a_file_that_is_not_there():
+    r = python("-m", "glia", "somewhere/else.py")
+    assert r.returncode == 2 and r.stderr == "error: there is no file somewhere/else.py\n"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_tracebacks_show_the_users_lines(tmp_path, full):
+    path = tmp_path / "wrong.py"
+    path.write_text(
+        "import nki, nki.language as nl, numpy as np\n\n@nki.jit\ndef k(x):\n    return undefined_name\n\n"
+        "k(np.ones((1, 1), np.float32))\n"
+    )
+    r = python("-m", "glia", *(["--full-traceback"] if full else []), str(path))
+    assert r.returncode == 1 and "NameError: name 'undefined_name' is not defined" in r.stderr
+    assert f'"{path}", line 5' in r.stderr and f'"{path}", line 7' in r.stderr
+    assert ("/glia/nki/" in r.stderr) == full and ("runpy" in r.stderr) == full
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    path = tmp_path / "much.py"
+    path.write_text("for i in range(200000):\n    print(i)\n")
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(glia.__file__))}
+    command = f"{sys.executable} -m glia {path} | head -n 2"
+    r = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60)
+    assert r.stdout == "0\n1\n" and r.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command,text",
+    [
+        (["explain", "NKI-SLICE"], "NKI-SLICE"),
+        (["rules"], "RACE"),
+        (["targets", "trn2"], "trn2"),
+        (["isa", "nc_matmul"], "stationary"),
+    ],
+)
+def test_the_books(command, text):
+    r = python("-m", "glia", *command)
+    assert r.returncode == 0 and text in r.stdout, r.stderr

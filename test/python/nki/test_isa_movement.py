@@ -2,6 +2,7 @@
 
 import glia
 import ml_dtypes
+import nki
 import nki.isa as nisa
 import nki.language as nl
 import numpy as np
@@ -407,3 +408,30 @@ BAD = {
 def test_wrong_calls_are_refused(name):
     with pytest.raises(glia.Error):
         run(into(X.shape, BAD[name]), X)
+
+
+@pytest.mark.parametrize("mode", [nisa.dge_mode.none, 3, "none", nisa.dge_mode(3)], ids=str)
+def test_members_of_enumerations_are_given_as_they_are_or_by_value(mode):
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        t = nl.ndarray(x.shape, x.dtype)
+        nisa.dma_copy(dst=t, src=x, dge_mode=mode, oob_mode=0)
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0, engine=nisa.engine.vector.value)
+        nisa.dma_copy(dst=out, src=t)
+        return out
+
+    x = np.ones((128, 8), np.float32)
+    assert "dge=" not in nki.jit(kernel).trace(x).kernel.text().replace("dge=none", "")
+    np.testing.assert_array_equal(nki.jit(kernel)(x), x * 2)
+
+
+def test_a_value_that_no_member_has(fails):
+    def kernel(x):
+        nisa.dma_copy(dst=nl.ndarray(x.shape, x.dtype), src=x, dge_mode=7)
+
+    (d,) = fails(nki.jit(kernel), np.ones((128, 8), np.float32))
+    assert d.code == "NKI-ARGUMENT" and "dge_mode is 7" in d.message
+
+
+def test_generations_are_compared_with_numbers():
+    assert nisa.nc_version.gen3 >= 3 and nisa.nc_version.gen2 < 3 and nisa.nc_version.gen4 > nisa.nc_version.gen3

@@ -353,5 +353,5 @@ def test_registers_are_loaded_from_the_input_that_their_tile_is_a_copy_of():
 
     n = np.array([[1, 2, 3, 4]], np.int32)
     assert [s[:2] for s in loads(kernel(False, False), X, n)] == ["%n"]
-    assert [s[:5] for s in loads(kernel(True, False), X, n)] == ["%sbuf"]
-    assert [s[:5] for s in loads(kernel(False, True), X, n)] == ["%sbuf"]
+    assert [s[:2] for s in loads(kernel(True, False), X, n)] == ["%t"]
+    assert [s[:2] for s in loads(kernel(False, True), X, n)] == ["%t"]

@@ -88,7 +88,9 @@ def test_device_print_takes_tensors_on_chip_and_in_hbm():
         return out
 
     text = kernel.trace(np.zeros((200, 4), F32)[:100]).kernel.text()
-    assert text.count("device_print") == 2 and '"tile"' in text and '"tensor"' in text
+    line = kernel.func.__code__.co_firstlineno + 3
+    for name, at in (("tile", line), ("tensor", line + 1)):
+        assert f'device_print prefix="{name} (test_language_misc.py:{at})"' in text
 
 
 def test_errors_come_together_with_their_lines():

@@ -245,8 +245,8 @@ def unwritten(x):
 
 def undefined(x):
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    t = nl.ndarray(x.shape, x.dtype)
-    nisa.dma_copy(dst=out, src=t)  # UNDEFINED-OUTPUT
+    t = nl.ndarray(x.shape, x.dtype)  # UNDEFINED-OUTPUT
+    nisa.dma_copy(dst=out, src=t)
     return out
 
 

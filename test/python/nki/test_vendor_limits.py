@@ -57,7 +57,7 @@ def test_sbuf_is_full_and_the_error_says_of_what(fails):
     assert (d.code, d.value, d.limit) == ("KERNEL-MEMORY", "240000", "212984") and "kernel too_many_tiles" in d.context
     lines = [line_of(too_many_tiles, "first = nl"), line_of(too_many_tiles, "second = nl")]
     assert d.file == __file__ and d.line == lines[0]
-    for note, line, name in zip(d.notes, lines, ("sbuf0", "sbuf1"), strict=True):
+    for note, line, name in zip(d.notes, lines, ("first", "second"), strict=True):
         assert "120000 bytes" in note and f"{__file__}:{line}" in note and f"`{name}`" in note
     assert (nki.jit(too_many_tiles, target="trn3")(X) == 3).all()  # it has 245,752 bytes
 
@@ -167,16 +167,17 @@ def test_rows_of_4096_and_more():
     np.testing.assert_allclose(softmax(x), e / e.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
-# ---- 4. Collectives: not run here either, and said so at the line
+# ---- 4. Collectives: of more ranks than run the kernel, said at the line
 
 
 def reduces(x):
     ncc.all_reduce([x], [x], ncc.ReplicaGroup([[0, 1]]), nl.add)
 
 
-def test_collectives_are_refused_where_they_are_called(fails):
+def test_collectives_of_more_ranks_are_refused_where_they_are_called(fails):
     (d,) = fails(nki.jit(reduces), X)
-    assert (d.code, d.file, d.line) == ("NKI-UNSUPPORTED", __file__, line_of(reduces, "all_reduce"))
+    assert (d.code, d.file, d.line) == ("NKI-COLLECTIVE", __file__, line_of(reduces, "all_reduce"))
+    assert "ranks=2" in d.advice
 
 
 # ---- 5. and 6. What NumPy would accept and the hardware does not
@@ -390,7 +391,7 @@ def test_undefined_data_does_not_reach_an_output(fails, dtype):
         return out
 
     (d,) = fails(nki.jit(undefined), X)
-    assert (d.code, d.file, d.line) == ("UNDEFINED-OUTPUT", __file__, line_of(undefined, "dst=out"))
+    assert (d.code, d.file, d.line) == ("UNDEFINED-OUTPUT", __file__, line_of(undefined, "t = tile"))
 
 
 def test_accumulating_onto_nothing_is_refused(fails):

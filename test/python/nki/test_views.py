@@ -175,7 +175,7 @@ def test_tensors_in_hbm_are_true_and_all_are_equal_to_themselves(trace):
     assert make((4,), "hbm") and a == a and (a == None) is False  # noqa: E711
     assert len({a, b, a}) == 2
     assert a.base_tensor is a and a[0:32].base_tensor.shape == (128, 4)
-    assert (a.ndim, a.size, a.name, str(a.dtype)) == (2, 512, "sbuf0", "float32")
+    assert (a.ndim, a.size, a.name, str(a.dtype)) == (2, 512, "a", "float32")
 
 
 def test_indices_chosen_by_a_tensor(trace):
@@ -215,13 +215,12 @@ def assert_here(d, function):
 
 BAD = {
     "slice past the end": lambda: make((128, 8))[:, 0:9],
-    "empty slice": lambda: make((128, 8))[:, 4:4],
     "index past the end": lambda: make((128, 8))[:, 8],
     "negative index": lambda: make((128, 8))[:, -9],
     "negative step": lambda: make((128, 8))[:, ::-1],
-    "ap leaves the tensor": lambda: make((128, 8)).ap([[8, 128], [1, 9]]),
-    "ap leaves HBM": lambda: make((4, 8), "hbm").ap([[8, 5], [1, 8]]),
-    "partition step of ap": lambda: make((128, 8)).ap([[4, 128], [1, 4]]),
+    "ap leaves the tensor": lambda: make((128, 8)).ap([[8, 128], [1, 9]]).operand(),
+    "ap leaves HBM": lambda: make((4, 8), "hbm").ap([[8, 5], [1, 8]]).operand(),
+    "partition step of ap": lambda: make((128, 8)).ap([[4, 128], [1, 4]]).operand(),
     "partition step": lambda: make((128, 8))[::2].operand(),
     "too many partitions": lambda: make((129, 8)),
     "address in HBM": lambda: _t.ndarray((4, 4), "float32", "hbm", address=(0, 0)),
@@ -236,7 +235,30 @@ def test_what_is_wrong_is_recorded(trace, what):
     assert_here(d, BAD[what])
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda: make((128, 8)).ap([[8, 128], [1, 9]]),
+        lambda: make((4, 8), "hbm").ap([[8, 5], [1, 8]])[0],
+        lambda: make((128, 8))[:, 4:4],
+        lambda: make((128, 8))[:, 4:2],
+        lambda: make((4, 8), "hbm")[4:],
+    ],
+)
+def test_what_cannot_be_used_can_be_made(trace, view):
+    """A kernel may prepare a view for a case that never comes."""
+    view()
+    assert trace.diagnostics() == []
+
+
+def test_empty_slices_have_the_shapes_of_numpy(trace):
+    a = np.zeros((128, 8, 4))
+    for key in [np.s_[:, 4:4], np.s_[:, 3:1, 2:], np.s_[5:5], np.s_[:, 8:, 1]]:
+        assert make((128, 8, 4))[key].shape == a[key].shape
+
+
 FATAL = {
+    "empty slice": lambda: make((128, 8))[:, 4:4].operand(),
     "too many indices": lambda: make((128, 8))[0, 0, 0],
     "two ellipses": lambda: make((128, 8, 2))[..., 0, ...],
     "newaxis": lambda: make((128, 8))[:, None],

@@ -1,6 +1,7 @@
 """nki.isa: one call, one instruction of the machine. The caller is taken at his word: an illegal call is refused. What can be
 said about operands is checked in one place, by the rules of the machine (`glia explain`); the calls check what has no slot."""
 
+from ..missing import MissingName as _MissingName
 from ..registers import VirtualRegister, register_alloc, register_load, register_move, register_store
 from ..trace import NkiInstruction
 from . import constants
@@ -141,3 +142,7 @@ __all__ = [
     "unknown_engine",
     "vector_engine",
 ]
+
+
+def __getattr__(name: str):
+    raise _MissingName("nki.isa", name, __all__)

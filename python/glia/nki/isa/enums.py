@@ -4,8 +4,7 @@ machine calls it. The tables are looked up once per call, so they are plain dict
 
 from __future__ import annotations
 
-import functools
-from enum import Enum
+from enum import Enum, IntEnum
 
 
 class engine(Enum):
@@ -60,23 +59,12 @@ class dma_engine(Enum):
     gpsimd_dma = 2
 
 
-@functools.total_ordering
-class nc_version(Enum):
-    """Generations of the NeuronCore; later ones are greater."""
+class nc_version(IntEnum):
+    """Generations of the NeuronCore; later ones are greater, and numbers are compared with as well."""
 
     gen2 = 2
     gen3 = 3
     gen4 = 4
-
-    def __lt__(self, other):
-        if not isinstance(other, nc_version):
-            return NotImplemented
-        return self.value < other.value
-
-    def __int__(self) -> int:
-        return self.value
-
-    __hash__ = Enum.__hash__
 
 
 # The old names of nki.isa for the members of `engine`.
@@ -94,7 +82,7 @@ def _table(kind: type[Enum], machine: dict[str, object]) -> dict[object, object]
     for member in kind:
         value = machine.get(member.name)
         if member.name in machine:
-            table[member] = table[member.name] = value
+            table[member] = table[member.name] = table[member.value] = value
             table[f"{kind.__name__}.{member.name}"] = value
     return table
 

@@ -95,7 +95,7 @@ def _descriptors(mode, dynamic: bool, casts: bool, e: int) -> str | None:
     return dge
 
 
-def _priority(priority) -> None:
+def check_priority(priority) -> None:
     # A quality of service of the memory system: it changes no result, and the timing model has one class.
     if priority is None:
         return
@@ -123,7 +123,7 @@ def dma_copy(
     """dst = src by DMA, element by element in row-major order; a cast goes through fp32."""
     e = UNSET if engine is _engine_unknown else engine_code(engine)
     if priority is not None:
-        _priority(priority)
+        check_priority(priority)
     d, di, ds = indexed(dst, "dst")
     s, si, ss = indexed(src, "src")
     if di is None and si is None:
@@ -146,7 +146,7 @@ def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown,
     rank = len(src.shape) if isinstance(src, NkiTensor) else 0
     want = _AXES.get(rank)
     if priority is not None:
-        _priority(priority)
+        check_priority(priority)
     d = tensor(dst, "dst")
     s, si, ss = indexed(src, "src")
     middle = 1

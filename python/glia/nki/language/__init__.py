@@ -24,6 +24,7 @@ from ..dtypes import (
 )
 from ..indexing import ds
 from ..loops import dynamic_range, fori_loop, no_reorder, while_loop
+from ..missing import MissingName as _MissingName
 from ..objects import MemoryRegion, NKIObject
 from ..ops import OPS as _OPS
 from ..registers import VirtualRegister
@@ -257,3 +258,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str):
+    raise _MissingName("nki.language", name, __all__)

@@ -6,8 +6,10 @@ import os
 
 import numpy as np
 
+from ...printing import placed
 from .. import trace as _t
 from ..objects import MemoryRegion
+from ..source import indices_text, user_frame
 from ..tensor import NkiTensor, region_of
 from . import memory
 from . import tiles as T
@@ -106,11 +108,15 @@ def is_on_chip(buffer):
 
 
 def device_print(print_prefix, tensor):
-    """Prints a tensor when the kernel runs: a line with the prefix, then one line per partition."""
+    """Prints a tensor when the kernel runs: one line with its place, shape, extremes, mean and first elements; with GLIA_PRINT=all
+    every element, one line per partition."""
     if not isinstance(print_prefix, str):
         raise T.failure(f"the prefix of nl.device_print is a {type(print_prefix).__name__}", "give a string")
     if not isinstance(tensor, NkiTensor):
         raise T.failure(f"nl.device_print of a {type(tensor).__name__}", "give a tensor")
+    frame = user_frame()
+    if frame is not None:
+        print_prefix = placed(print_prefix, frame.f_code.co_filename, frame.f_lineno, indices_text(frame))
     if tensor.storage.on_chip:
         _t.emit("device_print", (print_prefix, tensor.operand()))
         return
