@@ -37,6 +37,7 @@ import least
 import loops
 import nki_speed
 import numpy as np
+import ranks
 import schedules
 from openblas import BASELINE, Sgemm
 
@@ -300,6 +301,7 @@ def main():
                 *graph_speed.PARTS,
                 *graphs.PARTS,
                 *jax_platform.PARTS,
+                *ranks.PARTS,
                 least.measure,
                 loops.measure,
             )

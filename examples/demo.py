@@ -1,4 +1,5 @@
-"""Runs the examples on every target that can, against NumPy, the cases of the museum, and a JAX program; prints tables and a timeline.
+"""Runs the examples on every target that can, against NumPy, a sharded JAX program, the cases of the museum, and a JAX program; prints
+tables and a timeline.
 
 Programs in assembly run fast and strict; kernels and graphs are traced, compiled, linked, verified, run and timed. Writes
 build/demo.html, a zoomable timeline of the matmul. Exit status 1 if a result is wrong.
@@ -117,6 +118,41 @@ def show_graphs():
     print("least: what the graph needs at least on the target, whatever the compiler does (docs/bound.md).\n")
 
 
+def exchanging(exe) -> float:
+    """Nanoseconds for which a rank is busy with exchanges: the queues that its collectives are in."""
+    queues = set(re.findall(r"^gpsimd collective .*? queue=(\S+)", exe.program.disassemble(), re.MULTILINE))
+    profile = exe.program.profile(timeline=False)
+    return sum(lane["busy"] for lane in profile.lanes if lane["name"].split(" queue ")[-1] in queues)
+
+
+def show_ranks():
+    """The training step of jax_sharded.py on eight ranks; returns how many are not as they should be."""
+    if importlib.util.find_spec("jax") is None:
+        return 0
+    import jax
+    import jax_sharded
+
+    failures = 0
+    step, _ = jax_sharded.sharded_step()
+    args = jax_sharded.arguments(np.random.default_rng(7))
+    want = jax.tree.leaves(jax.jit(jax_sharded.step)(*args))
+    head = f"{'topology':22} {'ranks':>5} {'instructions':>12} {'predicted':>13} {'exchange':>13} {'share':>6} {'max error':>9}"
+    print(f"{'several ranks':28} {head}  verified")
+    for topology in ("trn1.32xlarge", "trn2.48xlarge", "trn3-ultraserver-gen1"):
+        exe = glia.jit(step, target=topology[:4], topology=topology).compile(*args)
+        worst = max(kernels.error_of(g, w) for g, w in zip(jax.tree.leaves(exe.run(*args)), want, strict=True))
+        time, exchange, proved = exe.time(), exchanging(exe), exe.verify().ok
+        ok = proved and worst <= 1e-5
+        print(
+            f"{'transformer, training step':28} {topology:22} {exe.program.ranks:5} {exe.program.instructions:12} "
+            f"{time / 1000:10.2f} us {exchange / 1000:10.2f} us {100 * exchange / time:4.0f} % {worst:9.1e}  "
+            f"{'yes' if proved else 'NO'}{'' if ok else '  WRONG'}"
+        )
+        failures += not ok
+    print("exchange: how long collectives are under way; error: against JAX on the CPU, on one device.\n")
+    return failures
+
+
 def show_museum():
     """Programs that failed elsewhere; returns how many are not as they should be."""
     if importlib.util.find_spec("jax") is None:
@@ -185,6 +221,7 @@ def main():
     if hasattr(glia._glia, "link"):
         failures += show_kernels()
         show_graphs()
+        failures += show_ranks()
         failures += show_museum()
         failures += show_jax()
     else:

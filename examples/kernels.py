@@ -1,6 +1,7 @@
 """The NKI examples: where they are, and how one is compiled, run and compared with NumPy.
 
-A file in examples/nki has a kernel of its own name, `inputs(rng)` and `reference(*arrays)`; it may say TARGETS, CORES and TOLERANCE.
+A file in examples/nki has a kernel of its own name, `inputs(rng)` and `reference(*arrays)`; it may say TARGETS, CORES, RANKS and TOLERANCE.
+Arrays of a kernel of several ranks have an axis for them in front.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def compiled(path: Path, module, target: str, seed: int = 7):
     """(executable, arguments, what NumPy says)"""
     kernel = getattr(module, path.stem)
     arrays = module.inputs(np.random.default_rng(seed))
-    exe = glia.compile(kernel[getattr(module, "CORES", 1)], *arrays, target=target)
+    cores, ranks = getattr(module, "CORES", 1), getattr(module, "RANKS", None)
+    exe = glia.compile(kernel[cores], *arrays, target=target, ranks=ranks)
     return exe, arrays, module.reference(*arrays)
 
 

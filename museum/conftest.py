@@ -1,5 +1,6 @@
 """The cases are programs for `python -m glia`; here they are imported, with glia's nki, from their folders."""
 
 import glia
+import table  # noqa: F401  before JAX is used: it sets how many devices there are
 
 glia.install()

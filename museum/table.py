@@ -1,6 +1,6 @@
 """The table of the museum: a row per program, with the same columns for every case.
 
-A case is a folder. One module in it has `rows(everything=False)`, a generator of Row: the rows that the demo shows, a few seconds'
+A case is a folder. One module in it or more have `rows(everything=False)`, a generator of Row: the rows that the demo shows, a few seconds'
 worth of work, or with `everything` also those that are left to `make bench`. Such a module finds this file in the folder above:
 
     sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -12,6 +12,7 @@ and ends with `if __name__ == "__main__": show(rows(everything=True))`. Names of
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,9 @@ import ml_dtypes
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
+
+# For the cases of several ranks; JAX has as many devices as there are when it is first used.
+os.environ.setdefault("GLIA_DEVICES", "8")
 
 
 class Row(NamedTuple):
@@ -144,7 +148,7 @@ def row_of(exe, program: str, *, seconds: float, error: float, allowed: float, v
 
 
 def cases() -> Iterator[tuple[str, Callable]]:
-    """(name, rows) of every folder that has them."""
+    """(name of the folder, rows) of every module that has them."""
     import glia
 
     glia.install()

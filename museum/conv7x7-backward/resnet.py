@@ -51,9 +51,9 @@ def block(x, p, stride):
 
 
 def layers(x, parameters):
-    for i, (blocks, (_, count)) in enumerate(zip(parameters, BLOCKS, strict=True)):
-        for j in range(count):
-            x = block(x, blocks[j], 2 if i > 0 and j == 0 else 1)
+    for i, blocks in enumerate(parameters):
+        for j, p in enumerate(blocks):
+            x = block(x, p, 2 if i > 0 and j == 0 else 1)
     return x
 
 
@@ -66,13 +66,18 @@ def loss(parameters, x, label):
     y = jax.nn.relu(unit(x, parameters["stem"], 2, 3))
     y = jnp.mean(layers(y, parameters["layers"]), (2, 3))
     logits = y @ parameters["linear"] + parameters["bias"]
-    return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * jax.nn.one_hot(label, CLASSES, dtype=logits.dtype), axis=1))
+    wanted = jax.nn.one_hot(label, logits.shape[1], dtype=logits.dtype)
+    return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * wanted, axis=1))
+
+
+def descended(parameters, gradients):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients)
 
 
 def step(parameters, x, label):
     """One step of stochastic gradient descent on all parameters."""
     value, gradients = jax.value_and_grad(loss)(parameters, x, label)
-    return value, jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients)
+    return value, descended(parameters, gradients)
 
 
 # ---- random parameters -------------------------------------------------------------------------------------------------------------
@@ -103,10 +108,11 @@ def layers_parameters(random, blocks=BLOCKS, channels=64):
     return out
 
 
-def parameters(random):
+def parameters(random, blocks=BLOCKS, channels=64, classes=CLASSES):
+    width = blocks[-1][0]
     return {
-        "stem": unit_parameters(random, 7, 3, 64),
-        "layers": layers_parameters(random),
-        "linear": (random.standard_normal((512, CLASSES)) / 512**0.5).astype(np.float32),
-        "bias": np.zeros(CLASSES, np.float32),
+        "stem": unit_parameters(random, 7, 3, channels),
+        "layers": layers_parameters(random, blocks, channels),
+        "linear": (random.standard_normal((width, classes)) / width**0.5).astype(np.float32),
+        "bias": np.zeros(classes, np.float32),
     }

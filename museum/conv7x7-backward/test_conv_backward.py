@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("jax")
 
 import conv_backward as case
+import data_parallel
 import glia
 import jax
 import numpy as np
@@ -23,19 +24,13 @@ def test_a_layer_of_the_report(i, target):
 
 def small_network(random):
     """ResNet's kinds of blocks, few channels: a stem, two layers, the second with a stride and a skip of its own."""
-    blocks = ((8, 1), (16, 2))
-    parameters = {
-        "stem": resnet.unit_parameters(random, 7, 3, 8),
-        "layers": resnet.layers_parameters(random, blocks, 8),
-    }
+    parameters = resnet.parameters(random, data_parallel.SMALL, 8, 10)
 
     def total(parameters, x):
         y = jax.nn.relu(resnet.unit(x, parameters["stem"], 2, 3))
-        for i, layer in enumerate(parameters["layers"]):
-            for j, p in enumerate(layer):
-                y = resnet.block(y, p, 2 if i > 0 and j == 0 else 1)
-        return jax.numpy.mean(y)
+        return jax.numpy.mean(resnet.layers(y, parameters["layers"]))
 
+    del parameters["linear"], parameters["bias"]
     return jax.value_and_grad(total), (parameters, random.standard_normal((2, 3, 20, 24)).astype(np.float32))
 
 
@@ -56,4 +51,20 @@ def test_a_missing_tap_is_seen():
     less = np.array(of_p["weight"])
     less[:, :, 6, 0] = 0
     error, allowed = against_twin((value, (of_x, {**of_p, "weight": less})), twin, want)
+    assert error > allowed
+
+
+@pytest.mark.parametrize("topology", ("trn1.32xlarge", "trn2.48xlarge"))
+def test_a_step_on_eight_ranks(topology):
+    row = data_parallel.measure(data_parallel.small_case, topology)
+    assert row.verified
+    assert row.error <= row.allowed
+
+
+def test_a_rank_that_is_left_out_is_seen():
+    """The measure of error tells gradients of seven ranks from those of eight."""
+    _, (parameters, x, label) = data_parallel.small_case()
+    twin, want = data_parallel.on_host(data_parallel.small_case)
+    less = data_parallel.on_one_device(parameters, x[:-2], label[:-2], data_parallel.RANKS - 1)
+    error, allowed = against_twin(less, twin, want)
     assert error > allowed

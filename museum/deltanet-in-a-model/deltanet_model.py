@@ -41,10 +41,10 @@ def in_chunks(query, key, value, beta, log_decay):
     """The gated delta rule by the kernel: per head one chunk after the other, the state handed on."""
     below, on = np.tril(np.ones((N, N), np.float32), -1), np.tril(np.ones((N, N), np.float32))
     eye = np.eye(N, dtype=np.float32)
-    parts = log_decay.reshape(TOKENS // N, N, HEADS)
+    parts = log_decay.reshape(TOKENS // N, N, -1)
     sums = jnp.einsum("ts,csh->cth", on, parts, precision="highest")  # in each chunk, up to each token
     heads = []
-    for h in range(HEADS):
+    for h in range(query.shape[1]):
         state, outputs = jnp.zeros((N, N), jnp.float32), []
         for c in range(TOKENS // N):
             rows = slice(c * N, (c + 1) * N)
@@ -66,7 +66,8 @@ def by_token(query, key, value, beta, log_decay):
         state = state + k[:, :, None] * (b[:, None] * (v - held))[:, None, :]
         return state, jnp.einsum("hk,hkv->hv", q, state, precision="highest")
 
-    return jax.lax.scan(step, jnp.zeros((HEADS, N, N), query.dtype), (query, key, value, beta, log_decay))[1]
+    state = jnp.zeros((query.shape[1], N, N), query.dtype)
+    return jax.lax.scan(step, state, (query, key, value, beta, log_decay))[1]
 
 
 def causal_convolution(x, taps):
@@ -75,15 +76,22 @@ def causal_convolution(x, taps):
     return sum(padded[t : t + TOKENS] * taps[t] for t in range(TAPS))
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def linear_attention(rule, p, x):
+def all_here(part):
+    """What all ranks have of a sum, where there is one."""
+    return part
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def linear_attention(rule, whole, p, x):
     h = norm(x, p["norm"])
-    mixed = jax.nn.silu(causal_convolution(h @ p["qkv"], p["taps"])).reshape(TOKENS, 3, HEADS, N)
+    heads = p["qkv"].shape[2]
+    mixed = causal_convolution(h @ p["qkv"].reshape(WIDTH, -1), p["taps"].reshape(TAPS, -1))
+    mixed = jax.nn.silu(mixed).reshape(TOKENS, 3, heads, N)
     query, key, value = unit(mixed[:, 0]) * N**-0.5, unit(mixed[:, 1]), mixed[:, 2]
     beta = jax.nn.sigmoid(h @ p["beta"])
     log_decay = -jnp.exp(p["log_rate"]) * jax.nn.softplus(h @ p["rate"] + p["rate_bias"])
-    out = norm(rule(query, key, value, beta, log_decay), p["out_norm"]).reshape(TOKENS, HEADS * N)
-    return x + (out * jax.nn.silu(h @ p["gate"])) @ p["out"]
+    out = norm(rule(query, key, value, beta, log_decay), p["out_norm"]).reshape(TOKENS, heads * N)
+    return x + whole((out * jax.nn.silu(h @ p["gate"])) @ p["out"])
 
 
 def rotated(x, cos, sin):
@@ -92,41 +100,44 @@ def rotated(x, cos, sin):
     return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
-@jax.jit
-def attention(p, x):
+@functools.partial(jax.jit, static_argnums=0)
+def attention(whole, p, x):
     h = norm(x, p["norm"])
+    queries, keys = p["query"].shape[1] // HEAD, p["key"].shape[1] // HEAD
     angle = np.arange(TOKENS)[:, None] * 10000.0 ** -(np.arange(HEAD // 2) / (HEAD // 2))
     cos, sin = (f(angle)[:, None, :].astype(x.dtype) for f in (np.cos, np.sin))
-    query = rotated(norm((h @ p["query"]).reshape(TOKENS, QUERY_HEADS, HEAD), p["query_norm"]), cos, sin)
-    key = rotated(norm((h @ p["key"]).reshape(TOKENS, KEY_HEADS, HEAD), p["key_norm"]), cos, sin)
-    value = (h @ p["value"]).reshape(TOKENS, KEY_HEADS, HEAD)
-    query = query.reshape(TOKENS, KEY_HEADS, QUERY_HEADS // KEY_HEADS, HEAD)  # queries that share a key
+    query = rotated(norm((h @ p["query"]).reshape(TOKENS, queries, HEAD), p["query_norm"]), cos, sin)
+    key = rotated(norm((h @ p["key"]).reshape(TOKENS, keys, HEAD), p["key_norm"]), cos, sin)
+    value = (h @ p["value"]).reshape(TOKENS, keys, HEAD)
+    query = query.reshape(TOKENS, keys, queries // keys, HEAD)  # queries that share a key
     score = jnp.einsum("tkgd,skd->kgts", query, key, precision="highest") * HEAD**-0.5
     place = jnp.arange(TOKENS)
     score = jnp.where(place[:, None] >= place[None, :], score, -1e30)
     out = jnp.einsum("kgts,skd->tkgd", jax.nn.softmax(score, axis=-1), value, precision="highest")
-    return x + out.reshape(TOKENS, QUERY_HEADS * HEAD) @ p["out"]
+    return x + whole(out.reshape(TOKENS, queries * HEAD) @ p["out"])
 
 
-@jax.jit
-def experts(p, x):
-    """Each token goes to the experts that its router likes best, in shares that add up to one; and to one that all share."""
+@functools.partial(jax.jit, static_argnums=0)
+def experts(whole, p, x):
+    """Each token goes to the experts that its router likes best, in shares that add up to one; and to one that all share. `number`: of
+    the experts that are here."""
     h = norm(x, p["norm"])
     share, chosen = jax.lax.top_k(jax.nn.softmax(h @ p["router"], axis=-1), CHOSEN)
     share = share / jnp.sum(share, axis=-1, keepdims=True)
-    shares = jnp.sum(jnp.where(chosen[:, :, None] == jnp.arange(EXPERTS), share[:, :, None], 0), axis=1)
+    shares = jnp.sum(jnp.where(chosen[:, :, None] == p["number"], share[:, :, None], 0), axis=1)
     inner = jax.nn.silu(jnp.einsum("td,edf->tef", h, p["gate"])) * jnp.einsum("td,edf->tef", h, p["up"])
     routed = jnp.einsum("tef,efd->td", inner * shares[:, :, None], p["down"])
     common = (jax.nn.silu(h @ p["shared_gate"]) * (h @ p["shared_up"])) @ p["shared_down"]
-    return x + routed + jax.nn.sigmoid(h @ p["shared_share"]) * common
+    return x + whole(routed + jax.nn.sigmoid(h @ p["shared_share"]) * common)
 
 
-def decoder(rule, p, tokens):
-    """Logits of every token."""
+def decoder(rule, p, tokens, whole=all_here):
+    """Logits of every token. Heads and hidden units are as many as the parameters have: a rank may have a part of them, and `whole` adds the
+    parts of a sum."""
     x = p["embedding"][tokens]
     for n, (mixer, feed_forward) in enumerate(p["layers"]):
-        x = attention(mixer, x) if n % PERIOD == PERIOD - 1 else linear_attention(rule, mixer, x)
-        x = experts(feed_forward, x)
+        x = attention(whole, mixer, x) if n % PERIOD == PERIOD - 1 else linear_attention(rule, whole, mixer, x)
+        x = experts(whole, feed_forward, x)
     return norm(x, p["norm"]) @ p["head"]
 
 
@@ -139,8 +150,9 @@ def twin(p, tokens):
     return decoder(by_token, p, tokens)
 
 
-def inputs(layers, seed=1306):
-    """Weights and tokens."""
+def inputs(layers, seed=1306, times=1):
+    """Weights and tokens; `times`: more heads."""
+    heads = times * HEADS
     rng = np.random.default_rng(seed)
 
     def matrix(*shape, scale=1.0):
@@ -151,27 +163,28 @@ def inputs(layers, seed=1306):
 
     def mixer(n):
         if n % PERIOD == PERIOD - 1:
-            wide, narrow = QUERY_HEADS * HEAD, KEY_HEADS * HEAD
+            wide, narrow = times * QUERY_HEADS * HEAD, times * KEY_HEADS * HEAD
             matrices = {"query": matrix(WIDTH, wide), "key": matrix(WIDTH, narrow), "value": matrix(WIDTH, narrow)}
             norms = {"norm": near_one(WIDTH), "query_norm": near_one(HEAD), "key_norm": near_one(HEAD)}
             return matrices | norms | {"out": matrix(wide, WIDTH, scale=0.5)}
         return {
             "norm": near_one(WIDTH),
-            "qkv": matrix(WIDTH, 3 * HEADS * N),
-            "taps": matrix(TAPS, 3 * HEADS * N, scale=0.5),
-            "beta": matrix(WIDTH, HEADS),
-            "rate": matrix(WIDTH, HEADS),
-            "rate_bias": -2 + near_one(HEADS),
-            "log_rate": np.log(np.linspace(0.05, 0.5, HEADS, dtype=np.float32)),
+            "qkv": matrix(WIDTH, 3 * heads * N).reshape(WIDTH, 3, heads, N),
+            "taps": matrix(TAPS, 3 * heads * N, scale=0.5).reshape(TAPS, 3, heads, N),
+            "beta": matrix(WIDTH, heads),
+            "rate": matrix(WIDTH, heads),
+            "rate_bias": -2 + near_one(heads),
+            "log_rate": np.log(np.linspace(0.05, 0.5, heads, dtype=np.float32)),
             "out_norm": near_one(N),
-            "gate": matrix(WIDTH, HEADS * N),
-            "out": matrix(HEADS * N, WIDTH, scale=0.5),
+            "gate": matrix(WIDTH, heads * N),
+            "out": matrix(heads * N, WIDTH, scale=0.5),
         }
 
     def feed_forward():
         return {
             "norm": near_one(WIDTH),
             "router": matrix(WIDTH, EXPERTS),
+            "number": np.arange(EXPERTS, dtype=np.int32),
             "gate": matrix(EXPERTS, WIDTH, HIDDEN),
             "up": matrix(EXPERTS, WIDTH, HIDDEN),
             "down": matrix(EXPERTS, HIDDEN, WIDTH, scale=0.5),
