@@ -1,5 +1,6 @@
-// Two cores: barriers around shared HBM, and exchanges of tiles.
+// Two cores: barriers around shared HBM, and exchanges of tiles. A collective of the only rank.
 #include "Generator.h"
+#include "glia/ISA/Collective.h"
 #include "glia/Support/Diagnostic.h"
 
 namespace glia::kernels {
@@ -65,6 +66,33 @@ void Generator::exchange() {
     if (r.chance(30))
       any(core);
   }
+}
+
+// The program is for one rank, which meets itself: it gets what it gave, or zeros from a permutation without pairs.
+void Generator::collective() {
+  const int p = partitions();
+  const int64_t n = r.between(1, 8);
+  const DType u = type(computeTypes());
+  const CollectiveKind kind = static_cast<CollectiveKind>(r.below(static_cast<int64_t>(collectiveKindNames().names.size())));
+  std::vector<CollectiveOp> ops;
+  for (size_t i = 0; i < collectiveOpNames().names.size(); ++i)
+    if (combines(static_cast<CollectiveOp>(i), u))
+      ops.push_back(static_cast<CollectiveOp>(i));
+  const bool permutes = kind == CollectiveKind::Permute;
+  std::vector<int32_t> groups = permutes ? std::vector<int32_t>{0, 0} : std::vector<int32_t>{0};
+  if (permutes && r.chance(30))
+    groups.clear();
+  Draft d(0, GPSIMD, "collective");
+  d.in("src", randomView(source(0, Space::Sbuf, {u}, p, n, true), p, n, true, false));
+  if (r.chance(50)) {
+    d.out("dst", whole(allocate(0, Space::Sbuf, u, p, n)));
+  } else {
+    const Hbm y = output(u, {p, n});
+    d.out("dst", view(y, {{n, p}, {1, n}}));
+  }
+  d.set("kind", static_cast<int32_t>(kind)).set("op", static_cast<int32_t>(r.pick(ops)));
+  d.set("ranks", int32_t{1}).set("width", int32_t{permutes ? 2 : 1}).set("groups", groups);
+  add(d);
 }
 
 // Both cores run a loop of the same count and meet, or exchange, in every iteration.

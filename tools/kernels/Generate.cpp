@@ -48,6 +48,8 @@ Generated generate(const std::shared_ptr<const Target> &target, Random &random) 
     }
     if (what < 72)
       g.any(core);
+    else if (what < 73)
+      g.collective();
     else if (what < 80)
       g.aliases(core);
     else if (what < 90 || cores == 1)

@@ -163,6 +163,7 @@ public:
   void meet();        // Cores.cpp
   void exchange();
   void meetInLoop();
+  void collective();
   void barrier(int core, const std::string &name);
 
   struct Loop { // as things were when it began: it may not run
