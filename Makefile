@@ -47,6 +47,7 @@ build: configure
 configure: venv
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
 	@mv build-configure.log build/configure.log
+	@ln -sf $(CURDIR)/build/bin/glia $(VENV)/bin/glia
 	@echo "build: compiling into build/ (several minutes the first time)"
 
 build-asan: venv

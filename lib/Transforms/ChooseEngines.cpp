@@ -143,7 +143,7 @@ private:
   bool legal(Instr i, Engine e) const { return canIssue(i, e) && nisa::TrialCheck(i, *target, e, cores).passes(); }
 
   void choose(Instr i, double weight) {
-    if (i.def().unit == Unit::Dma)
+    if (i.def().unit == Unit::Dma && i.def().slot("dge") >= 0)
       chooseTransfer(i, weight);
     else if (!i.engine())
       chooseEngine(i, weight);

@@ -23,7 +23,19 @@ def cases() -> list[Case]:
     path = str(root / "src/nkilib_src")
     if path not in sys.path:
         sys.path.insert(0, path)
-    groups = (_simple, _rope, _attention, _projections, _quantized, _loss, _convolutions, _indices, _moe, _refused)
+    groups = (
+        _simple,
+        _rope,
+        _attention,
+        _projections,
+        _quantized,
+        _loss,
+        _convolutions,
+        _indices,
+        _moe,
+        _collectives,
+        _refused,
+    )
     return [case for group in groups for case in group()]
 
 
@@ -153,7 +165,7 @@ def _projections() -> list[Case]:
     cte = _at("core.output_projection.output_projection_cte.output_projection_cte", "output_projection_cte")
     tkg, qkv = _at("core.output_projection.output_projection_tkg", "output_projection_tkg"), _at("core.qkv.qkv", "qkv")
 
-    def rms():
+    def rms(x=x):
         y = _wide(x) / np.sqrt((_wide(x) ** 2).mean(-1, keepdims=True) + 1e-6) * gain
         return (y @ fused,)
 
@@ -189,6 +201,13 @@ def _projections() -> list[Case]:
     return [
         *out,
         _case("qkv, 4 tokens", qkv, (few_tokens, fused), lambda: (_wide(few_tokens) @ fused,)),
+        _case(
+            "qkv with RMS norm, 4 tokens",
+            qkv,
+            (few_tokens, fused),
+            lambda: rms(few_tokens),
+            keywords={"fused_norm_type": norm.RMS_NORM, "gamma_norm_weights": gain},
+        ),
         _case(
             "qkv, 4 tokens, 2 cores (each writes all)",
             qkv,
@@ -381,13 +400,46 @@ def _moe() -> list[Case]:
     ]
 
 
+def _collectives() -> list[Case]:
+    """Arrays have a first axis with a part for each rank."""
+    from nki.collectives import ReplicaGroup
+
+    normal, ranks = random(50), 4
+    tiled = _at("experimental.collectives.sb2sb_allgather", "allgather_sb2sb_tiled")
+    small = _at("experimental.collectives.sb2sb_allgather", "allgather_sb2sb")
+    ring = _at("experimental.collectives.fg_allgather", "fine_grained_allgather")
+    product = _at("experimental.collectives.fgcc", "allgather_compute_matmul")
+    group = ReplicaGroup([list(range(ranks))])
+    x, rows = normal(ranks, 64, 96).astype(BF16), normal(ranks, 256, 128)
+    lhs, rhs = normal(ranks, 512, 256).astype(BF16), normal(ranks, 256, 128).astype(BF16)
+    all_ranks = lambda y: (np.broadcast_to(y, (ranks, *y.shape)),)  # noqa: E731
+    flat = lambda y: (y.reshape(ranks, -1, y.shape[-1]),)  # noqa: E731
+    whole = lambda: all_ranks(lhs.reshape(-1, lhs.shape[-1]))  # noqa: E731
+    times = lambda: (_wide(lhs).reshape(-1, lhs.shape[-1]) @ _wide(rhs),)  # noqa: E731
+
+    def case(name, kernel, arguments, reference, **more):
+        return _case(f"{name}, {ranks} ranks", kernel, arguments, reference, ranks=ranks, **more)
+
+    out = [case("allgather_sb2sb", small, (x, group, ranks), lambda: all_ranks(np.concatenate(x, 1)), tolerance=0.0)]
+    for cores, on in ((1, ""), (2, " of 2 cores")):
+        gathered = lambda: all_ranks(np.concatenate(rows, 1))  # noqa: E731
+        out.append(
+            case(f"allgather_sb2sb_tiled{on}", tiled, (rows, group, ranks), gathered, tolerance=0.0, cores=cores)
+        )
+        for hbm, where in ((False, ""), (True, ", HBM")):
+            last = {"post": flat, "cores": cores}
+            name = f"fine_grained_allgather{on}{where}"
+            out.append(case(name, ring, (lhs, ranks, 1, hbm), whole, tolerance=0.0, **last))
+            name = f"allgather_compute_matmul{on}{where}"
+            out.append(case(name, product, (lhs, rhs, ranks, 1, hbm), times, tolerance=ROUGH, **last))
+    return out
+
+
 def _refused() -> list[Case]:
     """What needs instructions that glia refuses by name."""
     x = random(49)(128, 512).astype(BF16)
-    gather = _at("experimental.collectives.fg_allgather", "fine_grained_allgather")
     load = _at("experimental.mxfp_subkernels.mxfp_load_utils", "mxfp_load_performance_wrapper")
     return [
-        _case("fine_grained_allgather", gather, (x, 2, 1), tuple, "refused: collectives", refused="NKI-UNSUPPORTED"),
         _case(
             "mxfp_load_performance_wrapper", load, (x,), tuple, "refused: MX", refused="NKI-DTYPE", targets=("trn3",)
         ),
