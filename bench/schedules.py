@@ -73,11 +73,11 @@ def measured(kernel, arguments, target):
     traced = kernel.on(target).trace(*arguments)
     profile = runtime.program_of(traced).profile(runtime.inputs_of(traced), timeline=False)
     bound = traced.kernel.bound()
-    waits = [s for s in profile.stalls if ".sync" not in s["where"]] or [{"where": "none", "reason": ""}]
+    waits = [f"{s.where} for {s.reason}" for s in profile.stalls if ".sync" not in s.where]
     return bound | {
         "ratio": profile.total / bound["total"],
         "predicted": profile.total,
-        "wait": f"{waits[0]['where']} for {waits[0]['reason']}",
+        "wait": waits[0] if waits else "none",
     }
 
 

@@ -122,7 +122,7 @@ def exchanging(exe) -> float:
     """Nanoseconds for which a rank is busy with exchanges: the queues that its collectives are in."""
     queues = set(re.findall(r"^gpsimd collective .*? queue=(\S+)", exe.program.disassemble(), re.MULTILINE))
     profile = exe.program.profile(timeline=False)
-    return sum(lane["busy"] for lane in profile.lanes if lane["name"].split(" queue ")[-1] in queues)
+    return sum(lane.busy for lane in profile.lanes if lane.name.split(" queue ")[-1] in queues)
 
 
 def show_ranks():

@@ -127,7 +127,7 @@ def row_of(exe, program: str, *, seconds: float, error: float, allowed: float, v
     """The row of what glia.jit(f).compile(...) gave. `proved`: every access by an index must be proved to stay in bounds."""
     verdict, more = compiled(lambda: exe.program.verify(require_proved=proved))
     profile = exe.program.profile(timeline=False)
-    busiest = max((lane for lane in profile.lanes if " queue " not in lane["name"]), key=lambda lane: lane["busy"])
+    busiest = max((lane for lane in profile.lanes if " queue " not in lane.name), key=lambda lane: lane.busy)
     return Row(
         program=program,
         target=exe.target,
@@ -138,8 +138,8 @@ def row_of(exe, program: str, *, seconds: float, error: float, allowed: float, v
         hbm_bytes=sum(profile.hbm_bytes),
         microseconds=profile.total / 1000,
         assumed=profile.origins["assumed"],
-        busiest=busiest["name"].split()[-1],
-        use=busiest["busy"] / profile.total,
+        busiest=busiest.name.split()[-1],
+        use=busiest.busy / profile.total,
         error=error,
         allowed=allowed,
         verified=verdict.ok,

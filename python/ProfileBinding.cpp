@@ -1,9 +1,8 @@
 // Predicted runs for Python.
 #include "Bindings.h"
-#include "glia/Program/Program.h"
-#include "glia/Runtime/Profile.h"
+#include "glia/Profile/ProfileDiff.h"
+#include "glia/Profile/WhatIf.h"
 #include "glia/Sim/Steps.h"
-#include "glia/Sim/Timing.h"
 
 #include <nanobind/stl/shared_ptr.h>
 
@@ -15,66 +14,105 @@ namespace {
 
 struct Prediction {
   std::shared_ptr<Program> program;
-  TimingResult result;
+  TensorData inputs; // where control flow depends on data: what is timed again is timed with them
+  TimingOptions options;
+  Profile profile;
+  const TimingResult &time() const { return profile.time; }
 };
 
 std::shared_ptr<Prediction> predict(std::shared_ptr<Program> p, bool haveInputs, nb::dict arrays, bool timeline,
                                     uint64_t maxSteps) {
-  const TensorData inputs = toTensorData(arrays);
   auto out = std::make_shared<Prediction>();
   out->program = std::move(p);
-  TimingOptions options;
-  options.inputs = haveInputs ? &inputs : nullptr;
-  options.timeline = timeline;
-  options.maxSteps = stepLimit(maxSteps);
-  options.stop = interrupted;
-  out->result = withoutLock([&] { return simulateTime(*out->program, options); });
+  out->inputs = toTensorData(arrays);
+  out->options.inputs = haveInputs ? &out->inputs : nullptr;
+  out->options.timeline = timeline;
+  out->options.maxSteps = stepLimit(maxSteps);
+  out->options.stop = interrupted;
+  out->profile = withoutLock([&] { return profileOf(*out->program, out->options); });
   return out;
 }
 
-std::string where(int core, Engine e, uint32_t index) {
-  return "core" + std::to_string(core) + "." + std::string(name(e)) + "#" + std::to_string(index);
+std::string where(const InstrPlace &x) {
+  return "core" + std::to_string(x.core) + "." + std::string(name(x.engine)) + "#" + std::to_string(x.index);
 }
 
 nb::list lanes(const Prediction &p) {
   nb::list out;
-  for (const LaneUse &l : p.result.lanes) {
-    nb::dict entry;
-    entry["name"] = l.name;
-    entry["busy"] = l.busy;
-    entry["instructions"] = l.instructions;
-    entry["bytes"] = l.bytes;
-    out.append(entry);
-  }
+  for (const LaneUse &l : p.time().lanes)
+    out.append(nb::make_tuple(l.name, l.busy, l.instructions, l.bytes));
   return out;
 }
 
 nb::list stalls(const Prediction &p) {
   nb::list out;
-  for (const Stall &s : p.result.longestStalls) {
-    nb::dict entry;
-    entry["where"] = where(s.core, s.engine, s.index);
-    entry["start"] = s.start;
-    entry["length"] = s.length;
-    entry["count"] = s.count;
-    entry["reason"] = s.reason;
-    out.append(entry);
-  }
+  for (const Stall &s : p.time().longestStalls)
+    out.append(nb::make_tuple(where({s.core, s.engine, s.index}), s.start, s.length, s.count, s.reason));
   return out;
 }
 
 nb::list timeline(const Prediction &p) {
   nb::list out;
-  for (const TimelineEvent &e : p.result.timeline)
-    out.append(nb::make_tuple(p.result.lanes.at(e.lane).name, e.start, e.end));
+  for (const TimelineEvent &e : p.time().timeline)
+    out.append(nb::make_tuple(p.time().lanes.at(e.lane).name, e.start, e.end));
+  return out;
+}
+
+nb::list places(const Prediction &p, int by) {
+  nb::list out;
+  for (const PlaceUse &u : by == 0 ? p.profile.lines : by == 1 ? p.profile.operations : p.profile.kernels)
+    out.append(nb::make_tuple(u.name, u.file, u.line, u.critical, u.busy[0], u.busy[1], u.busy[2], u.busy[3], u.busy[4],
+                              u.transfers, u.bytes, u.instructions));
+  return out;
+}
+
+nb::list path(const Prediction &p) {
+  nb::list out;
+  for (const PathStep &s : p.profile.path) {
+    const TimelineEvent &e = p.time().timeline[s.event];
+    const InstrPlace at = instructionOf(e);
+    out.append(
+        nb::make_tuple(e.start, s.work, s.latency, p.time().lanes.at(e.lane).name, where(at), placeOf(*p.program, at)));
+  }
+  return out;
+}
+
+nb::list waits(const Prediction &p) {
+  nb::list out;
+  for (const WaitUse &w : p.profile.waits)
+    out.append(nb::make_tuple(std::string(name(w.kind)), placeOf(*p.program, w.at), w.known ? placeOf(*p.program, w.by) : "",
+                              w.tile, w.gain, w.critical, w.length, w.count, w.copies, describe(*p.program, w)));
+  return out;
+}
+
+nb::list tiles(const std::vector<TileUse> &all) {
+  nb::list out;
+  for (const TileUse &t : all)
+    out.append(nb::make_tuple(t.name, t.bytes, t.from, t.to));
+  return out;
+}
+
+nb::list memory(const Prediction &p) {
+  nb::list out;
+  for (const MemoryUse &m : p.profile.memory)
+    out.append(nb::make_tuple(nb::make_tuple(std::string(name(m.space)), m.core, m.capacity, m.peak, m.peakAt),
+                              tiles(m.inPeak), tiles(m.tiles)));
+  return out;
+}
+
+nb::list sensitive(const Prediction &p) {
+  const std::vector<Sensitivity> all = withoutLock([&] { return sensitivities(*p.program, p.options, p.time().total); });
+  nb::list out;
+  for (const Sensitivity &s : all)
+    out.append(nb::make_tuple(s.key, s.value, s.unit, s.half, s.twice));
   return out;
 }
 
 nb::dict origins(const Prediction &p) {
   nb::dict out;
-  out["documented"] = p.result.documented;
-  out["derived"] = p.result.derived;
-  out["assumed"] = p.result.assumed;
+  out["documented"] = p.time().documented;
+  out["derived"] = p.time().derived;
+  out["assumed"] = p.time().assumed;
   return out;
 }
 
@@ -82,24 +120,36 @@ nb::dict origins(const Prediction &p) {
 
 void bindProfiles(nb::module_ &m) {
   nb::class_<Prediction> profile(m, "Prediction");
-  profile.def_prop_ro("total", [](const Prediction &p) { return p.result.total; })
-      .def_prop_ro("launch", [](const Prediction &p) { return p.result.launch; })
-      .def_prop_ro("instructions", [](const Prediction &p) { return p.result.instructions; })
+  profile.def_prop_ro("total", [](const Prediction &p) { return p.time().total; })
+      .def_prop_ro("launch", [](const Prediction &p) { return p.time().launch; })
+      .def_prop_ro("instructions", [](const Prediction &p) { return p.time().instructions; })
       .def_prop_ro("hbm_bytes",
-                   [](const Prediction &p) { return nb::make_tuple(p.result.hbmBytesRead, p.result.hbmBytesWritten); })
+                   [](const Prediction &p) { return nb::make_tuple(p.time().hbmBytesRead, p.time().hbmBytesWritten); })
       .def_prop_ro("lanes", &lanes)
       .def_prop_ro("stalls", &stalls)
       .def_prop_ro("timeline", &timeline)
+      .def_prop_ro("critical_path", &path)
+      .def_prop_ro("waits", &waits)
+      .def_prop_ro("memory", &memory)
       .def_prop_ro("origins", &origins)
-      .def_prop_ro("assumed_parameters", [](const Prediction &p) { return p.result.assumedParameters; });
-  profile.def("summary", [](const Prediction &p) { return profileText(*p.program, p.result); })
-      .def("html", [](const Prediction &p) { return profileHtml(*p.program, p.result); })
-      .def("json", [](const Prediction &p) { return profileJson(*p.program, p.result); })
+      .def_prop_ro("assumed_parameters", [](const Prediction &p) { return p.time().assumedParameters; });
+  profile.def("places", &places)
+      .def("sensitivities", &sensitive)
+      .def("what_if",
+           [](const Prediction &p, const std::string &changes) {
+             return withoutLock([&] { return timeIf(*p.program, p.options, parseChanges(changes)); });
+           })
+      .def("summary", [](const Prediction &p) { return profileText(*p.program, p.profile); })
+      .def("html", [](const Prediction &p) { return profileHtml(*p.program, p.profile); })
+      .def("json", [](const Prediction &p) { return profileJson(*p.program, p.profile); })
       .def("trace", [](const Prediction &p) {
-        const std::string bytes = profilePerfetto(*p.program, p.result);
+        const std::string bytes = profilePerfetto(*p.program, p.profile);
         return nb::bytes(bytes.data(), bytes.size());
       });
   m.def("predict", &predict);
+  m.def("diff", [](const Prediction &a, const Prediction &b) {
+    return diffText({"before", *a.program, a.profile}, {"after", *b.program, b.profile});
+  });
 }
 
 } // namespace glia

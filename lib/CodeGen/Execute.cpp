@@ -4,6 +4,7 @@
 #include "Transforms/InstrFacts.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/ISA/Collective.h"
+#include "glia/ISA/Transfer.h"
 #include "glia/Transforms/ChooseEngines.h"
 
 #include <algorithm>
@@ -253,6 +254,9 @@ private:
     if (matmul)
       x.operands[def.slot(def.accumulateFlag)].integer = 0; // a transpose overwrites
     execute(c, x);
+    // The only rank gets what it gives, but for a permutation that gives it nothing.
+    if (isCollective(def) && x.operands[static_cast<size_t>(def.slot("groups"))].list.empty())
+      zeroElements(x.operands[static_cast<size_t>(def.slot("dst"))].region);
     noteWrites(x);
   }
 

@@ -120,6 +120,18 @@ void copyElements(Exec &x, int dstSlot, const Region &dst, int64_t dstFirst, int
   }
 }
 
+void zeroElements(const Region &dst) {
+  const int64_t all = dst.elements * dst.partitions, size = sizeOf(dst.dtype);
+  RunCursor at(dst, 0);
+  for (int64_t done = 0; done < all;) {
+    const int64_t n = at.left();
+    for (int64_t i = 0; i < n; ++i)
+      std::memset(at.at() + i * at.stride(), 0, static_cast<size_t>(size));
+    at.advance(n);
+    done += n;
+  }
+}
+
 // ---- indexed rows --------------------------------------------------------------------------------------------------------
 
 // Sums of products of hostile numbers: kept where int64 holds them.

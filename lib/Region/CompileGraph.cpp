@@ -17,7 +17,7 @@
 #include "glia/Lower/Family.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Link/Link.h"
-#include "glia/Runtime/ProgramBound.h"
+#include "glia/Profile/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Topology.h"
 

@@ -75,6 +75,11 @@ Machine::Machine(const Program &p, const TimingOptions &options)
     if (e.size)
       schedule(s, 0);
   }
+  for (const InstrPlace &x : options.unheld) {
+    EngineRun &e = engines.at(static_cast<size_t>(x.core * kNumEngines + static_cast<int>(x.engine)));
+    e.unheld.resize(e.size);
+    e.unheld.at(x.index) = true;
+  }
   prepareSemaphores();
   prepareQueues();
   dmas.resize(p.cores);
@@ -163,7 +168,7 @@ inline Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path 
     if (e.windowHi - e.windowLo > window)
       e.windowLo = e.windowHi - window;
     if (e.fetched > start) {
-      note(e, Cause::Fetch, 0, 0, start, e.fetched - start);
+      note(e, Wait::Fetch, 0, 0, start, e.fetched - start);
       path.add(e.fetched - start, fetchMiss.share);
       start = e.fetched;
     }
@@ -201,6 +206,15 @@ inline void Machine::complete(EngineRun &e, uint32_t s, const Op &op, const Cost
   e.updates.push(u);
 }
 
+// What it would wait for is taken when it comes.
+bool Machine::ignoreWaits(EngineRun &e, const Op &op) {
+  for (uint32_t i = 0; i < op.numWaits; ++i)
+    if (const SyncOp &w = e.syncs[op.sync + i]; w.kind == SyncKind::WaitGeConsume)
+      semaphores[w.semaphore].value -= w.value;
+  e.waitsDone = true;
+  return true;
+}
+
 void Machine::issue(uint32_t s) {
   EngineRun &e = engines[s];
   for (;;) {
@@ -208,14 +222,18 @@ void Machine::issue(uint32_t s) {
       return finishAt(e.clock, e.path);
     const Op &op = e.code[e.pc];
     const CostEntry &c = low.costs[op.cost];
-    if (op.numWaits && !e.waitsDone && !waits(e, s, op, c))
+    const bool held = e.unheld.empty() || !e.unheld[e.pc];
+    if (op.numWaits && !e.waitsDone && !(held ? waits(e, s, op, c) : ignoreWaits(e, op)))
       return;
     if (op.shares && e.clock > now && !(op.kind == Kind::Dma && queues[op.extra].takesAlready(queueDepth)) &&
         !reach(s, e.clock)) // everything that happens before must have happened
       return;
     Path path = e.path;
-    Ps start = startOf(e, op, c, path), busy = c.busy, latency = c.latency;
+    Ps start = held ? startOf(e, op, c, path) : e.clock, busy = c.busy, latency = c.latency;
     uint32_t next = e.pc + 1;
+    const uint32_t after = path.event;
+    if (options.timeline && op.kind != Kind::Barrier)
+      path.event = written();
     switch (op.kind) {
     case Kind::Compute:
       if (e.engine == Engine::Tensor && rampTime)
@@ -245,9 +263,12 @@ void Machine::issue(uint32_t s) {
       throw Error("TIME-LONG", "the program runs for more than 1000 s", "Check trip counts and backward branches.");
     ++e.executed;
     e.busy += busy;
-    if (options.timeline)
-      timeline.push_back({s, e.pc, e.engine, static_cast<uint8_t>(e.core), static_cast<double>(start) / 1000,
-                          static_cast<double>(start + busy) / 1000});
+    if (options.timeline) {
+      path.event = written();
+      timeline.push_back({s, e.pc, after, e.engine, static_cast<uint8_t>(e.core), e.waited,
+                          static_cast<double>(start) / 1000, static_cast<double>(start + busy) / 1000});
+      e.waited = Wait::None;
+    }
     if (op.extra && op.kind == Kind::Compute) {
       const Footprint &f = low.footprints[op.extra - 1];
       if (f.numWritten)
@@ -326,7 +347,7 @@ Ps Machine::afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps
               ready = x.start + std::max(x.cost->lead, x.done - x.start - c.work);
             ready += semaphoreLatency.time;
             if (ready > start) {
-              note(e, Cause::Result, 0, 0, start, ready - start);
+              note(e, Wait::Result, 0, 0, start, ready - start);
               path = x.path;
               path.add(ready - semaphoreLatency.time - x.start, x.cost->latencyShare);
               path.add(semaphoreLatency.step);
@@ -338,7 +359,7 @@ Ps Machine::afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps
   for (uint32_t ports = f.ports; ports; ports &= ports - 1) {
     const int k = __builtin_ctz(ports);
     if (portOwner[e.core][k] != static_cast<uint8_t>(e.engine) && portFree[e.core][k] > start) {
-      note(e, Cause::Port, static_cast<uint32_t>(k), static_cast<uint32_t>(e.core * kNumEngines + portOwner[e.core][k]),
+      note(e, Wait::Port, static_cast<uint32_t>(k), static_cast<uint32_t>(e.core * kNumEngines + portOwner[e.core][k]),
            start, portFree[e.core][k] - start);
       path.add(portFree[e.core][k] - start, c.busyShare);
       start = portFree[e.core][k];

@@ -32,11 +32,10 @@ struct InFlight { // a compute instruction whose result is not there yet
   Path path; // to its start
 };
 
-enum class Cause : uint8_t { None, Semaphore, Queue, Port, Fetch, Barrier, Result };
 struct StallSum {
   Ps total, first;
   uint32_t count;
-  Cause cause;
+  Wait cause;
   uint8_t pad;
   uint16_t what; // semaphore, queue, port
   uint32_t by;   // lane that ended it
@@ -56,8 +55,9 @@ struct EngineRun {
   uint32_t waitAt = 0;                 // waits of the current instruction already passed
   bool waitsDone = false, met = false; // all of them; the barrier it stands at
   Ps waitsPassed = 0;                  // when the last of them became true
-  Cause blocked = Cause::None;
-  bool scheduled = false; // its lane has a time
+  Wait blocked = Wait::None;
+  Wait waited = Wait::None; // what the current instruction waited for last
+  bool scheduled = false;   // its lane has a time
   Ps blockedSince = 0;
   Fifo<Update> updates;
   std::array<InFlight, 4> inFlight;
@@ -78,6 +78,7 @@ struct EngineRun {
   Ps busy = 0;
   uint64_t executed = 0;
   StallSum *stalls = nullptr;
+  std::vector<bool> unheld; // TimingOptions::unheld; empty: none
   // Tensor: power ramp.
   Ps coldLeft = 0, utilisationFrom = 0, utilisationBusy = 0;
   // Hardware descriptor generation driven by this engine.
@@ -100,7 +101,8 @@ struct QueueRun {
   Fifo<Pending> transfers; // the first is active, or the next
   bool active = false;
   Ps started = 0;
-  Ps notBefore = 0; // spacing after the previous start
+  uint32_t event = kNoEvent; // of the active transfer
+  Ps notBefore = 0;          // spacing after the previous start
   Path notBeforePath;
   uint8_t blockedEngines = 0; // engines that wait for room
   Ps busy = 0;
@@ -221,9 +223,10 @@ private:
   void issue(uint32_t s);
   bool reach(uint32_t s, Ps at);
   void schedule(uint32_t s, Ps at);
-  void note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length);
+  void note(EngineRun &e, Wait c, uint32_t what, uint32_t by, Ps from, Ps length);
   GLIA_HOT Ps startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path);
   Ps afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Path &path);
+  bool ignoreWaits(EngineRun &e, const Op &op);
   void ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency);
   Box resolve(const EngineRun &e, Box b) const;
   void fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Ps done, const Path &path);
@@ -232,6 +235,8 @@ private:
     if (time > end)
       end = time, endPath = path;
   }
+
+  uint32_t written() const { return static_cast<uint32_t>(timeline.size()); } // the number of the next event
 
   // TimingSemaphores.h and .cpp
   void prepareSemaphores();
@@ -276,7 +281,8 @@ private:
   std::string reason(const StallSum &x) const;
 };
 
-inline void Machine::note(EngineRun &e, Cause c, uint32_t what, uint32_t by, Ps from, Ps length) {
+inline void Machine::note(EngineRun &e, Wait c, uint32_t what, uint32_t by, Ps from, Ps length) {
+  e.waited = c;
   if (!e.stalls)
     return;
   StallSum &x = e.stalls[e.pc];

@@ -25,16 +25,19 @@ struct Share {
 };
 
 // The chain of causes that ends at some moment, as picoseconds by origin. What is left up to the moment's time is assumed.
+// `event` is the last event of the timeline in that chain.
 struct Path {
   ByOrigin parts = {0, 0};
   uint64_t assumed = 0;
+  uint32_t event = UINT32_MAX;
   Path() = default;
   Path(ByOrigin parts, uint64_t assumed) : parts(parts), assumed(assumed) {}
   // Member by member, for the reason above: left to itself the compiler copies in pieces that do not fit what was written.
-  Path(const Path &o) : parts(o.parts), assumed(o.assumed) {}
+  Path(const Path &o) : parts(o.parts), assumed(o.assumed), event(o.event) {}
   Path &operator=(const Path &o) {
     parts = o.parts;
     assumed = o.assumed;
+    event = o.event;
     return *this;
   }
   void add(const Path &step) {

@@ -25,6 +25,13 @@ inline void Machine::begin(uint32_t i) {
   q.active = true;
   q.started = now;
   const Transfer &x = *current.transfer;
+  if (options.timeline) {
+    q.event = written();
+    timeline.push_back({numEngines + i, current.index, current.path.event, current.engine, static_cast<uint8_t>(q.core),
+                        q.notBefore > current.ready ? Wait::Queue : Wait::None, static_cast<double>(now) / 1000, 0,
+                        static_cast<double>(x.work) / 1000, x.bytes});
+    current.path.event = q.event;
+  }
   if (x.dge == kNoDge) {
     q.notBefore = now + queueSpacing.time;
     q.notBeforePath = current.path;
@@ -95,8 +102,7 @@ void Machine::endTransfer(int core) {
   hbmRead += x.hbmRead;
   hbmWritten += x.hbmWritten;
   if (options.timeline)
-    timeline.push_back({numEngines + i, current.index, current.engine, static_cast<uint8_t>(core),
-                        static_cast<double>(q.started) / 1000, static_cast<double>(now) / 1000});
+    timeline[q.event].end = static_cast<double>(now) / 1000;
   path.add(dmaCompletion.step);
   const Update done = {now + dmaCompletion.time, current.ops, current.count, numEngines + i, path};
   if (announce(done, doneLane(core)))
@@ -151,7 +157,7 @@ void Machine::exchange(EngineRun &e, uint32_t, const Op &op, const CostEntry &c,
 
 void Machine::barrier(EngineRun &e, uint32_t s, const Op &op, Ps start, const Path &path) {
   Meeting &m = barriers[op.extra << 6 | static_cast<uint32_t>(e.core / 2)];
-  e.blocked = Cause::Barrier;
+  e.blocked = Wait::Barrier;
   e.blockedSince = e.clock;
   Pending x;
   x.ready = start;

@@ -21,7 +21,7 @@ inline bool Machine::handOver(EngineRun &e, uint32_t s, const Op &op, const Cost
   QueueRun &q = queues[op.extra];
   if (q.transfers.size() >= queueDepth) {
     q.blockedEngines |= static_cast<uint8_t>(1u << (s % kNumEngines));
-    e.blocked = Cause::Queue;
+    e.blocked = Wait::Queue;
     e.blockedSince = e.clock;
     return false;
   }

@@ -18,17 +18,17 @@ std::string Machine::laneName(uint32_t lane) const {
 
 std::string Machine::reason(const StallSum &x) const {
   switch (x.cause) {
-  case Cause::Semaphore: return "semaphore " + p.semaphores[x.what].name + ", last added to by " + laneName(x.by);
-  case Cause::Queue: return "queue " + p.queues[x.what].name + " full";
-  case Cause::Port:
+  case Wait::Semaphore: return "semaphore " + p.semaphores[x.what].name + ", last added to by " + laneName(x.by);
+  case Wait::Queue: return "queue " + p.queues[x.what].name + " full";
+  case Wait::Port:
     return (x.what == 0   ? std::string("port: SBUF")
             : x.what == 1 ? std::string("port: PSUM")
                           : format("port: PSUM bank %d", x.what - 2)) +
            " shared with " + laneName(x.by);
-  case Cause::Barrier: return "barrier, last to arrive: " + laneName(x.by);
-  case Cause::Result: return "result of the instruction before it";
-  case Cause::Fetch: return "instruction fetch";
-  case Cause::None: break;
+  case Wait::Barrier: return "barrier, last to arrive: " + laneName(x.by);
+  case Wait::Result: return "result of the instruction before it";
+  case Wait::Fetch: return "instruction fetch";
+  case Wait::None: break;
   }
   return "";
 }
@@ -48,7 +48,7 @@ void Machine::deadlock() const {
     last = std::max(last, e.clock);
     const Op &op = e.code[e.pc];
     std::string line = format("core %d %s instruction %u", e.core, std::string(name(e.engine)).c_str(), e.pc);
-    if (e.blocked == Cause::Semaphore) {
+    if (e.blocked == Wait::Semaphore) {
       const SyncOp &w = e.syncs[op.sync + e.waitAt];
       const SemaphoreRun &sem = semaphores[w.semaphore];
       int64_t value = sem.value;
@@ -57,10 +57,10 @@ void Machine::deadlock() const {
       anySemaphore = true;
       line +=
           format(" waits for %s >= %d, which is %lld", p.semaphores[w.semaphore].name.c_str(), w.value, (long long)value);
-    } else if (e.blocked == Cause::Barrier) {
+    } else if (e.blocked == Wait::Barrier) {
       anyBarrier = true;
       line += " waits at a barrier for the other core";
-    } else if (e.blocked == Cause::Queue) {
+    } else if (e.blocked == Wait::Queue) {
       line += format(" waits for room in queue %s", p.queues[op.extra].name.c_str());
     }
     notes.push_back(line);
@@ -125,6 +125,7 @@ TimingResult Machine::result() const {
         {engines[x.engine].core, engines[x.engine].engine, x.index, ns(sum.first), ns(sum.total), sum.count, reason(sum)});
   }
   r.timeline = timeline;
+  r.last = endPath.event;
   return r;
 }
 

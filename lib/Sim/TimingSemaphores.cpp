@@ -50,7 +50,7 @@ bool Machine::crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w) {
   absorb(sem);
   if (sem.value >= w.value) {
     sem.waiters = 0;
-    e.blocked = Cause::None;
+    e.blocked = Wait::None;
     return true;
   }
   while (!sem.coming.empty() && EventQueue::timeOf(sem.coming.front().time) == now) {
@@ -58,9 +58,9 @@ bool Machine::crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w) {
     sem.value += x.value;
     sem.changed = now;
     if (sem.value >= w.value) {
-      if (e.blocked == Cause::Semaphore && now > e.blockedSince)
-        note(e, Cause::Semaphore, w.semaphore, x.by, e.blockedSince, now - e.blockedSince);
-      e.blocked = Cause::None;
+      if (e.blocked == Wait::Semaphore && now > e.blockedSince)
+        note(e, Wait::Semaphore, w.semaphore, x.by, e.blockedSince, now - e.blockedSince);
+      e.blocked = Wait::None;
       e.clock = now;
       e.path = x.path;
       sem.waiters = 0;
@@ -75,7 +75,7 @@ bool Machine::crosses(EngineRun &e, SemaphoreRun &sem, const SyncOp &w) {
 void Machine::unblock(EngineRun &e, uint32_t s, Ps at, const Path &path, uint32_t what, uint32_t by) {
   if (at > e.blockedSince)
     note(e, e.blocked, what, by, e.blockedSince, at - e.blockedSince);
-  e.blocked = Cause::None;
+  e.blocked = Wait::None;
   if (at >= e.clock) {
     e.clock = at;
     e.path = path;

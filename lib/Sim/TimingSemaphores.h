@@ -31,8 +31,8 @@ inline bool Machine::passesInOrder(EngineRun &e, uint32_t s, SemaphoreRun &sem, 
     sem.changed = time;
     if (time >= e.clock && sem.value >= w.value) {
       if (time > e.clock)
-        note(e, Cause::Semaphore, w.semaphore, x.by, e.clock, time - e.clock);
-      e.blocked = Cause::None;
+        note(e, Wait::Semaphore, w.semaphore, x.by, e.clock, time - e.clock);
+      e.blocked = Wait::None;
       e.clock = time;
       e.path = x.path;
       sem.coming.pop();
@@ -40,7 +40,7 @@ inline bool Machine::passesInOrder(EngineRun &e, uint32_t s, SemaphoreRun &sem, 
     }
   }
   if (sem.value >= w.value) {
-    e.blocked = Cause::None;
+    e.blocked = Wait::None;
     return !needsChange || e.clock <= now || reach(s, e.clock);
   }
   block(e, s, sem, w);
@@ -50,9 +50,9 @@ inline bool Machine::passesInOrder(EngineRun &e, uint32_t s, SemaphoreRun &sem, 
 inline void Machine::block(EngineRun &e, uint32_t s, SemaphoreRun &sem, const SyncOp &w) {
   sem.waiters |= static_cast<uint8_t>(1u << (s % kNumEngines));
   sem.awaited = w.value;
-  if (e.blocked == Cause::Semaphore)
+  if (e.blocked == Wait::Semaphore)
     return; // since before
-  e.blocked = Cause::Semaphore;
+  e.blocked = Wait::Semaphore;
   e.blockedSince = e.clock;
 }
 

@@ -14,7 +14,8 @@ from .builder import Builder, reg
 from .data import isa, rules, target, targets
 from .hook import install, uninstall
 from .marks import mark
-from .program import Orders, Outcome, Profile, Program, TensorInfo, Verified, assemble, load
+from .profile import Profile
+from .program import Orders, Outcome, Program, TensorInfo, Verified, assemble, load
 
 
 def compile(function, *args, target=None, ranks=None, **kwargs):

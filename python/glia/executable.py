@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .program import Profile, Program, Verified
+from .profile import Profile
+from .program import Program, Verified
 
 
 class Executable:

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _glia
 from .dtypes import numpy_dtype
+from .profile import Profile
 
 
 def step_limit() -> int:
@@ -90,48 +91,6 @@ class Orders:
     @property
     def ok(self) -> bool:
         return self.different == 1 and self.outcomes[0].wrong is None
-
-
-class Profile:
-    """A predicted run. Times are nanoseconds."""
-
-    def __init__(self, result):
-        self._result = result
-
-    total = property(lambda self: self._result.total, doc="Predicted time.")
-    instructions = property(lambda self: self._result.instructions, doc="Instructions executed.")
-    lanes = property(lambda self: self._result.lanes, doc="Use of each engine and queue: name, busy, bytes ...")
-    stalls = property(lambda self: self._result.stalls, doc="The longest waits: where, start, length, reason.")
-    timeline = property(lambda self: self._result.timeline, doc="Intervals: name of the lane, start, end.")
-    launch = property(
-        lambda self: self._result.launch, doc="What the runtime needs before and after; not in the total."
-    )
-    origins = property(lambda self: self._result.origins, doc="Share of the time by how well its parameters are known.")
-    hbm_bytes = property(lambda self: self._result.hbm_bytes, doc="Bytes read from and written to HBM.")
-
-    def summary(self) -> str:
-        """The text that `glia profile` prints."""
-        return self._result.summary()
-
-    def __repr__(self) -> str:
-        return f"<predicted run: {self.total / 1000:.2f} us, {self.instructions} instructions>"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the page, in a frame of its own."""
-        page = html.escape(self.html(), quote=True)
-        return f'<iframe srcdoc="{page}" style="width: 100%; height: 600px; border: 0"></iframe>'
-
-    def html(self, path=None) -> str:
-        """One self-contained page with a zoomable timeline; written to `path` if one is given."""
-        page = self._result.html()
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(page)
-        return page
-
-    def trace(self) -> bytes:
-        """A Perfetto trace."""
-        return self._result.trace()
 
 
 class Program:

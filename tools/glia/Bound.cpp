@@ -1,6 +1,6 @@
 // glia bound: the least time of a graph, a kernel or a program on a target.
 #include "Tool.h"
-#include "glia/Runtime/ProgramBound.h"
+#include "glia/Profile/ProgramBound.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Title.h"

@@ -24,6 +24,7 @@ void addDis(CLI::App &app, Tool &tool);
 void addVerify(CLI::App &app, Tool &tool);
 void addRun(CLI::App &app, Tool &tool);
 void addProfile(CLI::App &app, Tool &tool);
+void addDiff(CLI::App &app, Tool &tool);
 void addBound(CLI::App &app, Tool &tool);
 void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);

@@ -37,6 +37,8 @@ int64_t transferRows(const Region &dst, const Region &src);
 void copyElements(Exec &x, int dstSlot, const Region &dst, int64_t dstFirst, int srcSlot, const Region &src,
                   int64_t srcFirst, int64_t n);
 
+void zeroElements(const Region &dst);
+
 // ---- indexed rows: one side is in HBM, row i of it starts at its own start + index[i] * indexStride ------------------
 
 // The rows of an indexed operand when there are `count` indices: its leading dimension counts the indices. A leading dimension

@@ -9,21 +9,39 @@
 
 namespace glia {
 
+struct InstrPlace { // an instruction of a program
+  int core = 0;
+  Engine engine = Engine::Sync;
+  uint32_t index = 0;
+  friend auto operator<=>(const InstrPlace &, const InstrPlace &) = default;
+};
+
 struct TimingOptions {
   const TensorData *inputs = nullptr; // needed only where control flow depends on data
-  bool timeline = false;              // keep every interval (for traces); otherwise totals only
+  bool timeline = false;              // keep every interval and what it came after; otherwise totals only
   bool stalls = true;                 // attribute waiting time
   uint64_t maxSteps = UINT64_MAX;     // stop with Error SIM-STEPS after so many instructions
   StopQuestion stop;
+  // Instructions that nothing holds up: they start when their engine comes to them, whatever they should wait for.
+  std::vector<InstrPlace> unheld;
 };
+
+// What an instruction or a transfer waited for, if it waited.
+enum class Wait : uint8_t { None, Semaphore, Queue, Port, Fetch, Barrier, Result };
+
+inline constexpr uint32_t kNoEvent = UINT32_MAX;
 
 // One bar of the timeline. Lanes: engines first (core * 5 + engine), then queues.
 struct TimelineEvent {
   uint32_t lane = 0;
-  uint32_t index = 0; // instruction index in its stream (queues: of the issuing instruction)
+  uint32_t index = 0;        // instruction index in its stream (queues: of the issuing instruction)
+  uint32_t after = kNoEvent; // the event whose end, or whose place before it, decided when this one started
   Engine engine = Engine::Sync;
   uint8_t core = 0;
+  Wait wait = Wait::None;
   double start = 0, end = 0; // ns
+  double alone = 0;          // transfers: ns that it takes if nothing else moves
+  int64_t bytes = 0;         // transfers
 };
 
 struct LaneUse {
@@ -54,6 +72,7 @@ struct TimingResult {
   double documented = 0, derived = 0, assumed = 0;
   std::vector<std::string> assumedParameters; // those that took part
   std::vector<TimelineEvent> timeline;
+  uint32_t last = kNoEvent; // the event at whose completion the program is over
 };
 
 // Throws Error TIME-DATA if a trip count or branch depends on data and no inputs are given, SYNC-DEADLOCK,

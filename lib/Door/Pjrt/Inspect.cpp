@@ -1,7 +1,7 @@
 #include "Inspect.h"
 #include "Worker.h"
 #include "glia/Check/CheckGraph.h"
-#include "glia/Runtime/Profile.h"
+#include "glia/Profile/Profile.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Title.h"
@@ -33,7 +33,7 @@ void checkAgainstReference(const Compiled &c, const TensorViews &inputs) {
   });
 }
 
-TimingResult predict(const Compiled &c, const TensorViews &inputs, const Settings &settings, bool timeline) {
+Profile predict(const Compiled &c, const TensorViews &inputs, const Settings &settings, bool timeline) {
   TensorData data;
   for (const auto &[name, bytes] : inputs)
     data[name].assign(bytes.begin(), bytes.end());
@@ -41,12 +41,12 @@ TimingResult predict(const Compiled &c, const TensorViews &inputs, const Setting
   options.inputs = &data;
   options.timeline = timeline;
   options.maxSteps = stepLimit(settings.maxSteps);
-  return simulateTime(c.program, options);
+  return profileOf(c.program, options);
 }
 
 void sayTime(const Compiled &c, const TensorViews &inputs, const Settings &settings, const std::string &device) {
   const TimingResult *fixed = c.timing();
-  const double total = fixed ? fixed->total : predict(c, inputs, settings, false).total;
+  const double total = fixed ? fixed->total : predict(c, inputs, settings, false).time.total;
   std::fprintf(stderr, "glia: %s on %s: %.2f us (predicted for %s)\n", c.signature.name.c_str(), device.c_str(),
                total * 1e-3, titleOf(*c.program.target).c_str());
 }
@@ -56,9 +56,8 @@ void writePage(const Compiled &c, const TensorViews &inputs, const Settings &set
   for (char &x : name)
     if (!std::isalnum(static_cast<unsigned char>(x)) && x != '_' && x != '-')
       x = '_';
-  const TimingResult r = predict(c, inputs, settings, true);
   writeFile((std::filesystem::path(settings.profile) / (name + "-" + c.fingerprint + ".html")).string(),
-            profileHtml(c.program, r));
+            profileHtml(c.program, predict(c, inputs, settings, true)));
 }
 
 } // namespace

@@ -157,5 +157,5 @@ def beside_work(x):
 def test_work_goes_on_while_tiles_wait():
     """What waits leaves room for the next small tiles, and its transfers are hidden: the busiest engine is seldom idle."""
     exe = glia.compile(nki.jit(beside_work), X, target="trn2")
-    busiest = max(lane["busy"] for lane in exe.profile().lanes)
+    busiest = max(lane.busy for lane in exe.profile().lanes)
     assert exe.time() <= 1.35 * busiest

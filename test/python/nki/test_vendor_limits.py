@@ -121,7 +121,7 @@ def test_time_is_predicted_and_engines_overlap():
     big = [RNG.standard_normal((1024, 512)).astype(np.float32) for _ in range(2)]
     exe = glia.compile(chained, *big)
     profile = exe.profile()
-    busy = {lane["name"]: lane["busy"] for lane in profile.lanes}
+    busy = {lane.name: lane.busy for lane in profile.lanes}
     assert 0 < exe.time() == profile.total
     assert max(busy.values()) <= profile.total < sum(busy.values())  # some of it happens at the same time
     np.testing.assert_allclose(exe.run(*big), np.exp(big[0]) * big[1], rtol=1e-5)

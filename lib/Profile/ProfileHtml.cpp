@@ -1,5 +1,5 @@
-// The timeline page: the template is lib/Runtime/page/profile.html; this file adds the data.
-#include "glia/Runtime/Profile.h"
+// The timeline page: the template is lib/Profile/page/profile.html; this file adds the data.
+#include "glia/Profile/Profile.h"
 
 #include "glia/ISA/Instruction.h"
 #include "glia/Support/BuiltinFiles.h"
@@ -42,7 +42,8 @@ struct Bars { // one lane: times in tenths of a nanosecond, starts as difference
 
 } // namespace
 
-std::string profileHtml(const Program &p, const TimingResult &r) {
+std::string profileHtml(const Program &p, const Profile &x) {
+  const TimingResult &r = x.time;
   const size_t group = r.timeline.size() / kMaxBars + 1;
   std::vector<std::vector<uint32_t>> byLane(r.lanes.size());
   for (uint32_t i = 0; i < r.timeline.size(); ++i)
@@ -97,7 +98,7 @@ std::string profileHtml(const Program &p, const TimingResult &r) {
       page.replace(at, mark.size(), text);
   };
   fill("@TITLE@", escape(titleOf(*p.target) + ": " + std::to_string(events) + " bars"));
-  fill("@SUMMARY@", escape(profileText(p, r)));
+  fill("@SUMMARY@", escape(profileText(p, x)));
   fill("@DATA@", embed(data));
   return page;
 }

@@ -1,6 +1,6 @@
 // A Perfetto trace, written by hand: the format is protocol buffers, and a trace of slices needs only these few fields of
 // perfetto/trace/trace_packet.proto and its neighbours.
-#include "glia/Runtime/Profile.h"
+#include "glia/Profile/Profile.h"
 
 #include "glia/ISA/Instruction.h"
 
@@ -36,7 +36,8 @@ enum { kSliceBegin = 1, kSliceEnd = 2, kEventNames = 2, kIid = 1, kIidName = 2, 
 
 } // namespace
 
-std::string profilePerfetto(const Program &p, const TimingResult &r) {
+std::string profilePerfetto(const Program &p, const Profile &x) {
+  const TimingResult &r = x.time;
   Message trace;
   auto packet = [&](const Message &m) { trace.message(1, m); };
   const uint64_t sequence = 1;

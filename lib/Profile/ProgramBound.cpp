@@ -1,4 +1,4 @@
-#include "glia/Runtime/ProgramBound.h"
+#include "glia/Profile/ProgramBound.h"
 
 #include <algorithm>
 #include <cmath>

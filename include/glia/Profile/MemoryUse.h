@@ -1,0 +1,29 @@
+// What lies in memory while a predicted run goes on: tiles from their first use to their last.
+#pragma once
+#include "glia/Program/Program.h"
+#include "glia/Sim/Timing.h"
+
+#include <string>
+#include <vector>
+
+namespace glia {
+
+struct TileUse {
+  std::string name;
+  int64_t bytes = 0;       // of all partitions
+  double from = 0, to = 0; // ns: first use to last
+};
+
+struct MemoryUse { // SBUF or PSUM of one core
+  int core = 0;
+  Space space = Space::Sbuf;
+  int64_t capacity = 0;        // bytes
+  int64_t peak = 0;            // bytes in use at once, at most; memory that several tiles share at once counts once for each
+  double peakAt = 0;           // ns
+  std::vector<TileUse> inPeak; // the largest first
+  std::vector<TileUse> tiles;  // all that are used, in the order of their first use
+};
+// Memories that are used at all.
+std::vector<MemoryUse> memoryUse(const Program &p, const TimingResult &r);
+
+} // namespace glia

@@ -1,0 +1,104 @@
+#include "glia/Profile/TimeUse.h"
+
+#include "glia/ISA/Instruction.h"
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+namespace glia {
+
+std::vector<PathStep> criticalPath(const TimingResult &r) {
+  std::vector<PathStep> path;
+  double next = r.total;
+  for (uint32_t i = r.last; i < r.timeline.size(); i = r.timeline[i].after) {
+    const TimelineEvent &e = r.timeline[i];
+    const double end = std::clamp(e.end, e.start, std::max(next, e.start));
+    path.push_back({i, end - e.start, std::max(next - end, 0.0)});
+    next = e.start;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::string placeOf(const Program &p, const InstrPlace &x) {
+  const Instr &in = instr(p, x);
+  const InstrOrigin &o = p.origins[in.origin];
+  if (const std::string &file = p.strings[o.file]; !file.empty())
+    return o.line ? format("%s:%u", file.c_str(), o.line) : file;
+  for (const uint32_t s : {o.operation, o.kernel})
+    if (!p.strings[s].empty())
+      return p.strings[s];
+  return format("core %d %s #%u %s", x.core, std::string(name(x.engine)).c_str(), x.index,
+                std::string(p.opcodes[in.opcode]->name).c_str());
+}
+
+std::string sourceLine(const std::string &file, uint32_t line) {
+  std::ifstream in(file);
+  std::string text;
+  for (uint32_t i = 0; i < line; ++i)
+    if (!std::getline(in, text))
+      return "";
+  const size_t from = text.find_first_not_of(" \t"), to = text.find_last_not_of(" \t\r");
+  return line == 0 || from == std::string::npos ? "" : text.substr(from, to - from + 1);
+}
+
+namespace {
+
+// Places by number: origins that differ only in what the grouping does not ask for are one.
+class Places {
+public:
+  Places(const Program &p, Grouping by) : p(p), by(by), ofOrigin(p.origins.size(), kNone) {}
+  PlaceUse &at(const InstrPlace &x) {
+    const uint32_t origin = instr(p, x).origin;
+    if (ofOrigin[origin] == kNone)
+      ofOrigin[origin] = find(p.origins[origin]);
+    return uses[ofOrigin[origin]];
+  }
+  std::vector<PlaceUse> uses;
+
+private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  const Program &p;
+  Grouping by;
+  std::vector<uint32_t> ofOrigin;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+
+  uint32_t find(const InstrOrigin &o) {
+    const uint32_t text = by == Grouping::Line ? o.file : by == Grouping::Operation ? o.operation : o.kernel;
+    const uint32_t line = by == Grouping::Line ? o.line : 0;
+    const auto [it, fresh] = known.try_emplace({text, line}, static_cast<uint32_t>(uses.size()));
+    if (fresh) {
+      PlaceUse &u = uses.emplace_back();
+      u.name = line ? format("%s:%u", p.strings[text].c_str(), line) : p.strings[text];
+      if (by == Grouping::Line)
+        u.file = p.strings[text], u.line = line;
+    }
+    return it->second;
+  }
+};
+
+} // namespace
+
+std::vector<PlaceUse> timeUse(const Program &p, const TimingResult &r, const std::vector<PathStep> &path, Grouping by) {
+  Places places(p, by);
+  const uint32_t engines = p.cores * kNumEngines;
+  for (const TimelineEvent &e : r.timeline) {
+    PlaceUse &u = places.at(instructionOf(e));
+    if (e.lane < engines) {
+      u.busy[static_cast<size_t>(e.engine)] += e.end - e.start;
+      ++u.instructions;
+    } else {
+      u.transfers += e.end - e.start;
+      u.bytes += e.bytes;
+    }
+  }
+  for (const PathStep &s : path)
+    places.at(instructionOf(r.timeline[s.event])).critical += s.work + s.latency;
+  std::stable_sort(places.uses.begin(), places.uses.end(),
+                   [](const PlaceUse &a, const PlaceUse &b) { return a.critical > b.critical; });
+  return std::move(places.uses);
+}
+
+} // namespace glia

@@ -1,0 +1,57 @@
+#include "glia/Profile/WhatIf.h"
+
+#include "glia/Support/Diagnostic.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glia {
+
+namespace {
+
+double timed(Program &p, const TimingOptions &options, const std::shared_ptr<const Target> &on) {
+  p.target = on;
+  TimingOptions o = options;
+  o.timeline = o.stalls = false;
+  return simulateTime(p, o).total;
+}
+
+// The same with one value multiplied; 0 if a target cannot have that value.
+double timedWith(Program &p, const TimingOptions &options, const Target &base, const std::string &key, double factor) {
+  std::shared_ptr<const Target> changed;
+  try {
+    changed = changeTarget(base, {{key, factor, true}});
+  } catch (const Error &) {
+    return 0;
+  }
+  return timed(p, options, changed);
+}
+
+double largest(const Sensitivity &s, double total) {
+  return std::max(s.half > 0 ? std::abs(s.half - total) : 0, s.twice > 0 ? std::abs(s.twice - total) : 0);
+}
+
+} // namespace
+
+double timeIf(const Program &p, const TimingOptions &options, const std::vector<TargetChange> &changes) {
+  Program copy = p;
+  return timed(copy, options, changeTarget(*p.target, changes));
+}
+
+std::vector<Sensitivity> sensitivities(const Program &p, const TimingOptions &options, double total) {
+  Program copy = p;
+  std::vector<Sensitivity> out;
+  for (const auto &[key, value] : p.target->values) {
+    if (value.number == 0 || key.starts_with("feature."))
+      continue;
+    Sensitivity s = {key, value.number, value.unit, timedWith(copy, options, *p.target, key, 0.5),
+                     timedWith(copy, options, *p.target, key, 2)};
+    if (largest(s, total) > 1e-6 * total)
+      out.push_back(std::move(s));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const Sensitivity &a, const Sensitivity &b) { return largest(a, total) > largest(b, total); });
+  return out;
+}
+
+} // namespace glia
