@@ -1,11 +1,13 @@
-// glia-bench replay|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS: measures one thing on one large program in a process of its
+// glia-bench replay|profile|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS: measures one thing on one large program in a process of its
 // own (so that the peak of the memory is its own) and prints one line of JSON. A replay counts what is executed, the others what is
 // written down.
 #include "Programs.h"
+#include "glia/Profile/Profile.h"
 #include "glia/Program/Container.h"
 #include "glia/Program/Decode.h"
 #include "glia/Sim/Timing.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Support/File.h"
 #include "glia/Verify/Certificate.h"
 
 #include <algorithm>
@@ -66,6 +68,21 @@ static int replay(const Program &p) {
   return 0;
 }
 
+// Lines, critical path, waits, bounds, memory; and the page. GLIA_BENCH_PAGE keeps it.
+static int profileOnce(const Program &p) {
+  TimingOptions options;
+  options.timeline = true;
+  Profile x;
+  const double s = seconds([&] { x = profileOf(p, options); });
+  std::string page;
+  const double written = seconds([&] { page = profileHtml(p, x); });
+  std::printf("{\"instructions\": %llu, \"seconds\": %.6f, \"page_seconds\": %.6f, \"page_mb\": %.2f, \"peak_mib\": %.1f}\n",
+              (unsigned long long)x.time.instructions, s, written, static_cast<double>(page.size()) / 1e6, peakMiB());
+  if (const char *path = std::getenv("GLIA_BENCH_PAGE"))
+    writeFile(path, page);
+  return 0;
+}
+
 static int verifyOnce(const Program &p) {
   const double before = peakMiB();
   VerifyResult r;
@@ -101,19 +118,20 @@ static int container(const Program &p) {
 
 int main(int argc, char **argv) {
   if (argc != 4) {
-    std::fprintf(stderr,
-                 "usage: glia-bench replay|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS\n");
+    std::fprintf(
+        stderr, "usage: glia-bench replay|profile|verify|certificate|container matmul|loops|unknown|strided INSTRUCTIONS\n");
     return 2;
   }
   try {
     const std::string_view what = argv[1], which = argv[2];
     const uint64_t n = std::strtoull(argv[3], nullptr, 10);
-    const Counted how = what == "replay" ? Counted::Executed : Counted::Written;
+    const Counted how = what == "replay" || what == "profile" ? Counted::Executed : Counted::Written;
     const Program p = which == "matmul"    ? unrolledMatmul(n)
                       : which == "unknown" ? unknownLoops(n)
                       : which == "strided" ? stridedTransfers(n)
                                            : loopHeavy(n, how);
     return what == "replay"        ? replay(p)
+           : what == "profile"     ? profileOnce(p)
            : what == "verify"      ? verifyOnce(p)
            : what == "certificate" ? certificate(p)
                                    : container(p);

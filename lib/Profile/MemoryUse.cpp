@@ -3,6 +3,7 @@
 #include "glia/Program/Decode.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace glia {
 
@@ -59,7 +60,9 @@ void findPeak(MemoryUse &m) {
   for (const TileUse &t : m.tiles)
     if (t.from <= m.peakAt && m.peakAt < t.to)
       m.inPeak.push_back(t);
-  std::stable_sort(m.inPeak.begin(), m.inPeak.end(), [](const TileUse &a, const TileUse &b) { return a.bytes > b.bytes; });
+  std::sort(m.inPeak.begin(), m.inPeak.end(), [](const TileUse &a, const TileUse &b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : std::tie(a.from, a.name) < std::tie(b.from, b.name);
+  });
 }
 
 } // namespace
@@ -83,7 +86,8 @@ std::vector<MemoryUse> memoryUse(const Program &p, const TimingResult &r) {
       for (size_t i = 0; i < spans.size(); ++i)
         if (const Allocation &a = p.allocations[i]; a.core == core && a.space == space && spans[i].to >= spans[i].from)
           m.tiles.push_back({a.name, a.partitions() * a.bytesPerPartition(), spans[i].from, spans[i].to});
-      std::stable_sort(m.tiles.begin(), m.tiles.end(), [](const TileUse &a, const TileUse &b) { return a.from < b.from; });
+      std::sort(m.tiles.begin(), m.tiles.end(),
+                [](const TileUse &a, const TileUse &b) { return std::tie(a.from, a.name) < std::tie(b.from, b.name); });
       if (m.tiles.empty())
         continue;
       findPeak(m);

@@ -14,6 +14,8 @@ namespace glia {
 namespace {
 
 // A line of either version, or an engine.
+constexpr double kSame = 1e-3; // ns: a rounding of sums
+
 struct Row {
   std::string name;
   double before = 0, after = 0;
@@ -21,9 +23,11 @@ struct Row {
 };
 
 void mostChangedFirst(std::vector<Row> &rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row &a, const Row &b) { return std::abs(a.change()) > std::abs(b.change()); });
-  std::erase_if(rows, [](const Row &r) { return r.change() == 0; });
+  std::sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
+    const double x = std::abs(a.change()), y = std::abs(b.change());
+    return x != y ? x > y : a.name < b.name;
+  });
+  std::erase_if(rows, [](const Row &r) { return std::abs(r.change()) < kSame; });
 }
 
 // Both versions have lines of one name where those are the same line of the same file.

@@ -1,7 +1,8 @@
-// The timeline page: the template is lib/Profile/page/profile.html; this file adds the data.
+// The page of a profile: lib/Profile/page holds what is the same for all; this file adds the data.
 #include "glia/Profile/Profile.h"
 
 #include "glia/ISA/Instruction.h"
+#include "glia/Profile/ProgramBound.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/Title.h"
@@ -9,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 namespace glia {
@@ -16,7 +19,12 @@ namespace glia {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr size_t kMaxBars = 400000; // beyond this, neighbours of a lane are drawn as one bar
+constexpr size_t kMaxBars = 400000;       // beyond this, neighbours of a lane are drawn as one bar
+constexpr size_t kMaxRows = 2000;         // of a table
+constexpr size_t kMaxPoints = 2000;       // of a curve
+constexpr size_t kMaxSource = 200'000;    // bytes of one file
+constexpr size_t kMaxSources = 1'000'000; // of all
+constexpr uint32_t kNoBar = UINT32_MAX;
 
 // `</script>` and the like must not end the script: `<` appears only as an escape.
 std::string embed(const Json &j) {
@@ -35,71 +43,208 @@ std::string escape(std::string_view s) {
   return out;
 }
 
-struct Bars { // one lane: times in tenths of a nanosecond, starts as differences
-  Json starts = Json::array(), lengths = Json::array(), labels = Json::array(), indices = Json::array();
-  int64_t last = 0;
+int64_t tenths(double ns) { return static_cast<int64_t>(ns * 10 + 0.5); }
+
+// Instructions that look alike share a label.
+class Labels {
+public:
+  explicit Labels(const Program &p) : p(p) {}
+  size_t of(const TimelineEvent &e) {
+    const Instr &in = instr(p, instructionOf(e));
+    auto [it, fresh] = known.try_emplace({in.opcode, in.origin}, all.size());
+    if (fresh) {
+      const InstrOrigin &o = p.origins[in.origin];
+      all.push_back({p.opcodes[in.opcode]->name, p.strings[o.kernel], p.strings[o.operation], p.strings[o.file], o.line});
+    }
+    return it->second;
+  }
+  Json all = Json::array();
+
+private:
+  const Program &p;
+  std::map<std::pair<uint16_t, uint32_t>, size_t> known;
 };
+
+// Bars of all lanes: times in tenths of a nanosecond, starts as differences.
+class Bars {
+public:
+  Bars(const Program &p, const Profile &x)
+      : r(x.time), group(r.timeline.size() / kMaxBars + 1), labels(p), byLane(r.lanes.size()),
+        barOf(r.timeline.size(), kNoBar), rowOf(r.lanes.size()), critical(r.timeline.size()) {
+    for (const PathStep &s : x.path)
+      critical[s.event] = true;
+    for (uint32_t i = 0; i < r.timeline.size(); ++i)
+      byLane[r.timeline[i].lane].push_back(i);
+    for (size_t lane = 0, row = 0; lane < byLane.size(); ++lane) {
+      std::vector<uint32_t> &list = byLane[lane];
+      std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+        return r.timeline[a].start != r.timeline[b].start ? r.timeline[a].start < r.timeline[b].start : a < b;
+      });
+      for (size_t i = 0; i < list.size(); ++i)
+        barOf[list[i]] = static_cast<uint32_t>(i / group);
+      rowOf[lane] = row;
+      row += r.lanes[lane].instructions > 0;
+    }
+  }
+  Json lanes() {
+    Json out = Json::array();
+    for (size_t lane = 0; lane < byLane.size(); ++lane)
+      if (r.lanes[lane].instructions)
+        out.push_back(laneOf(lane));
+    return out;
+  }
+  const TimingResult &r;
+  const size_t group;
+  Labels labels;
+  size_t count = 0;
+
+private:
+  std::vector<std::vector<uint32_t>> byLane;
+  std::vector<uint32_t> barOf; // by event
+  std::vector<size_t> rowOf;   // by lane
+  std::vector<bool> critical;
+
+  Json laneOf(size_t lane) {
+    const std::vector<uint32_t> &list = byLane[lane];
+    Json starts = Json::array(), lengths = Json::array(), texts = Json::array(), indices = Json::array();
+    Json onPath = Json::array(), afterRow = Json::array(), afterBar = Json::array();
+    int64_t last = 0;
+    for (size_t i = 0; i < list.size(); i += group) {
+      const size_t end = std::min(i + group, list.size());
+      const TimelineEvent &first = r.timeline[list[i]], &behind = r.timeline[list[end - 1]];
+      const int64_t start = tenths(first.start);
+      starts.push_back(start - last);
+      lengths.push_back(std::max<int64_t>(tenths(behind.end) - start, 1));
+      texts.push_back(labels.of(first));
+      indices.push_back(first.index);
+      if (std::any_of(list.begin() + static_cast<ptrdiff_t>(i), list.begin() + static_cast<ptrdiff_t>(end),
+                      [&](uint32_t e) { return critical[e]; }))
+        onPath.push_back(i / group);
+      if (group == 1) {
+        const bool known = first.after < r.timeline.size();
+        afterRow.push_back(known ? static_cast<int64_t>(rowOf[r.timeline[first.after].lane]) : -1);
+        afterBar.push_back(known ? static_cast<int64_t>(barOf[first.after]) : 0);
+      }
+      last = start;
+      ++count;
+    }
+    const LaneUse &use = r.lanes[lane];
+    return {{"name", use.name},   {"busy", use.busy},     {"count", use.instructions}, {"bytes", use.bytes},
+            {"starts", starts},   {"lengths", lengths},   {"labels", texts},           {"indices", indices},
+            {"critical", onPath}, {"afterRow", afterRow}, {"afterBar", afterBar}};
+  }
+};
+
+Json placesJson(const std::vector<PlaceUse> &all) {
+  Json out = Json::array();
+  for (size_t i = 0; i < all.size() && i < kMaxRows; ++i) {
+    const PlaceUse &u = all[i];
+    out.push_back({u.name, u.file, u.line, u.critical, u.busy[0], u.busy[1], u.busy[2], u.busy[3], u.busy[4], u.transfers,
+                   u.bytes, u.instructions});
+  }
+  return out;
+}
+
+Json waitsJson(const Program &p, const std::vector<WaitUse> &all) {
+  Json out = Json::array();
+  for (size_t i = 0; i < all.size() && i < kMaxRows; ++i) {
+    const WaitUse &w = all[i];
+    const InstrOrigin &o = p.origins[instr(p, w.at).origin];
+    out.push_back({w.gain, w.length, w.count, describe(p, w), p.strings[o.file], o.line});
+  }
+  return out;
+}
+
+// How much is in use, at each change of it.
+Json curve(const MemoryUse &m) {
+  std::map<int64_t, int64_t> changes;
+  for (const TileUse &t : m.tiles) {
+    changes[tenths(t.from)] += t.bytes;
+    changes[tenths(t.to)] -= t.bytes;
+  }
+  const size_t step = changes.size() / kMaxPoints + 1;
+  Json points = Json::array();
+  int64_t now = 0, most = 0;
+  size_t i = 0;
+  for (const auto &[time, bytes] : changes) {
+    now += bytes;
+    most = std::max(most, now);
+    if (++i % step == 0 || i == changes.size()) { // of several changes the highest
+      points.push_back({time, i == changes.size() ? now : most});
+      most = now;
+    }
+  }
+  return points;
+}
+
+Json memoryJson(const std::vector<MemoryUse> &all) {
+  Json out = Json::array();
+  for (const MemoryUse &m : all) {
+    Json peak = Json::array();
+    for (size_t i = 0; i < m.inPeak.size() && i < kMaxRows; ++i)
+      peak.push_back({m.inPeak[i].name, m.inPeak[i].bytes, m.inPeak[i].from, m.inPeak[i].to});
+    out.push_back({{"name", format("%s of core %d", std::string(name(m.space)).c_str(), m.core)},
+                   {"capacity", m.capacity},
+                   {"peak", m.peak},
+                   {"peakAt", m.peakAt},
+                   {"inPeak", std::move(peak)},
+                   {"points", curve(m)}});
+  }
+  return out;
+}
+
+// The files that lines come from, as far as they can be read.
+Json sourcesJson(const std::vector<PlaceUse> &lines) {
+  Json out = Json::object();
+  size_t all = 0;
+  for (const PlaceUse &u : lines) {
+    if (u.line == 0 || out.contains(u.file))
+      continue;
+    std::ifstream in(u.file, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (text.empty() || text.size() > kMaxSource || all + text.size() > kMaxSources)
+      continue;
+    all += text.size();
+    out[u.file] = text;
+  }
+  return out;
+}
+
+// What each part of the machine needs at least for what this program does.
+Json boundsJson(const Program &p, const TimingResult &r) {
+  const ProgramBound b = programBound(p, r);
+  Json out = Json::array();
+  for (const auto &[name, ns] : b.parts)
+    out.push_back({name, ns});
+  if (b.least > 0)
+    out.push_back({"the graph: " + b.limit, b.least});
+  return out;
+}
+
+void fill(std::string &page, std::string_view mark, const std::string &text) {
+  if (const size_t at = page.find(mark); at != std::string::npos)
+    page.replace(at, mark.size(), text);
+}
 
 } // namespace
 
 std::string profileHtml(const Program &p, const Profile &x) {
-  const TimingResult &r = x.time;
-  const size_t group = r.timeline.size() / kMaxBars + 1;
-  std::vector<std::vector<uint32_t>> byLane(r.lanes.size());
-  for (uint32_t i = 0; i < r.timeline.size(); ++i)
-    byLane[r.timeline[i].lane].push_back(i);
-
-  Json lanes = Json::array(), labels = Json::array();
-  std::map<std::pair<uint16_t, uint32_t>, size_t> known;
-  auto label = [&](const TimelineEvent &e) {
-    const Instr &in = p.stream(e.core, e.engine).instrs[e.index];
-    auto [it, fresh] = known.try_emplace({in.opcode, in.origin}, labels.size());
-    if (fresh) {
-      const InstrOrigin &o = p.origins[in.origin];
-      labels.push_back({p.opcodes[in.opcode]->name, p.strings[o.kernel], p.strings[o.operation], p.strings[o.file], o.line});
-    }
-    return it->second;
-  };
-  size_t events = 0;
-  for (size_t lane = 0; lane < byLane.size(); ++lane) {
-    if (!r.lanes[lane].instructions)
-      continue;
-    std::vector<uint32_t> &list = byLane[lane];
-    std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      return r.timeline[a].start != r.timeline[b].start ? r.timeline[a].start < r.timeline[b].start : a < b;
-    });
-    Bars b;
-    for (size_t i = 0; i < list.size(); i += group) {
-      const TimelineEvent &first = r.timeline[list[i]], &last = r.timeline[list[std::min(i + group, list.size()) - 1]];
-      const int64_t start = static_cast<int64_t>(first.start * 10 + 0.5), end = static_cast<int64_t>(last.end * 10 + 0.5);
-      b.starts.push_back(start - b.last);
-      b.lengths.push_back(std::max<int64_t>(end - start, 1));
-      b.labels.push_back(label(first));
-      b.indices.push_back(first.index);
-      b.last = start;
-      ++events;
-    }
-    lanes.push_back({{"name", r.lanes[lane].name},
-                     {"busy", r.lanes[lane].busy},
-                     {"count", r.lanes[lane].instructions},
-                     {"starts", std::move(b.starts)},
-                     {"lengths", std::move(b.lengths)},
-                     {"labels", std::move(b.labels)},
-                     {"indices", std::move(b.indices)}});
-  }
-  const Json data = {{"total", r.total}, {"group", group}, {"labels", std::move(labels)}, {"lanes", std::move(lanes)}};
-
-  std::string page;
+  Bars bars(p, x);
+  Json lanes = bars.lanes();
+  const Json data = {
+      {"summary", profileText(p, x)},           {"total", x.time.total},          {"group", bars.group},
+      {"labels", std::move(bars.labels.all)},   {"lanes", std::move(lanes)},      {"lines", placesJson(x.lines)},
+      {"operations", placesJson(x.operations)}, {"waits", waitsJson(p, x.waits)}, {"memory", memoryJson(x.memory)},
+      {"bounds", boundsJson(p, x.time)},        {"sources", sourcesJson(x.lines)}};
+  std::map<std::string_view, std::string_view> files;
   for (const BuiltinFile &f : builtinPageFiles())
-    if (f.name == "profile")
-      page = f.text;
-  auto fill = [&page](std::string_view mark, const std::string &text) {
-    if (const size_t at = page.find(mark); at != std::string::npos)
-      page.replace(at, mark.size(), text);
-  };
-  fill("@TITLE@", escape(titleOf(*p.target) + ": " + std::to_string(events) + " bars"));
-  fill("@SUMMARY@", escape(profileText(p, x)));
-  fill("@DATA@", embed(data));
+    files[f.name] = f.text;
+  std::string page(files["shell"]);
+  fill(page, "@STYLE@", std::string(files["style"]));
+  fill(page, "@CHART@", std::string(files["chart"]));
+  fill(page, "@PANELS@", std::string(files["panels"]));
+  fill(page, "@DATA@", embed(data));
+  fill(page, "@TITLE@", escape(titleOf(*p.target) + ": " + timeText(x.time.total))); // the first such mark is the page's own
   return page;
 }
 

@@ -73,7 +73,7 @@ static std::string pathText(const Program &p, const Profile &x) {
                                  : i == TRANSFERS        ? format("%zu transfers", count[i])
                                  : i == BEHIND_TRANSFERS ? format("what follows %zu transfers", count[i])
                                                          : format("what follows %zu instructions", count[i])});
-  std::stable_sort(shown.begin(), shown.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::sort(shown.rbegin(), shown.rend());
   std::string s = "critical path: ";
   for (size_t i = 0; i < shown.size(); ++i)
     s += format("%s%s %.0f %%", i ? ", " : "", shown[i].second.c_str(), 100 * shown[i].first / x.time.total);
@@ -106,7 +106,7 @@ static std::string memoryText(const Profile &x) {
   constexpr size_t kMost = 4;
   std::string s;
   for (const MemoryUse &m : x.memory) {
-    s += format("%s of core %d, at most %s of %s, at %s:", m.space == Space::Sbuf ? "SBUF" : "PSUM", m.core,
+    s += format("%s of core %d, at most %s of %s, at %s:", std::string(name(m.space)).c_str(), m.core,
                 sizeText(static_cast<double>(m.peak)).c_str(), sizeText(static_cast<double>(m.capacity)).c_str(),
                 timeText(m.peakAt).c_str());
     for (size_t i = 0; i < m.inPeak.size() && i < kMost; ++i)

@@ -11,6 +11,8 @@ ProgramBound programBound(const Program &p, const TimingResult &r) {
   const auto atLeast = [&](double ns, const std::string &part) {
     if (ns > b.busiest)
       b.busiest = ns, b.part = part;
+    if (ns > 0)
+      b.parts.emplace_back(part, ns);
   };
   double bytes = 0;
   for (const LaneUse &l : r.lanes) {

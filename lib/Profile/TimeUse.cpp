@@ -4,8 +4,10 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 namespace glia {
 
@@ -22,11 +24,19 @@ std::vector<PathStep> criticalPath(const TimingResult &r) {
   return path;
 }
 
+// Files below the current folder are called as one would call them there.
+static std::string fileLine(const std::string &file, uint32_t line) {
+  std::error_code none;
+  const std::string here = std::filesystem::current_path(none).string() + "/";
+  const std::string shown = file.starts_with(here) ? file.substr(here.size()) : file;
+  return line ? format("%s:%u", shown.c_str(), line) : shown;
+}
+
 std::string placeOf(const Program &p, const InstrPlace &x) {
   const Instr &in = instr(p, x);
   const InstrOrigin &o = p.origins[in.origin];
   if (const std::string &file = p.strings[o.file]; !file.empty())
-    return o.line ? format("%s:%u", file.c_str(), o.line) : file;
+    return fileLine(file, o.line);
   for (const uint32_t s : {o.operation, o.kernel})
     if (!p.strings[s].empty())
       return p.strings[s];
@@ -71,7 +81,7 @@ private:
     const auto [it, fresh] = known.try_emplace({text, line}, static_cast<uint32_t>(uses.size()));
     if (fresh) {
       PlaceUse &u = uses.emplace_back();
-      u.name = line ? format("%s:%u", p.strings[text].c_str(), line) : p.strings[text];
+      u.name = line ? fileLine(p.strings[text], line) : p.strings[text];
       if (by == Grouping::Line)
         u.file = p.strings[text], u.line = line;
     }
@@ -96,8 +106,10 @@ std::vector<PlaceUse> timeUse(const Program &p, const TimingResult &r, const std
   }
   for (const PathStep &s : path)
     places.at(instructionOf(r.timeline[s.event])).critical += s.work + s.latency;
-  std::stable_sort(places.uses.begin(), places.uses.end(),
-                   [](const PlaceUse &a, const PlaceUse &b) { return a.critical > b.critical; });
+  std::sort(places.uses.begin(), places.uses.end(), [](const PlaceUse &a, const PlaceUse &b) {
+    return a.critical != b.critical ? a.critical > b.critical
+                                    : std::tie(a.file, a.line, a.name) < std::tie(b.file, b.line, b.name);
+  });
   return std::move(places.uses);
 }
 

@@ -193,8 +193,8 @@ std::vector<WaitUse> Collector::all() {
 std::vector<WaitUse> waitUse(const Program &p, const TimingResult &r, const std::vector<PathStep> &path,
                              const TimingOptions &options, size_t most) {
   std::vector<WaitUse> all = Collector(p, r, path).all();
-  std::stable_sort(all.begin(), all.end(), [](const WaitUse &a, const WaitUse &b) {
-    return std::tie(a.critical, a.length) > std::tie(b.critical, b.length);
+  std::sort(all.begin(), all.end(), [](const WaitUse &a, const WaitUse &b) {
+    return std::tie(a.critical, a.length, b.at, b.kind) > std::tie(b.critical, b.length, a.at, a.kind);
   });
   TimingOptions again = options;
   again.timeline = again.stalls = false;
@@ -202,7 +202,9 @@ std::vector<WaitUse> waitUse(const Program &p, const TimingResult &r, const std:
     again.unheld = all[i].instructions;
     all[i].gain = std::max(r.total - simulateTime(p, again).total, 0.0);
   }
-  std::stable_sort(all.begin(), all.end(), [](const WaitUse &a, const WaitUse &b) { return a.gain > b.gain; });
+  std::sort(all.begin(), all.end(), [](const WaitUse &a, const WaitUse &b) {
+    return std::tie(a.gain, a.critical, a.length, b.at, b.kind) > std::tie(b.gain, b.critical, b.length, a.at, a.kind);
+  });
   return all;
 }
 

@@ -49,8 +49,10 @@ std::vector<Sensitivity> sensitivities(const Program &p, const TimingOptions &op
     if (largest(s, total) > 1e-6 * total)
       out.push_back(std::move(s));
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [&](const Sensitivity &a, const Sensitivity &b) { return largest(a, total) > largest(b, total); });
+  std::sort(out.begin(), out.end(), [&](const Sensitivity &a, const Sensitivity &b) {
+    const double x = largest(a, total), y = largest(b, total);
+    return x != y ? x > y : a.key < b.key;
+  });
   return out;
 }
 

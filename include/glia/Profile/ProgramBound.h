@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace glia {
 
@@ -12,10 +13,11 @@ namespace glia {
 inline constexpr std::string_view kLeastTime = "least.ns", kLeastReason = "least.by";
 
 struct ProgramBound {
-  double busiest = 0; // ns: no order of the same instructions takes less
-  std::string part;   // "core 0 vector", "dma", "hbm"
-  double least = 0;   // ns: what the graph needs (docs/bound.md); 0 if the program does not say
-  std::string limit;  // what takes them
+  double busiest = 0;                                // ns: no order of the same instructions takes less
+  std::string part;                                  // "core 0 vector", "dma", "hbm"
+  std::vector<std::pair<std::string, double>> parts; // all of them, with their ns
+  double least = 0;  // ns: what the graph needs (docs/bound.md); 0 if the program does not say
+  std::string limit; // what takes them
 };
 
 ProgramBound programBound(const Program &p, const TimingResult &r);

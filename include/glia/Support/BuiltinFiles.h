@@ -15,6 +15,6 @@ std::span<const BuiltinFile> builtinTopologyFiles();
 std::span<const BuiltinFile> builtinRuleFiles();
 std::span<const BuiltinFile> builtinStatementFiles();
 std::span<const BuiltinFile> builtinErrorFiles(); // errors/*.toml
-std::span<const BuiltinFile> builtinPageFiles();  // lib/Profile/page/*.html
+std::span<const BuiltinFile> builtinPageFiles();  // lib/Profile/page/*
 
 } // namespace glia
