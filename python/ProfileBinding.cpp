@@ -85,6 +85,13 @@ nb::list waits(const Prediction &p) {
   return out;
 }
 
+nb::list proposed(const Prediction &p) {
+  nb::list out;
+  for (const Proposal &x : p.profile.proposals)
+    out.append(nb::make_tuple(x.place, x.text, x.about, x.time));
+  return out;
+}
+
 nb::list tiles(const std::vector<TileUse> &all) {
   nb::list out;
   for (const TileUse &t : all)
@@ -131,6 +138,7 @@ void bindProfiles(nb::module_ &m) {
       .def_prop_ro("critical_path", &path)
       .def_prop_ro("waits", &waits)
       .def_prop_ro("memory", &memory)
+      .def_prop_ro("proposals", &proposed)
       .def_prop_ro("origins", &origins)
       .def_prop_ro("assumed_parameters", [](const Prediction &p) { return p.time().assumedParameters; });
   profile.def("places", &places)

@@ -155,6 +155,13 @@ Json waitsJson(const Program &p, const std::vector<WaitUse> &all) {
   return out;
 }
 
+Json proposalsJson(const std::vector<Proposal> &all) {
+  Json out = Json::array();
+  for (size_t i = 0; i < all.size() && i < kMaxRows; ++i)
+    out.push_back({all[i].time, all[i].about, all[i].place, all[i].text, all[i].file, all[i].line});
+  return out;
+}
+
 // How much is in use, at each change of it.
 Json curve(const MemoryUse &m) {
   std::map<int64_t, int64_t> changes;
@@ -231,11 +238,18 @@ void fill(std::string &page, std::string_view mark, const std::string &text) {
 std::string profileHtml(const Program &p, const Profile &x) {
   Bars bars(p, x);
   Json lanes = bars.lanes();
-  const Json data = {
-      {"summary", profileText(p, x)},           {"total", x.time.total},          {"group", bars.group},
-      {"labels", std::move(bars.labels.all)},   {"lanes", std::move(lanes)},      {"lines", placesJson(x.lines)},
-      {"operations", placesJson(x.operations)}, {"waits", waitsJson(p, x.waits)}, {"memory", memoryJson(x.memory)},
-      {"bounds", boundsJson(p, x.time)},        {"sources", sourcesJson(x.lines)}};
+  const Json data = {{"summary", profileText(p, x)},
+                     {"total", x.time.total},
+                     {"group", bars.group},
+                     {"labels", std::move(bars.labels.all)},
+                     {"lanes", std::move(lanes)},
+                     {"lines", placesJson(x.lines)},
+                     {"operations", placesJson(x.operations)},
+                     {"waits", waitsJson(p, x.waits)},
+                     {"memory", memoryJson(x.memory)},
+                     {"proposals", proposalsJson(x.proposals)},
+                     {"bounds", boundsJson(p, x.time)},
+                     {"sources", sourcesJson(x.lines)}};
   std::map<std::string_view, std::string_view> files;
   for (const BuiltinFile &f : builtinPageFiles())
     files[f.name] = f.text;

@@ -95,6 +95,9 @@ std::string profileJson(const Program &p, const Profile &x) {
     j["kernels"] = placesJson(x.kernels);
     j["waits"] = waitsJson(p, x.waits);
     j["memory"] = memoryJson(x.memory);
+    j["proposals"] = Json::array();
+    for (const Proposal &a : x.proposals)
+      j["proposals"].push_back({{"place", a.place}, {"text", a.text}, {"about", a.about}, {"ns", a.time}});
   }
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -156,13 +156,25 @@ static std::string stallsText(const Program &p, const TimingResult &r) {
 }
 
 static std::string waitsText(const Program &p, const Profile &x) {
+  constexpr double kSeen = 0.0005; // of the total: less would be 0.0 %
   constexpr size_t kMost = 10;
   std::string s;
-  for (size_t i = 0; i < x.waits.size() && i < kMost && x.waits[i].gain > 0; ++i) {
+  for (size_t i = 0; i < x.waits.size() && i < kMost && x.waits[i].gain > kSeen * x.time.total; ++i) {
     const WaitUse &w = x.waits[i];
-    s += format("%s%9s %5.1f %%  %s (%s in %llu times)\n", i ? "" : "\nwithout this wait the run would take less by\n",
+    s += format("%s%9s %5.1f %%  %s (%s%s)\n", i ? "" : "\nwithout this wait the run would take less by\n",
                 timeText(w.gain).c_str(), 100 * w.gain / x.time.total, describe(p, w).c_str(), timeText(w.length).c_str(),
-                (unsigned long long)w.count);
+                w.count > 1 ? format(" in %llu times", (unsigned long long)w.count).c_str() : "");
+  }
+  return s;
+}
+
+static std::string proposalsText(const Profile &x) {
+  constexpr size_t kMost = 8;
+  std::string s;
+  for (size_t i = 0; i < x.proposals.size() && i < kMost; ++i) {
+    const Proposal &a = x.proposals[i];
+    s += format("%s%9s of %-9s  %s: %s\n", i ? "" : "\ncould be saved\n", timeText(a.time).c_str(), a.about.c_str(),
+                a.place.c_str(), a.text.c_str());
   }
   return s;
 }
@@ -182,7 +194,7 @@ std::string profileText(const Program &p, const Profile &x) {
   return format("%s on %s, %llu instructions (launch, not included: about %s)\n", timeText(r.total).c_str(),
                 titleOf(*p.target).c_str(), (unsigned long long)r.instructions, timeText(r.launch).c_str()) +
          boundText(p, r) + pathText(p, x) + rankText(p) + remarkText(p) + lanesText(r) + trafficText(p, r) + memoryText(x) +
-         placesText(x) + (r.timeline.empty() ? stallsText(p, r) : waitsText(p, x)) + originsText(r);
+         placesText(x) + (r.timeline.empty() ? stallsText(p, r) : waitsText(p, x)) + proposalsText(x) + originsText(r);
 }
 
 } // namespace glia

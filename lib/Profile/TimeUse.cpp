@@ -50,8 +50,15 @@ std::string sourceLine(const std::string &file, uint32_t line) {
   for (uint32_t i = 0; i < line; ++i)
     if (!std::getline(in, text))
       return "";
-  const size_t from = text.find_first_not_of(" \t"), to = text.find_last_not_of(" \t\r");
-  return line == 0 || from == std::string::npos ? "" : text.substr(from, to - from + 1);
+  std::string out;
+  for (const char c : line ? text : std::string()) // columns of an assembly file are no columns here
+    if (c != ' ' && c != '\t' && c != '\r')
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  if (out.ends_with(' '))
+    out.pop_back();
+  return out;
 }
 
 namespace {

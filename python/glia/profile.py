@@ -82,6 +82,15 @@ class Wait(NamedTuple):
     text: str
 
 
+class Proposal(NamedTuple):
+    """Something that could be done, and the time it is about."""
+
+    place: str
+    text: str
+    about: str  # "vector", "tensor", "transfers", "the run"
+    time: float  # of that which it would save at most
+
+
 class Tile(NamedTuple):
     name: str
     bytes: int
@@ -139,7 +148,7 @@ class Profile:
     def _places(self, by: int) -> Table:
         return Table(Place(*row) for row in self._result.places(by))
 
-    # These four need the timeline: they are empty for `profile(timeline=False)`.
+    # These need the timeline: they are empty for `profile(timeline=False)`.
     @property
     def lines(self) -> Table:
         """What each line of the source took, the most critical first."""
@@ -164,6 +173,11 @@ class Profile:
     def waits(self) -> Table:
         """What engines waited for; those first without which the run would be faster."""
         return Table(Wait(*row) for row in self._result.waits)
+
+    @property
+    def proposals(self) -> Table:
+        """What the author could do to make it faster: first what concerns the busiest engine."""
+        return Table(Proposal(*row) for row in self._result.proposals)
 
     @property
     def memory(self) -> Table:

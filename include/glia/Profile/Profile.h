@@ -2,6 +2,7 @@
 // Trace and page need the timeline (TimingOptions::timeline).
 #pragma once
 #include "glia/Profile/MemoryUse.h"
+#include "glia/Profile/Proposals.h"
 #include "glia/Profile/TimeUse.h"
 #include "glia/Profile/Waits.h"
 #include "glia/Program/Program.h"
@@ -18,6 +19,7 @@ struct Profile {
   std::vector<PlaceUse> lines, operations, kernels;
   std::vector<WaitUse> waits;
   std::vector<MemoryUse> memory;
+  std::vector<Proposal> proposals;
 };
 // Times a program and finds out where the time goes.
 Profile profileOf(const Program &p, const TimingOptions &options);

@@ -36,7 +36,7 @@ std::vector<PlaceUse> timeUse(const Program &p, const TimingResult &r, const std
 
 // "attention.py:24", or what else is known of where an instruction came from.
 std::string placeOf(const Program &p, const InstrPlace &x);
-// The text of that line, without the space around it; empty if there is no such file.
+// The text of that line, with single spaces and none around it; empty if there is no such file.
 std::string sourceLine(const std::string &file, uint32_t line);
 
 // The instruction behind an event.
