@@ -1,4 +1,4 @@
-"""What docs/profile.md shows is what its commands print, and its steps do what it says."""
+"""What docs/profile.md and docs/getting-started-nki.md show of profiles is what their commands print, and the steps do what the page says."""
 
 import re
 import subprocess
@@ -30,6 +30,23 @@ def changed(text: str, diff: str) -> str:
     return text.replace(old, new)
 
 
+def occurs(shown: str, found: list[str]) -> None:
+    """The lines of a page are lines of the output, in that order; `...` stands for others."""
+    at = 0
+    for line in re.sub(r"^    ", "", shown, flags=re.M).splitlines():
+        if line != "...":
+            assert line.rstrip() in found[at:], f"{line}\nin\n" + "\n".join(found[at:])
+            at = found.index(line.rstrip(), at) + 1
+
+
+def profile(file: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "glia", "profile", file.name], cwd=file.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
 def test_the_story(tmp_path):
     file, text, times = tmp_path / "attention.py", KERNEL, []
     for diff, shown in PARTS:
@@ -37,15 +54,17 @@ def test_the_story(tmp_path):
             text = changed(text, diff)
             continue
         file.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "glia", "profile", "attention.py"], cwd=tmp_path, capture_output=True, text=True
-        )
-        found = [line.rstrip() for line in done.stdout.splitlines()]
-        assert found[-1] == "right", done.stdout + done.stderr
-        at = 0
-        for line in re.sub(r"^    ", "", shown, flags=re.M).splitlines():
-            if line != "...":
-                assert line.rstrip() in found[at:], f"{line}\nin\n" + "\n".join(found[at:])
-                at = found.index(line.rstrip(), at) + 1
+        found = profile(file)
+        assert found[-1] == "right"
+        occurs(shown, found)
         times.append(float(found[1].split()[0]))
     assert len(times) == 6 and times == sorted(times, reverse=True) and times[0] / times[-1] > 2.2
+
+
+def test_the_first_profile(tmp_path):
+    page = (DOCS / "getting-started-nki.md").read_text()
+    file = tmp_path / "kernel.py"
+    file.write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
+    occurs(
+        re.search(r"^    \$ python -m glia profile --html [^\n]*\n((?:    [^\n]*\n)+)", page, re.M)[1], profile(file)
+    )
