@@ -204,6 +204,21 @@ def replay_verify_container():
             report(f"timed replay, {which}, {r['instructions']:,} instructions", rate, ">= 8", rate >= 8, "M/s", r)
         else:
             report(f"timed replay, {which}", 0, ">= 8", False, "M/s")
+    for which in ("matmul", "loops"):
+        r = large("profile", which) or {"seconds": 0, "peak_mib": 0, "page_mb": 0, "instructions": 0}
+        done = r["instructions"] > 0
+        report(
+            f"profile {which}, {r['instructions']:,} instructions",
+            r["seconds"],
+            "<= 5",
+            done and r["seconds"] <= 5,
+            "s",
+            r,
+        )
+        report(
+            f"    peak memory of that, {which}", r["peak_mib"] / 1024, "<= 1.5", done and r["peak_mib"] <= 1536, "GiB"
+        )
+        report(f"    its page, {which}", r["page_mb"], "<= 15", done and r["page_mb"] <= 15, "MB")
     for which, size, most in (("matmul", MILLION, 5), ("loops", MILLION, 6), ("strided", MILLION // 10, 10)):
         r = large("verify", which, size)
         if r:

@@ -3,6 +3,7 @@
 #include "glia/Program/Decode.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace glia {
@@ -41,22 +42,9 @@ private:
 };
 
 void findPeak(MemoryUse &m) {
-  struct Change {
-    double time;
-    int64_t bytes;
-  };
-  std::vector<Change> changes;
-  for (const TileUse &t : m.tiles) {
-    changes.push_back({t.from, t.bytes});
-    changes.push_back({t.to, -t.bytes});
-  }
-  std::sort(changes.begin(), changes.end(), [](const Change &a, const Change &b) {
-    return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; // what ends makes room
-  });
-  int64_t now = 0;
-  for (const Change &c : changes)
-    if (now += c.bytes; now > m.peak)
-      m.peak = now, m.peakAt = c.time;
+  for (const auto &[time, bytes] : bytesOverTime(m))
+    if (bytes > m.peak)
+      m.peak = bytes, m.peakAt = time;
   for (const TileUse &t : m.tiles)
     if (t.from <= m.peakAt && m.peakAt < t.to)
       m.inPeak.push_back(t);
@@ -66,6 +54,19 @@ void findPeak(MemoryUse &m) {
 }
 
 } // namespace
+
+std::vector<std::pair<double, int64_t>> bytesOverTime(const MemoryUse &m) {
+  std::map<double, int64_t> changes; // of one moment together: what ends makes room
+  for (const TileUse &t : m.tiles) {
+    changes[t.from] += t.bytes;
+    changes[t.to] -= t.bytes;
+  }
+  std::vector<std::pair<double, int64_t>> out;
+  int64_t now = 0;
+  for (const auto &[time, bytes] : changes)
+    out.emplace_back(time, now += bytes);
+  return out;
+}
 
 std::vector<MemoryUse> memoryUse(const Program &p, const TimingResult &r) {
   std::vector<Span> spans(p.allocations.size());

@@ -162,24 +162,17 @@ Json proposalsJson(const std::vector<Proposal> &all) {
   return out;
 }
 
-// How much is in use, at each change of it.
+// Of several changes that are drawn as one, the highest.
 Json curve(const MemoryUse &m) {
-  std::map<int64_t, int64_t> changes;
-  for (const TileUse &t : m.tiles) {
-    changes[tenths(t.from)] += t.bytes;
-    changes[tenths(t.to)] -= t.bytes;
-  }
-  const size_t step = changes.size() / kMaxPoints + 1;
+  const std::vector<std::pair<double, int64_t>> all = bytesOverTime(m);
+  const size_t step = all.size() / kMaxPoints + 1;
   Json points = Json::array();
-  int64_t now = 0, most = 0;
-  size_t i = 0;
-  for (const auto &[time, bytes] : changes) {
-    now += bytes;
-    most = std::max(most, now);
-    if (++i % step == 0 || i == changes.size()) { // of several changes the highest
-      points.push_back({time, i == changes.size() ? now : most});
-      most = now;
-    }
+  for (size_t i = 0; i < all.size(); i += step) {
+    const size_t end = std::min(i + step, all.size());
+    int64_t most = all[end - 1].second;
+    for (size_t k = i; k < end && end < all.size(); ++k)
+      most = std::max(most, all[k].second);
+    points.push_back({tenths(all[i].first), most});
   }
   return points;
 }

@@ -1,6 +1,7 @@
 #include "glia/Profile/Proposals.h"
 
 #include "glia/ISA/Collective.h"
+#include "glia/Profile/ProgramBound.h"
 #include "glia/Program/Decode.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -44,15 +45,18 @@ public:
       note(i);
   }
   std::vector<Proposal> find(const std::vector<WaitUse> &waits) {
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
-      intoActivation(i);
-      sumOfActivation(i);
-      sumInPsum(i);
+    for (uint32_t i = 0; i < nodes.size(); ++i)
       fourPasses(i);
+    if (!ofGraph()) { // what is the author's to choose
+      for (uint32_t i = 0; i < nodes.size(); ++i) {
+        intoActivation(i);
+        sumOfActivation(i);
+        sumInPsum(i);
+      }
+      madeAgain();
+      loadedAgain();
+      smallTransfers();
     }
-    madeAgain();
-    loadedAgain();
-    smallTransfers();
     std::vector<Proposal> out;
     for (auto &[key, x] : found)
       if (x.time >= kWorthwhile * r.total)
@@ -98,6 +102,10 @@ private:
         n.bytes += e.bytes;
       }
     }
+  }
+
+  bool ofGraph() const {
+    return std::any_of(p.contract.begin(), p.contract.end(), [](const ContractItem &c) { return c.key == kLeastTime; });
   }
 
   // The engine that is at work longest, if there is one that the run waits for most of its time; else transfers.

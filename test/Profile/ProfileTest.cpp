@@ -52,6 +52,11 @@ struct Fields {
       const uint64_t key = varint();
       if ((key & 7) == 0) {
         numbers.emplace(static_cast<int>(key >> 3), varint());
+      } else if ((key & 7) == 1) {
+        uint64_t v = 0;
+        for (int k = 0; k < 8; ++k)
+          v |= static_cast<uint64_t>(static_cast<uint8_t>(b.at(i++))) << (8 * k);
+        numbers.emplace(static_cast<int>(key >> 3), v);
       } else {
         EXPECT_EQ(key & 7, 2u);
         const uint64_t n = varint();
@@ -100,6 +105,9 @@ TEST(Profile, TraceHoldsEverySlice) {
   uint64_t last = 0;
   std::map<uint64_t, int> open;
   std::map<uint64_t, std::string> tracks;
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> flows; // when and on which track they begin
+  std::map<std::string, uint64_t> most;                    // of counters
+  size_t arrows = 0;
   for (auto [it, stop] = trace.texts.equal_range(1); it != stop; ++it) {
     const Fields packet(it->second);
     if (auto d = packet.texts.find(60); d != packet.texts.end()) {
@@ -114,6 +122,17 @@ TEST(Profile, TraceHoldsEverySlice) {
     EXPECT_GE(at, last);
     last = at;
     EXPECT_TRUE(tracks.count(track));
+    for (auto [f, none] = event.numbers.equal_range(47); f != none; ++f)
+      EXPECT_TRUE(flows.emplace(f->second, std::pair(at, track)).second);
+    for (auto [f, none] = event.numbers.equal_range(48); f != none; ++f, ++arrows) {
+      ASSERT_TRUE(flows.count(f->second));
+      EXPECT_LE(flows[f->second].first, at);
+      EXPECT_NE(flows[f->second].second, track);
+    }
+    if (event.numbers.find(9)->second == 4) {
+      most[tracks[track]] = std::max(most[tracks[track]], event.numbers.find(30)->second);
+      continue;
+    }
     if (event.numbers.find(9)->second == 1)
       ++begins, ++open[track];
     else
@@ -122,6 +141,9 @@ TEST(Profile, TraceHoldsEverySlice) {
   }
   EXPECT_EQ(begins, sample().result.time.timeline.size());
   EXPECT_EQ(ends, begins);
+  EXPECT_GT(arrows, 100u);
+  for (const MemoryUse &m : sample().result.memory)
+    EXPECT_EQ(most[std::string(name(m.space)) + " of core 0"], static_cast<uint64_t>(m.peak));
 }
 
 TEST(Profile, PageDrawsInABrowser) {
@@ -136,11 +158,21 @@ TEST(Profile, PageDrawsInABrowser) {
   std::filesystem::create_directories(folder);
   const auto page = folder / "page.html";
   std::ofstream(page, std::ios::binary) << profileHtml(sample().program, sample().result);
-  const std::string dom = output("HOME='" + folder.string() + "' '" + browser +
-                                 "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,800 "
-                                 "--virtual-time-budget=10000 --dump-dom 'file://" +
-                                 page.string() + "' 2>/dev/null");
+  auto load = [&](const std::string &view) {
+    return output("HOME='" + folder.string() + "' '" + browser +
+                  "' --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,800 "
+                  "--virtual-time-budget=10000 --dump-dom 'file://" +
+                  page.string() + view + "' 2>/dev/null");
+  };
+  const std::string dom = load(""), waits = load("#tab=waits&choose=path&search=tensor"), memory = load("#tab=memory");
   std::filesystem::remove_all(folder);
+  for (const std::string &view : {waits, memory}) {
+    EXPECT_EQ(attribute(view, "data-error"), "");
+    EXPECT_EQ(attribute(view, "data-ready"), "1");
+  }
+  EXPECT_NE(waits.find("DMA bandwidth"), std::string::npos);
+  EXPECT_NE(waits.find("started behind"), std::string::npos);
+  EXPECT_NE(memory.find("SBUF of core 0: at most"), std::string::npos);
   EXPECT_EQ(attribute(dom, "data-error"), "");
   EXPECT_EQ(attribute(dom, "data-ready"), "1");
   size_t lanes = 0;

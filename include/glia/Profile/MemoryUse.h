@@ -23,6 +23,9 @@ struct MemoryUse { // SBUF or PSUM of one core
   std::vector<TileUse> inPeak; // the largest first
   std::vector<TileUse> tiles;  // all that are used, in the order of their first use
 };
+// How much is in use, from each change on.
+std::vector<std::pair<double, int64_t>> bytesOverTime(const MemoryUse &m);
+
 // Memories that are used at all.
 std::vector<MemoryUse> memoryUse(const Program &p, const TimingResult &r);
 
