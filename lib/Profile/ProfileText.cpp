@@ -1,5 +1,7 @@
 #include "glia/Profile/Profile.h"
 
+#include "glia/ISA/Collective.h"
+
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Program/Remarks.h"
@@ -24,8 +26,28 @@ static std::string boundText(const Program &p, const TimingResult &r) {
   return s + "\n";
 }
 
+// "12 exchanges take 210.00 us, of which the run waits for 180.00 us"
+static std::string exchangesText(const Program &p, const Profile &x) {
+  auto isExchange = [&](const TimelineEvent &e) {
+    return e.lane >= p.cores * kNumEngines && isCollective(*p.opcodes[instr(p, instructionOf(e)).opcode]);
+  };
+  size_t count = 0;
+  double all = 0, exposed = 0;
+  for (const TimelineEvent &e : x.time.timeline)
+    if (isExchange(e)) {
+      ++count;
+      all += e.end - e.start;
+    }
+  for (const PathStep &s : x.path)
+    if (isExchange(x.time.timeline[s.event]))
+      exposed += s.work;
+  return count ? format("%zu exchange%s %s, of which the run waits for %s\n", count, count == 1 ? " takes" : "s take",
+                        timeText(all).c_str(), timeText(exposed).c_str())
+               : "";
+}
+
 // "one of 8 ranks, whose exchanges take what they take on trn2.48xlarge (assumed ...)"
-static std::string rankText(const Program &p) {
+static std::string rankText(const Program &p, const Profile &x) {
   const int ranks = ranksOf(p);
   if (ranks == 1)
     return "";
@@ -35,7 +57,8 @@ static std::string rankText(const Program &p) {
   std::string s = format("one of %d ranks, whose exchanges take what they take on %s", ranks, t->name.c_str());
   if (t->instances > 1)
     s += format(" x %d", t->instances);
-  return s + (said ? "" : " (assumed: --topology names another)") + "; no exchange is part of the least time\n";
+  return s + (said ? "" : " (assumed: --topology names another)") + "; no exchange is part of the least time\n" +
+         exchangesText(p, x);
 }
 
 // What the compiler did, some of it.
@@ -193,8 +216,9 @@ std::string profileText(const Program &p, const Profile &x) {
   const TimingResult &r = x.time;
   return format("%s on %s, %llu instructions (launch, not included: about %s)\n", timeText(r.total).c_str(),
                 titleOf(*p.target).c_str(), (unsigned long long)r.instructions, timeText(r.launch).c_str()) +
-         boundText(p, r) + pathText(p, x) + rankText(p) + remarkText(p) + lanesText(r) + trafficText(p, r) + memoryText(x) +
-         placesText(x) + (r.timeline.empty() ? stallsText(p, r) : waitsText(p, x)) + proposalsText(x) + originsText(r);
+         boundText(p, r) + pathText(p, x) + rankText(p, x) + remarkText(p) + lanesText(r) + trafficText(p, r) +
+         memoryText(x) + placesText(x) + (r.timeline.empty() ? stallsText(p, r) : waitsText(p, x)) + proposalsText(x) +
+         originsText(r);
 }
 
 } // namespace glia

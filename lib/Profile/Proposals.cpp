@@ -32,14 +32,25 @@ struct Node {
   double first = 0, last = 0;    // ns: start of the first time, end of the last
 };
 
-// Who writes and who reads each tile.
+// Who writes and who reads a tile.
 struct Users {
-  std::vector<uint32_t> writers, readers; // nodes
+  size_t writers = 0, readers = 0;
+  uint32_t writer = 0;                                   // one of them
+  size_t byActivation = 0, byMatmul = 0, byAddition = 0; // of the writers
+  size_t activations = 0, maxima = 0;                    // of the readers: as their data
+  double lastWrite = 0;                                  // ns
+};
+
+// How often a tensor is read, and how long that takes.
+struct Reads {
+  int64_t bytes = 0;
+  double transfer = 0; // ns
+  uint32_t first = 0;  // by whom
 };
 
 class Finder {
 public:
-  Finder(const Program &p, const TimingResult &r) : p(p), r(r), users(p.allocations.size()), read(p.tensors.size()) {
+  Finder(const Program &p, const TimingResult &r) : p(p), r(r), users(p.allocations.size()), reads(p.tensors.size()) {
     count();
     for (uint32_t i = 0; i < nodes.size(); ++i)
       note(i);
@@ -78,7 +89,7 @@ private:
   const TimingResult &r;
   std::vector<Node> nodes;
   std::vector<Users> users;                                   // by allocation
-  std::vector<std::pair<int64_t, uint32_t>> read;             // by tensor: bytes read from it, by whom first
+  std::vector<Reads> reads;                                   // by tensor
   std::map<std::pair<uint32_t, std::string>, Proposal> found; // by origin and text
   Decoded d;
 
@@ -122,6 +133,9 @@ private:
   }
 
   void note(uint32_t i) {
+    const bool activation = is(i, "activation"), addition = adds(i), maximum = takesMaximum(i);
+    const bool product = is(i, "nc_matmul") && !transposes(i);
+    const int data = activation || maximum ? tile(i, "data") : -1;
     decoded(i);
     for (size_t s = 0; s < d.values.size(); ++s) {
       if (d.values[s].kind != Value::Tensor)
@@ -129,18 +143,31 @@ private:
       const ObjectRef o = d.values[s].access.object;
       const SlotKind kind = d.def->slots[s].kind;
       if (o.kind == ObjectKind::Tensor) {
-        if (!isWritten(kind) && nodes[i].bytes && !isCollective(*d.def)) {
-          if (!read[o.index].first)
-            read[o.index].second = i;
-          read[o.index].first += nodes[i].bytes;
-        }
+        if (!isWritten(kind) && nodes[i].bytes && !isCollective(*d.def))
+          noteRead(reads[o.index], i);
         continue;
       }
-      if (isWritten(kind))
-        users[o.index].writers.push_back(i);
-      if (kind != SlotKind::Out && kind != SlotKind::OptOut)
-        users[o.index].readers.push_back(i);
+      Users &u = users[o.index];
+      if (isWritten(kind)) {
+        ++u.writers;
+        u.writer = i;
+        u.byActivation += activation;
+        u.byMatmul += product;
+        u.byAddition += addition;
+        u.lastWrite = std::max(u.lastWrite, nodes[i].last);
+      }
+      if (kind != SlotKind::Out && kind != SlotKind::OptOut) {
+        ++u.readers;
+        u.activations += activation && data == static_cast<int>(o.index);
+        u.maxima += maximum;
+      }
     }
+  }
+  void noteRead(Reads &x, uint32_t i) {
+    if (!x.bytes)
+      x.first = i;
+    x.bytes += nodes[i].bytes;
+    x.transfer += nodes[i].transfer;
   }
 
   Proposal proposal(const InstrPlace &at, std::string text, std::string about, double time) const {
@@ -178,14 +205,12 @@ private:
     const int out = tile(i, "dst");
     if (out < 0 || (op != "multiply" && op != "add" && op != "subtract"))
       return;
-    auto activation = [&](uint32_t x) { return is(x, "activation") && tile(x, "data") == out; };
-    auto maximum = [&](uint32_t x) { return op == "multiply" && is(x, "tensor_reduce") && choice(x, "op") == "max"; };
-    const std::vector<uint32_t> &readers = users[static_cast<size_t>(out)].readers;
-    if (std::none_of(readers.begin(), readers.end(), activation) ||
-        !std::all_of(readers.begin(), readers.end(), [&](uint32_t x) { return activation(x) || maximum(x); }))
+    const Users &u = users[static_cast<size_t>(out)];
+    const size_t maxima = op == "multiply" ? u.maxima : 0;
+    if (!u.activations || u.activations + maxima != u.readers)
       return;
     std::string text = format("activation does this %s itself, by its %s", op.c_str(), op == "multiply" ? "scale" : "bias");
-    if (std::any_of(readers.begin(), readers.end(), maximum))
+    if (maxima)
       text += "; the maximum of what is not yet scaled can be scaled afterwards";
     propose(nodes[i].at, text, engine(i), nodes[i].busy);
   }
@@ -195,9 +220,7 @@ private:
     if (!is(i, "tensor_reduce") || choice(i, "op") != "add")
       return;
     const int from = tile(i, "data");
-    if (from < 0)
-      return;
-    if (!allWriters(from, [&](uint32_t x) { return is(x, "activation"); }))
+    if (from < 0 || !onlyBy(from, &Users::byActivation))
       return;
     propose(nodes[i].at, "activation sums up what it writes, by its reduce_res", engine(i), nodes[i].busy);
   }
@@ -208,26 +231,26 @@ private:
       return;
     const int a = tile(i, "a"), b = tile(i, "b");
     for (const auto &[product, sum] : {std::pair(a, b), std::pair(b, a)}) {
-      if (product < 0 || sum < 0 || !allWriters(sum, [&](uint32_t x) { return adds(x); }))
+      if (product < 0 || sum < 0 || !onlyBy(sum, &Users::byAddition))
         continue;
       double busy = nodes[i].busy;
       int from = product;
-      if (const std::vector<uint32_t> &by = users[static_cast<size_t>(from)].writers;
-          by.size() == 1 && is(by[0], "tensor_copy")) {
-        busy += nodes[by[0]].busy; // by way of SBUF
-        from = tile(by[0], "src");
+      if (const Users &u = users[static_cast<size_t>(from)]; u.writers == 1 && is(u.writer, "tensor_copy")) {
+        busy += nodes[u.writer].busy; // by way of SBUF
+        from = tile(u.writer, "src");
       }
-      if (from < 0 || p.allocations[static_cast<size_t>(from)].space != Space::Psum ||
-          !allWriters(from, [&](uint32_t x) { return is(x, "nc_matmul") && !transposes(x); }))
+      if (from < 0 || p.allocations[static_cast<size_t>(from)].space != Space::Psum || !onlyBy(from, &Users::byMatmul))
         continue;
       return propose(nodes[i].at, "products that are added up can stay in one tile of PSUM (nc_matmul with accumulate)",
                      engine(i), busy);
     }
   }
   bool adds(uint32_t i) { return is(i, "tensor_tensor") && choice(i, "op") == "add"; }
-  template <class F> bool allWriters(int tile, const F &are) const {
-    const std::vector<uint32_t> &by = users[static_cast<size_t>(tile)].writers;
-    return !by.empty() && std::all_of(by.begin(), by.end(), are);
+  bool takesMaximum(uint32_t i) { return is(i, "tensor_reduce") && choice(i, "op") == "max"; }
+  // Whether a tile is written, and only by such.
+  bool onlyBy(int tile, size_t Users::*such) const {
+    const Users &u = users[static_cast<size_t>(tile)];
+    return u.writers && u.*such == u.writers;
   }
   bool transposes(uint32_t i) { return decoded(i).values[static_cast<size_t>(d.def->slot("transpose"))].integer != 0; }
 
@@ -257,8 +280,7 @@ private:
         if (v.kind == Value::Tensor) {
           const ObjectRef o = v.access.object;
           known = o.kind == ObjectKind::Allocation && !isWritten(kind) && !p.patterns[v.access.pattern].numDynamic &&
-                  std::all_of(users[o.index].writers.begin(), users[o.index].writers.end(),
-                              [&](uint32_t w) { return nodes[w].last <= nodes[i].first; });
+                  users[o.index].lastWrite <= nodes[i].first;
           operands.push_back({o.index, v.access.pattern, v.access.byteOffset, v.access.partition, v.kind});
         } else {
           operands.push_back({v.integer, std::bit_cast<int32_t>(v.number), 0, 0, v.kind});
@@ -287,28 +309,15 @@ private:
   }
 
   void loadedAgain() {
-    for (size_t t = 0; t < read.size(); ++t) {
+    for (size_t t = 0; t < reads.size(); ++t) {
       const double times =
-          static_cast<double>(read[t].first) / static_cast<double>(std::max<int64_t>(p.tensors[t].bytes(), 1));
-      if (times < kLoadedAgain || p.tensors[t].kind == TensorKind::Scratch)
-        continue;
-      double spent = 0;
-      for (uint32_t i = 0; i < nodes.size(); ++i)
-        if (nodes[i].bytes && readsTensor(i, t))
-          spent += nodes[i].transfer;
-      propose(nodes[read[t].second].at,
-              format("`%s` is read %.1f times: keep it in SBUF, or let more work follow each load",
-                     p.tensors[t].name.c_str(), times),
-              kTransfers, spent * (1 - 1 / times));
+          static_cast<double>(reads[t].bytes) / static_cast<double>(std::max<int64_t>(p.tensors[t].bytes(), 1));
+      if (times >= kLoadedAgain && p.tensors[t].kind != TensorKind::Scratch)
+        propose(nodes[reads[t].first].at,
+                format("`%s` is read %.1f times: keep it in SBUF, or let more work follow each load",
+                       p.tensors[t].name.c_str(), times),
+                kTransfers, reads[t].transfer * (1 - 1 / times));
     }
-  }
-  bool readsTensor(uint32_t i, size_t t) {
-    decoded(i);
-    for (size_t s = 0; s < d.values.size(); ++s)
-      if (d.values[s].kind == Value::Tensor && !isWritten(d.def->slots[s].kind) &&
-          d.values[s].access.object == ObjectRef{ObjectKind::Tensor, static_cast<uint32_t>(t)})
-        return true;
-    return false;
   }
 
   void smallTransfers() {
