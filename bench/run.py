@@ -29,6 +29,7 @@ if "GLIA_BENCH_CORE" not in os.environ:
     env = os.environ | {"GLIA_BENCH_CORE": json.dumps(speeds), "OPENBLAS_NUM_THREADS": "1"} | extra
     os.execve(sys.executable, [sys.executable, *sys.argv], env)
 
+import debugging
 import glia
 import graph_speed
 import graphs
@@ -319,6 +320,7 @@ def main():
                 *ranks.PARTS,
                 least.measure,
                 loops.measure,
+                *debugging.PARTS,
             )
         ),
     ):

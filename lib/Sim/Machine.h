@@ -43,7 +43,9 @@ protected:
   const int parts;                  // increments per DMA
   InstrId current;                  // what runs now, for traps
 
-  // Runs `body` and turns what it throws into the result.
+  // Runs `body` and turns what it throws into the result; false if it threw.
+  template <class Body> bool guarded(Body &&body);
+  // The same, and then the outputs.
   template <class Body> RunResult finish(Body &&body);
   StreamState &stream(InstrId id) { return streams[id.core * kNumEngines + static_cast<int>(id.engine)]; }
   // Strict mode asks here whether the registers of addresses hold anything.
@@ -110,16 +112,21 @@ template <class Value> Fault Machine::deadlock(Value &&semaphoreNow, std::vector
   return Fault{std::move(d)};
 }
 
-template <class Body> RunResult Machine::finish(Body &&body) {
+template <class Body> bool Machine::guarded(Body &&body) {
   try {
     body();
-    if (!options.outputs)
-      result.outputs = memory.outputs();
+    return true;
   } catch (Fault &f) {
     result.fault = std::move(f.diagnostic);
   } catch (Trap &t) {
     result.trap = diagnosticAt(program, current, t.code, t.message);
   }
+  return false;
+}
+
+template <class Body> RunResult Machine::finish(Body &&body) {
+  if (guarded(body) && !options.outputs)
+    result.outputs = memory.outputs();
   return std::move(result);
 }
 

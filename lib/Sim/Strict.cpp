@@ -74,8 +74,12 @@ RunResult Strict::run() {
 }
 
 void Strict::loop() {
-  while (pick(false) || pick(true)) {
+  while (pickAny()) {
   }
+  requireEnded();
+}
+
+void Strict::requireEnded() {
   for (const StreamState &s : streams)
     if (!s.ended())
       throw stuck();
@@ -107,6 +111,8 @@ bool Strict::canStep(StreamState &s) {
 }
 
 bool Strict::isHeld(const StreamState &s) const {
+  if (pause && clocks[streamIndex(s)][streamIndex(s)] >= pause->instructions[streamIndex(s)])
+    return true;
   if (!held || s.ended() || !(s.id() == *held))
     return false;
   // A transfer is held back where it works, not where it is issued.
@@ -115,9 +121,11 @@ bool Strict::isHeld(const StreamState &s) const {
 }
 
 bool Strict::isHeldPart(uint32_t a) const {
+  const TransferQueue &q = queues[a / parts];
+  if (pause && a / parts < pause->transfers.size() && q.next[a % parts] >= pause->transfers[a / parts])
+    return true;
   if (!held)
     return false;
-  const TransferQueue &q = queues[a / parts];
   const Transfer &t = q.inFlight[q.next[a % parts] - q.popped];
   return std::any_of(t.sides.begin(), t.sides.end(), [&](const Prepared &x) { return x.id == *held; });
 }
@@ -153,7 +161,7 @@ bool Strict::pick(bool withHeld) {
     if (canStep(streams[i]) && (withHeld || !isHeld(streams[i])))
       ready.push_back(static_cast<uint32_t>(i));
   const size_t movable = ready.size();
-  if (!held) {
+  if (!held && !pause) {
     if (movable + active.size() == 0)
       return false;
     const size_t k = random.below(movable + active.size());
@@ -173,6 +181,7 @@ bool Strict::pick(bool withHeld) {
 // ---- steps -----------------------------------------------------------------------------------------------------------------
 
 void Strict::step(StreamState &s) {
+  lastTaken = {Taken::Wait, {streamIndex(s)}, s.id()};
   if (s.barrier)
     return barrierDone(s);
   const auto waits = waitsOf(s);
@@ -186,6 +195,7 @@ void Strict::step(StreamState &s) {
 }
 
 void Strict::instruction(StreamState &s) {
+  lastTaken.kind = Taken::Instruction;
   Prepared &x = fetch(s, s.scratch);
   Clock &clock = clocks[streamIndex(s)];
   const uint32_t time = ++clock[streamIndex(s)];
@@ -221,6 +231,7 @@ void Strict::instruction(StreamState &s) {
     s.waited = 0;
     return;
   case Unit::Barrier:
+    lastTaken.kind = Taken::Wait;
     s.barrier = ++arrivals[barrierName(x)][s.core];
     s.scratch = x;
     return;
@@ -244,6 +255,7 @@ void Strict::fire(const Prepared &x, const Clock &clock) {
 
 // The first of the two to leave takes what the other knew; both have arrived, so neither clock has moved since (C1).
 void Strict::barrierDone(StreamState &s) {
+  lastTaken.kind = Taken::Instruction;
   const std::string_view name = barrierName(s.scratch);
   for (StreamState &o : streams)
     if (o.core == peerOf(s.core) && o.barrier == s.barrier && !o.ended() && barrierName(o.scratch) == name) {
@@ -349,6 +361,7 @@ void Strict::stepPart(size_t at) {
   TransferQueue &q = queues[id / parts];
   Transfer &t = q.inFlight[q.next[part] - q.popped];
   --t.left;
+  lastTaken = {Taken::Part, {id / parts, part}, t.sides.front().id, t.left == 0};
   for (Prepared &x : t.sides) {
     if (!x.skip)
       executeRecorded({&x, q.component, t.number, &t.clock, true, &t, part}, x.operands, part, parts);

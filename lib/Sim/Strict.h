@@ -17,6 +17,39 @@ public:
   Strict(const Program &p, const TensorViews &inputs, const RunOptions &options);
   RunResult run();
 
+  // ---- one step at a time (StrictStep.cpp)
+  struct Taken { // the last step
+    enum Kind : uint8_t { Wait, Instruction, Part } kind = Wait;
+    ScheduleStep who;
+    InstrId id;
+    bool last = false; // Part: the transfer is complete
+  };
+  struct Flight { // a transfer that is under way
+    std::string queue;
+    std::vector<InstrId> issuers;
+    int left = 0;                               // parts to do
+    int waits = 0;                              // transfers before it in its queue
+    std::vector<std::pair<int, Region>> writes; // memory, and where in it
+  };
+  struct Pause {                                   // how far engines and queues may go
+    std::vector<uint32_t> instructions, transfers; // by engine, by queue
+  };
+  // False: the run has ended, and `so` is its result.
+  bool advance();
+  // False: nothing can move before the pause, or a fault has ended the run.
+  bool advanceTo(const Pause &p);
+  const RunResult &so() const { return result; }
+  const Taken &taken() const { return lastTaken; }
+  const std::vector<StreamState> &engineStates() const { return streams; }
+  bool canMove(int stream) { return canStep(streams[stream]); }
+  // What an engine that cannot move waits for.
+  std::string standing(int stream) const;
+  int32_t semaphoreNow(int semaphore) const { return semaphores[semaphore].value; }
+  std::vector<Flight> flights() const;
+  const Memory &memoryNow() const { return memory; }
+  bool isDefined(int memoryIndex, int row, int64_t lo, int64_t bytes) const;
+  bool isDefinedRegister(int stream, int reg) const { return engines[stream].regs >> reg & 1; }
+
 private:
   // What one side of a transfer does. A DMA has one side, an exchange two.
   struct Transfer {
@@ -64,6 +97,12 @@ private:
     return static_cast<uint16_t>(s.core * kNumEngines + static_cast<int>(s.engine));
   }
   void loop();
+  bool pickAny() { return (options.schedule && pickGiven()) || pick(false) || pick(true); }
+  bool pickGiven();
+  size_t given = 0; // steps of the schedule that were taken
+  Taken lastTaken;
+  const Pause *pause = nullptr;
+  void requireEnded();
   bool canStep(StreamState &s);
   bool isHeld(const StreamState &s) const;
   bool isHeldPart(uint32_t a) const;
@@ -108,7 +147,7 @@ private:
   void touchedTwice(int slot, const Region &r, int64_t lo, int64_t bytes, int64_t element, bool write);
   void touchedIndexed(int slot, const Region &r, int row, int64_t lo, int64_t bytes, bool write);
   void executeRecorded(const Event &e, std::vector<Exec::Operand> &operands, int part, int ofParts);
-  [[noreturn]] void race(const Conflict &c, int slot, const Region &r, bool write);
+  void race(const Conflict &c, int slot, const Region &r, bool write);
   Touch touchOf(const Region &r) const;
   std::string objectBytes(const Region &r, const ByteRect &w) const;
 

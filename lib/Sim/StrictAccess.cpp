@@ -36,12 +36,22 @@ void Strict::race(const Conflict &c, int slot, const Region &r, bool write) {
   std::string alias;
   if (r.space != Space::Hbm && c.other.owner != r.object.index)
     alias = " (as `" + program.allocations[c.other.owner].name + "`)";
-  faultAt(
-      program, x.id, "RACE",
-      std::string(write ? "the write to " : "the read of ") + where + " (" + slotName + ") is not ordered after the " +
-          (c.other.write ? "write" : "read") + alias + " by " + other,
-      {"the other access: " + other, format("hold it back with --hold core%d.%s#%u to see the other order", c.other.by.core,
-                                            std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
+  const auto fault = [&] {
+    faultAt(program, x.id, "RACE",
+            std::string(write ? "the write to " : "the read of ") + where + " (" + slotName + ") is not ordered after the " +
+                (c.other.write ? "write" : "read") + alias + " by " + other,
+            {"the other access: " + other,
+             format("hold it back with --hold core%d.%s#%u to see the other order", c.other.by.core,
+                    std::string(name(c.other.by.engine)).c_str(), c.other.by.index)});
+  };
+  if (!options.passRaces)
+    fault();
+  if (!result.race)
+    try {
+      fault();
+    } catch (Fault &f) {
+      result.race = std::move(f.diagnostic);
+    }
 }
 
 // Two transfers of different cores that store equal bytes in a shared tensor (docs/ordering.md, C4). What they store is known now:
@@ -96,11 +106,15 @@ void Strict::accessRegion(int slot, const Region &r, bool write) {
   forEachQuad(r.firstPartition, r.partitions, [&](int quad, uint32_t mask) {
     forEachRun(set, [&](int64_t lo, int64_t hi) {
       const ByteRect where{quad, mask, lo, hi};
-      const bool fine = write ? shadows[m].write(where, t, *event.clock, event.transfer, conflict,
-                                                 [&](const Conflict &c) { return storesTheSame(c, slot); })
-                              : shadows[m].read(where, t, *event.clock, findings, conflict);
-      if (!fine)
+      const auto touch = [&](const Clock &knows) {
+        return write ? shadows[m].write(where, t, knows, event.transfer, conflict,
+                                        [&](const Conflict &c) { return storesTheSame(c, slot); })
+                     : shadows[m].read(where, t, knows, findings, conflict);
+      };
+      if (!touch(*event.clock)) {
         race(conflict, slot, r, write);
+        touch(Clock(event.clock->size(), UINT32_MAX)); // as if it were ordered
+      }
       return true;
     });
   });

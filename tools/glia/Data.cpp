@@ -1,12 +1,11 @@
 #include "Data.h"
-#include "glia/Numerics/Convert.h"
 #include "glia/Program/TensorParts.h"
+#include "glia/Runtime/ElementValue.h"
 #include "glia/Runtime/Npy.h"
 #include "glia/Support/File.h"
 #include "glia/Support/Text.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace glia::tool {
 
@@ -43,30 +42,6 @@ Tensor find(const Program &p, const std::string &name, TensorKind kind, const ch
                  all.empty() ? std::string("It has no ") + what + "s." : std::string("Its ") + what + "s: " + all + "."));
 }
 
-double valueAt(DType t, const std::byte *at) {
-  if (t == DType::I64) {
-    int64_t v;
-    std::memcpy(&v, at, 8);
-    return static_cast<double>(v);
-  }
-  if (t == DType::U64) {
-    uint64_t v;
-    std::memcpy(&v, at, 8);
-    return static_cast<double>(v);
-  }
-  if (t == DType::I32) {
-    int32_t v;
-    std::memcpy(&v, at, 4);
-    return v;
-  }
-  if (t == DType::U32) {
-    uint32_t v;
-    std::memcpy(&v, at, 4);
-    return v;
-  }
-  return toF32(t, at);
-}
-
 } // namespace
 
 TensorData readInputs(const Program &p, const std::vector<std::string> &arguments) {
@@ -86,6 +61,11 @@ TensorData readInputs(const Program &p, const std::vector<std::string> &argument
       add(a.tensor, parseNpy(f.bytes, a.file));
   }
   return out;
+}
+
+std::vector<Schedule> readSchedules(const Program &p, const std::string &path) {
+  const FileBytes f = readFile(path);
+  return parseSchedules(p, f.text(), path);
 }
 
 void checkOutputs(const Program &p, const std::vector<std::string> &arguments) {
@@ -123,7 +103,7 @@ std::string summary(const Program &p, const TensorData &outputs) {
     int64_t nans = 0;
     std::string first;
     for (int64_t i = 0; i < n; ++i) {
-      const double v = valueAt(t.dtype, it->second.data() + i * size);
+      const double v = elementValue(t.dtype, it->second.data() + i * size);
       if (i < 6)
         first += format(" %.7g", v);
       if (std::isnan(v)) {

@@ -5,8 +5,8 @@ namespace glia::tool {
 
 static std::string counted(uint64_t n, const char *what) { return grouped(n) + " " + what + (n == 1 ? "" : "s"); }
 
-static std::string headline(const OrderOutcome &o) {
-  if (const auto &d = o.fault ? o.fault : o.trap)
+static std::string headline(const std::optional<Diagnostic> &fault, const std::optional<Diagnostic> &trap) {
+  if (const auto &d = fault ? fault : trap)
     return d->code + ": " + d->message + (d->context.empty() ? "" : " (" + d->context + ")") + "\n";
   return "ends\n";
 }
@@ -27,7 +27,7 @@ int everyOrder(const Tool &tool, const Program &p, const TensorData &inputs, con
   std::string out;
   for (size_t i = 0; i < r.outcomes.size(); ++i) {
     const OrderOutcome &o = r.outcomes[i];
-    out += format("\noutcome %zu: ", i + 1) + headline(o);
+    out += format("\noutcome %zu: ", i + 1) + headline(o.fault, o.trap);
     if (const auto &d = o.fault ? o.fault : o.trap) {
       wrong.push_back(*d);
       for (const std::string &note : d->notes)
@@ -51,6 +51,23 @@ int everyOrder(const Tool &tool, const Program &p, const TensorData &inputs, con
   }
   print(tool, wrong);
   return 1;
+}
+
+int runOrders(const Tool &tool, const Program &p, const TensorData &inputs, const std::vector<Schedule> &orders,
+              RunOptions options) {
+  options.passRaces = true;
+  bool alike = true;
+  std::optional<TensorData> first;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    options.schedule = &orders[i].steps;
+    const RunResult r = run(p, inputs, options);
+    write(format("order %zu: ", i + 1) + headline(r.fault, r.trap) + (r.ok() ? summary(p, r.outputs) : ""));
+    if (i == 0 && r.race)
+      print(tool, {*r.race});
+    alike = alike && r.ok() && (!first || *first == r.outputs);
+    first = first ? first : r.outputs;
+  }
+  return alike ? 0 : 1;
 }
 
 } // namespace glia::tool

@@ -17,6 +17,7 @@ void addRun(CLI::App &app, Tool &tool) {
     OrderOptions orders;
     bool noVerify = false, everyOrder = false;
     int ranks = 0;
+    std::string schedule;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
@@ -31,6 +32,9 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
   c->add_option("--hold", o->run.hold,
                 "Hold an instruction back as long as possible, e.g. core0.vector#12; the program need not be proved")
+      ->needs(strict);
+  c->add_option("--schedule", o->schedule,
+                "Take the orders in this file, written by `glia debug --find-race`, and show how each ends")
       ->needs(strict);
   c->add_flag("--steered", o->run.steered,
               "Let the seed hold engines and queues back for long stretches instead of drawing every step")
@@ -80,6 +84,8 @@ void addRun(CLI::App &app, Tool &tool) {
           deliver(std::move(outputs));
         return status;
       }
+      if (!o->schedule.empty())
+        return runOrders(tool, p, inputs, readSchedules(p, o->schedule), o->run);
       if (!o->noVerify && o->run.hold.empty() && !verified(tool, p))
         return 1;
       RunResult r;

@@ -23,6 +23,7 @@ void addAsm(CLI::App &app, Tool &tool);
 void addDis(CLI::App &app, Tool &tool);
 void addVerify(CLI::App &app, Tool &tool);
 void addRun(CLI::App &app, Tool &tool);
+void addDebug(CLI::App &app, Tool &tool);
 void addProfile(CLI::App &app, Tool &tool);
 void addDiff(CLI::App &app, Tool &tool);
 void addBound(CLI::App &app, Tool &tool);

@@ -30,8 +30,8 @@ int main(int argc, char **argv) {
   app.add_option("--diagnostics", form, "How errors are printed on stderr: text or json")
       ->check(CLI::IsMember({"text", "json"}));
   app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
-  for (auto add : {addAsm, addDis, addVerify, addRun, addProfile, addDiff, addBound, addRules, addExplain, addTargets,
-                   addTopologies, addDevices, addIsa})
+  for (auto add : {addAsm, addDis, addVerify, addRun, addDebug, addProfile, addDiff, addBound, addRules, addExplain,
+                   addTargets, addTopologies, addDevices, addIsa})
     add(app, tool);
 #ifdef GLIA_COMPILER
   addCompile(app, tool);

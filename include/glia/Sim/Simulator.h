@@ -3,6 +3,7 @@
 #include "glia/ISA/Exec.h"
 #include "glia/Program/Decode.h"
 #include "glia/Program/Program.h"
+#include "glia/Sim/Schedule.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <cstddef>
@@ -39,6 +40,9 @@ struct RunOptions {
   // Strict: hold whole engines, queues or parts of them back for long stretches, chosen by the seed, instead of drawing each
   // step anew. Finds what goes wrong only when somebody is far ahead.
   bool steered = false;
+  // Strict: take these steps first, then as the seed says. One that cannot be taken is an Error DEBUG-SCHEDULE.
+  const std::vector<ScheduleStep> *schedule = nullptr;
+  bool passRaces = false;         // strict: a race is not the end of the run, but RunResult::race
   bool faultOnRange = false;      // strict: an argument outside a function's documented range is a fault, not a warning
   int threads = 0;                // fast: 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
@@ -59,6 +63,7 @@ struct RunResult {
   std::optional<Diagnostic> fault; // strict: the first fault; fast: deadlock, or a machine state that cannot go on
   std::optional<Diagnostic> trap;  // a guarded trap: a defined result
   std::string printed;             // device_print
+  std::optional<Diagnostic> race;  // strict, passRaces: the first
   std::optional<Diagnostic> range; // strict: a warning SIM-RANGE: arguments outside a function's documented range
   uint64_t outOfRange = 0;         // strict: how many
   uint64_t instructions = 0;

@@ -1,0 +1,203 @@
+#include "Data.h"
+#include "Tool.h"
+#include "glia/Debug/Debugger.h"
+#include "glia/Debug/FindOrders.h"
+#include "glia/Support/File.h"
+#include "glia/Support/Text.h"
+#include "glia/Verify/VerifyRanks.h"
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <set>
+#include <cstdio>
+#include <sstream>
+#include <unistd.h>
+
+namespace glia::tool {
+
+namespace {
+
+constexpr double kSearchSeconds = 10;
+constexpr std::string_view kPrompt = "(glia instructions) ";
+
+struct Options {
+  std::string file, target, script, schedule, find;
+  std::vector<std::string> inputs;
+  RunOptions run;
+  size_t order = 1;
+};
+
+std::atomic<bool> pressed = false; // Ctrl-C
+
+// Commands from a person, from a file, or from what is piped in; the last two are shown as if they were typed.
+class Prompt {
+public:
+  explicit Prompt(const std::string &script) : typed(script.empty() && ::isatty(0)) {
+    if (script.empty())
+      return;
+    const FileBytes f = readFile(script);
+    file.emplace(std::string(f.text()));
+  }
+
+  const bool typed;
+
+  // False: there are no more.
+  bool read(std::string &line) {
+    for (;;) {
+      if (typed)
+        write(kPrompt);
+      if (!next(line))
+        return false;
+      line.erase(line.find_last_not_of(" \t\r\n") + 1);
+      line.erase(0, line.find_first_not_of(" \t"));
+      if (typed && line.empty())
+        line = last; // Enter: the same again
+      if (line.empty() || line[0] == '#')
+        continue;
+      last = line;
+      if (!typed)
+        write(std::string(kPrompt) + line + "\n");
+      return true;
+    }
+  }
+
+private:
+  std::optional<std::istringstream> file;
+  std::string last;
+
+  bool next(std::string &line) {
+    if (file)
+      return static_cast<bool>(std::getline(*file, line));
+    line.clear();
+    for (;;) {
+      const int c = std::getchar();
+      if (c == '\n')
+        return true;
+      if (c != EOF) {
+        line += static_cast<char>(c);
+        continue;
+      }
+      if (pressed.exchange(false)) { // Ctrl-C at the prompt: a new line
+        std::clearerr(stdin);
+        write("\n" + std::string(kPrompt));
+        line.clear();
+        continue;
+      }
+      if (typed)
+        write("\n");
+      return !line.empty();
+    }
+  }
+};
+
+void catchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { pressed = true; }; // no SA_RESTART: reading a command ends, too
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+int session(Debugger &debugger, Prompt &prompt) {
+  bool failed = false;
+  debugger.greet();
+  for (std::string line; prompt.read(line);)
+    try {
+      if (!debugger.command(line))
+        break;
+    } catch (const Error &e) {
+      failed = true;
+      for (const Diagnostic &d : e.diagnostics())
+        write(render(d) + "\n");
+    }
+  return failed && !prompt.typed ? 1 : 0;
+}
+
+bool isAboutOrder(const Diagnostic &d) {
+  static constexpr std::string_view kCodes[] = {"RACE", "SYNC-DEADLOCK", "BARRIER-PAIR", "SENDRECV-PAIR", "SCATTER-UNIQUE"};
+  return std::find(std::begin(kCodes), std::end(kCodes), d.code) != std::end(kCodes) || d.code.starts_with("SYNC-") ||
+         d.code.starts_with("LOOP-");
+}
+
+int find(const Options &o, const Program &p, const TensorData &inputs) {
+  std::vector<Diagnostic> reported;
+  {
+    Progress progress("verifying " + grouped(p.instructionCount()) + " instructions");
+    for (Diagnostic &d : verifyRanks(p, {}).diagnostics)
+      if (isAboutOrder(d))
+        reported.push_back(std::move(d));
+  }
+  if (reported.empty()) {
+    write("the verifier reports nothing about the order of this program: there is nothing to look for\n");
+    return 0;
+  }
+  std::set<std::string> said;
+  for (const Diagnostic &d : reported)
+    if (const std::string text = d.code + ": " + d.message + (d.context.empty() ? "" : " (" + d.context + ")") + "\n";
+        said.insert(text).second)
+      write(text);
+  FoundOrders found;
+  {
+    Progress progress("trying orders");
+    found = findOrders(p, inputs, reported, kSearchSeconds);
+  }
+  if (found.orders.empty()) {
+    write(format("%llu orders in %g s end alike with these inputs; that is no proof: there may be others\n",
+                 (unsigned long long)found.tried, kSearchSeconds));
+    return 1;
+  }
+  writeFile(o.find, formatSchedules(p, found.orders));
+  for (size_t i = 0; i < found.orders.size(); ++i)
+    write(format("order %zu: ", i + 1) + found.orders[i].says + "\n");
+  write("both are in " + o.find + "; --schedule " + o.find +
+        " takes them again, in `glia debug` (--order 2: the second) and `glia run --strict`\n");
+  return 1;
+}
+
+} // namespace
+
+void addDebug(CLI::App &app, Tool &tool) {
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("debug", "Runs a program step by step: breakpoints, values, who wrote what, and back");
+  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
+  c->add_option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated")
+      ->allow_extra_args(false);
+  c->add_option("--target", o->target, "Run on this target instead of the program's own");
+  c->add_option("-x", o->script, "Take the commands from this file, one in a line");
+  c->add_option("--seed", o->run.seed, "Which legal interleaving is taken");
+  CLI::Option *schedule = c->add_option("--schedule", o->schedule, "Take the order that is written in this file");
+  c->add_option("--order", o->order, "Which of the orders in that file; 1 if not given")
+      ->needs(schedule)
+      ->check(CLI::PositiveNumber);
+  c->add_flag("--pass-races", o->run.passRaces, "A race does not end the run; --schedule implies it");
+  c->add_option(
+      "--find-race", o->find,
+      "Look for two orders that end differently, 10 s at most, and write them to this file: what a RACE or deadlock "
+      "that `glia verify` reports can do");
+  c->footer("Example: glia debug softmax.glia --input x=x.npy\n"
+            "         glia debug softmax.glia --input x=x.npy -x commands.txt\n"
+            "         glia debug racy.gasm --input x=x.npy --find-race racy.order");
+  c->callback([o, &tool] {
+    tool.command = [o] {
+      const Program p = loadProgram(o->file, o->target);
+      const TensorData inputs = readInputs(p, o->inputs);
+      if (!o->find.empty())
+        return find(*o, p, inputs);
+      std::vector<Schedule> orders;
+      if (!o->schedule.empty()) {
+        orders = readSchedules(p, o->schedule);
+        if (o->order > orders.size())
+          throw Error("DEBUG-SCHEDULE", format("%s has %zu orders", printable(o->schedule).c_str(), orders.size()));
+        o->run.schedule = &orders[o->order - 1].steps;
+        o->run.passRaces = true;
+      }
+      o->run.strict = true;
+      o->run.stop = [] { return pressed.exchange(false); };
+      Prompt prompt(o->script);
+      Debugger debugger(p, inputs, o->run, [](std::string_view text) { write(text); });
+      catchInterrupts();
+      return session(debugger, prompt);
+    };
+  });
+}
+
+} // namespace glia::tool
