@@ -16,6 +16,7 @@ void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
 void bindLink(nanobind::module_ &m);      // kernel objects to programs, likewise
 void bindKernel(nanobind::module_ &m);    // traced kernels, if the compiler is built
+void bindExecution(nanobind::module_ &m); // their sequential meaning step by step, likewise
 void bindTrace(nanobind::module_ &m);     // tracing of kernels, if the compiler is built
 void bindInterpret(nanobind::module_ &m); // the reference of graphs, likewise
 void bindGraph(nanobind::module_ &m);     // graphs to programs, likewise
@@ -34,6 +35,8 @@ template <class Work> auto withoutLock(Work &&work) {
     throw nanobind::python_error();
   }
 }
+// The bytes as an array of NumPy, which keeps them: there may be many.
+nanobind::object arrayOf(std::vector<std::byte> bytes);
 nanobind::dict outputsOf(const RunResult &r); // name -> bytes; prints what was printed; raises a fault or a trap
 
 } // namespace glia

@@ -55,8 +55,7 @@ static nb::tuple toPython(const Moment &m) {
 
 static nb::object toPython(const std::optional<Moment> &m) { return m ? nb::object(toPython(*m)) : nb::none(); }
 
-// The bytes as an array of NumPy, which keeps them: captures may be large.
-static nb::object arrayOf(std::vector<std::byte> bytes) {
+nb::object arrayOf(std::vector<std::byte> bytes) {
   auto *kept = new std::vector<std::byte>(std::move(bytes));
   const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<std::byte> *>(p); });
   return nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner));

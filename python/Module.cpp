@@ -9,6 +9,7 @@ NB_MODULE(_glia, m) {
   glia::bindBuilder(m);
 #ifdef GLIA_COMPILER
   glia::bindKernel(m);
+  glia::bindExecution(m);
   glia::bindLink(m);
   glia::bindTrace(m);
   glia::bindInterpret(m);

@@ -50,11 +50,20 @@ public:
     exec.printed = &result.printed;
     if (options.observe)
       observe(*options.observe);
+    cores.resize(kernel.cores());
+    for (size_t c = 0; c < cores.size(); ++c) {
+      Block &body = kernel.core(static_cast<unsigned>(c)).getBody().front();
+      cores[c].number = static_cast<int>(c);
+      cores[c].frames.push_back({body.begin(), body.end()});
+    }
   }
 
-  RunResult run() {
+  // One instruction of the core whose turn it is, which it keeps until it waits or ends. False: the run has ended, and `result` is
+  // complete.
+  bool advance() {
     try {
-      runCores();
+      if (runSome())
+        return true;
       result.outputs = memory.outputs();
     } catch (Stop &s) {
       result.fault = std::move(s.diagnostic);
@@ -68,8 +77,19 @@ public:
     for (std::optional<Diagnostic> *d : {&result.fault, &result.trap})
       if (*d)
         (*d)->context = "kernel " + kernel.getSymName().str() + ((*d)->context.empty() ? "" : ", " + (*d)->context);
-    return std::move(result);
+    return false;
   }
+
+  RunResult result;
+
+  // ---- for who takes single steps; with options.observe
+
+  // The instruction that was run last.
+  Moment lastMoment() const { return momentOf(cores[turn], nisa::Instr(current)); }
+  std::vector<std::byte> bytesOf(uint32_t tensor, int core) const {
+    return execute::bytesOf(memory.place(numbers->tensors.at(tensor), core));
+  }
+  int32_t registerOf(uint32_t reg, int core) const { return cores[core].registers.lookup(numbers->registers.at(reg)); }
 
 private:
   nisa::KernelOp kernel;
@@ -78,8 +98,8 @@ private:
   Memory memory;
   Exec exec;
   const bool anyWriter;
-  RunResult result;
   std::vector<CoreState> cores;
+  size_t turn = 0;
   Operation *current = nullptr;
   llvm::DenseMap<Operation *, std::unique_ptr<Bound>> kept; // instructions in loops are bound once
   llvm::DenseMap<mlir::Value, nisa::PsumState> psum;
@@ -104,44 +124,45 @@ private:
     return m;
   }
 
-  void runCores() {
-    cores.resize(kernel.cores());
-    for (size_t c = 0; c < cores.size(); ++c) {
-      Block &body = kernel.core(static_cast<unsigned>(c)).getBody().front();
-      cores[c].number = static_cast<int>(c);
-      cores[c].frames.push_back({body.begin(), body.end()});
-    }
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (CoreState &c : cores)
-        moved |= runCore(c);
-    }
+  // Runs one instruction; false: all cores have ended.
+  bool runSome() {
+    for (size_t idle = 0; idle < cores.size(); turn = (turn + 1) % cores.size())
+      switch (runCore(cores[turn])) {
+      case Ran::Instruction: return true;
+      case Ran::Nothing: ++idle; break;
+      case Ran::Control: idle = 1;
+      }
     for (CoreState &c : cores)
       if (!c.ended())
         throw Stop{deadlock()};
+    return false;
   }
 
-  // Runs until the core waits or ends. True if it did anything.
-  bool runCore(CoreState &c) {
-    bool moved = false;
+  enum class Ran { Instruction, Control, Nothing };
+
+  // Runs up to and with the next instruction; Control: it has gone on, and then waits or has ended.
+  Ran runCore(CoreState &c) {
+    Ran ran = Ran::Nothing;
     while (!c.frames.empty()) {
       Frame &f = c.frames.back();
       if (f.next == f.end) {
         if (!again(c, f))
           c.frames.pop_back();
-        moved = true;
+        ran = Ran::Control;
         continue;
       }
       Operation *op = &*f.next;
       current = op;
       if (!step(c, op)) {
         c.waiting = op;
-        return moved;
+        return ran;
       }
       c.waiting = nullptr;
-      moved = true;
+      if (nisa::Instr(op))
+        return Ran::Instruction;
+      ran = Ran::Control;
     }
-    return moved;
+    return ran;
   }
 
   // The end of a block: goes back to its start if there is another iteration.
@@ -484,7 +505,8 @@ private:
 } // namespace
 } // namespace execute
 
-RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options) {
+// What is run: a checked copy with its engines chosen.
+static nisa::Kernel prepared(nisa::Kernel &k) {
   if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
     throw Error(std::move(bad));
   k.op()->walk([](mlir::Operation *op) {
@@ -498,7 +520,40 @@ RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const Execute
   });
   nisa::Kernel copy = k.clone();
   chooseEngines(copy.op());
-  return execute::Run(copy.op(), loadTarget(std::string_view(copy.op().getTarget())), inputs, options).run();
+  return copy;
 }
+
+RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options) {
+  nisa::Kernel copy = prepared(k);
+  execute::Run run(copy.op(), loadTarget(std::string_view(copy.op().getTarget())), inputs, options);
+  while (run.advance())
+    ;
+  return std::move(run.result);
+}
+
+struct Execution::State {
+  nisa::Kernel kernel;
+  Observations none; // numbers instructions and tensors
+  ExecuteOptions options;
+  execute::Run run;
+  State(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &given)
+      : kernel(prepared(k)), options(given),
+        run(kernel.op(), loadTarget(std::string_view(kernel.op().getTarget())), inputs, (options.observe = &none, options)) {
+  }
+};
+
+Execution::Execution(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options)
+    : state(std::make_unique<State>(k, inputs, options)) {}
+Execution::~Execution() = default;
+
+std::optional<Moment> Execution::step() {
+  if (ended || (ended = !state->run.advance()))
+    return {};
+  return state->run.lastMoment();
+}
+
+const RunResult &Execution::result() const { return state->run.result; }
+std::vector<std::byte> Execution::read(uint32_t tensor, int core) const { return state->run.bytesOf(tensor, core); }
+int32_t Execution::registerValue(uint32_t reg, int core) const { return state->run.registerOf(reg, core); }
 
 } // namespace glia

@@ -15,6 +15,10 @@ Numbers::Numbers(nisa::KernelOp kernel) {
   kernel.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
     if (auto alloc = llvm::dyn_cast<nisa::AllocOp>(op))
       add(alloc.getTensor());
+    else if (auto reg = llvm::dyn_cast<nisa::RegisterOp>(op))
+      registers.push_back(reg.getReg());
+    else if (auto loop = llvm::dyn_cast<nisa::LoopOp>(op))
+      registers.push_back(loop.iterator());
     else if (nisa::Instr(op))
       instructionOf.try_emplace(op, static_cast<uint32_t>(instructionOf.size()));
   });
@@ -38,6 +42,14 @@ Owners::Owner Owners::of(const Bound &x, int slot, int core) const {
     if (o.place.base <= at && at < o.place.base + (o.place.partitions - 1) * o.place.pitch + o.place.bytes)
       return o;
   return own;
+}
+
+std::vector<std::byte> bytesOf(const Place &p) {
+  std::vector<std::byte> out;
+  out.reserve(static_cast<size_t>(p.partitions * p.bytes));
+  for (int32_t row = 0; row < p.partitions; ++row)
+    out.insert(out.end(), p.base + row * p.pitch, p.base + row * p.pitch + p.bytes);
+  return out;
 }
 
 void forEachRun(const Region &r, const std::function<void(std::byte *, int64_t)> &f) {
@@ -76,11 +88,7 @@ private:
       if (out.captures[k].before != before)
         continue;
       const Place &p = memory.place(numbers.tensors[out.captures[k].tensor], m.core);
-      Captured c{k, m, {}};
-      c.bytes.reserve(static_cast<size_t>(p.partitions * p.bytes));
-      for (int32_t row = 0; row < p.partitions; ++row)
-        c.bytes.insert(c.bytes.end(), p.base + row * p.pitch, p.base + row * p.pitch + p.bytes);
-      out.captured.push_back(std::move(c));
+      out.captured.push_back({k, m, bytesOf(p)});
     }
   }
 

@@ -17,10 +17,10 @@ public:
   virtual void finished() {}
 };
 
-// What a kernel consists of, by the numbers that its tracer knows: tensors and allocations, and instructions, in the order of the text.
+// What a kernel consists of, by the numbers that its tracer knows: tensors and allocations, registers, and instructions, in the order of the text.
 struct Numbers {
   explicit Numbers(nisa::KernelOp kernel);
-  std::vector<mlir::Value> tensors;
+  std::vector<mlir::Value> tensors, registers;
   llvm::DenseMap<mlir::Value, uint32_t> tensorOf;
   llvm::DenseMap<mlir::Operation *, uint32_t> instructionOf;
 };
@@ -41,6 +41,8 @@ private:
   const Numbers &numbers;
   std::vector<Owner> owners; // each tensor once per core that has its own
 };
+
+std::vector<std::byte> bytesOf(const Place &p); // row by row
 
 // Runs of adjacent bytes of an operand: f(host address, bytes).
 void forEachRun(const Region &r, const std::function<void(std::byte *, int64_t)> &f);

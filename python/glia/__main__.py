@@ -5,6 +5,7 @@ commands:
   profile   also the predicted time of each kernel (--html FILE writes a timeline)
   check     also compares each compiled kernel with its sequential meaning, bit for bit
   compare   also compares each kernel with a function of the script that marks its values (glia.mark), --reference NAME
+  debug     stops in the first kernel that is called: break, step, print, go back; -x FILE takes the commands from a file
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import traceback
 from . import _glia, hook, warn
 from .command import BOOKS, tool
 
-_COMMANDS = ("run", "profile", "check", "compare")
+_COMMANDS = ("run", "profile", "check", "compare", "debug")
 
 
 def _arguments(command: str, argv: list[str]):
@@ -39,6 +40,8 @@ def _arguments(command: str, argv: list[str]):
     if command == "compare":
         parser.add_argument("--reference", metavar="NAME", required=True, help="a function of the script")
         parser.add_argument("--tolerance", type=float, help="what may differ, as a share of a tile's largest value")
+    if command == "debug":
+        parser.add_argument("-x", metavar="FILE", dest="script", help="commands, one in a line")
     parser.add_argument("file", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     return parser.parse_args(argv)
@@ -51,6 +54,10 @@ def _observer(command: str, options, state: dict):
         return observers.profile(options.html)
     if command == "check":
         return observers.check(state)
+    if command == "debug":
+        from .debug.commands import Debugger
+
+        return Debugger(options.script).look
     if command == "compare":
         return observers.compare(options.reference, options.tolerance, state)
     return observers.watch(options.watch) if options.watch else None

@@ -4,6 +4,7 @@
 #include "glia/Dialect/Kernel.h"
 #include "glia/Sim/Simulator.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,5 +68,23 @@ struct ExecuteOptions {
 // RunResult::fault: what cannot go on (divergent cores, an address out of bounds); RunResult::trap: as the machine's.
 // A kernel that depends on memory that nothing wrote is wrong, and the verifier says so.
 RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options = {});
+
+// The same run, one instruction at a time. A core goes on until it waits for the other one.
+class Execution {
+public:
+  Execution(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options = {}); // `observe` is not used
+  ~Execution();
+  // The instruction that was run; none: the run has ended, and `result` says how.
+  std::optional<Moment> step();
+  const RunResult &result() const;
+  // What a tensor holds now, row by row, and a register of a core (0 if nothing wrote it): by their numbers in the trace.
+  std::vector<std::byte> read(uint32_t tensor, int core) const;
+  int32_t registerValue(uint32_t reg, int core) const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+  bool ended = false;
+};
 
 } // namespace glia

@@ -62,10 +62,10 @@ def watch(names: list[str]):
     wanted = [Wanted.parse(name) for name in names]
 
     def look(kernel, args, kwargs, traced, program, inputs):
-        values = [value for _, value in observe(kernel, *_copies(args, kwargs), wanted).values]
+        values = [value for _, value in observe(kernel, *copies(args, kwargs), wanted).values]
         missing = {w.name for w in wanted if not any(w.names(v.name) for v in values)}
         if missing:
-            every = observe(kernel, *_copies(args, kwargs), None)
+            every = observe(kernel, *copies(args, kwargs), None)
             raise unknown(sorted(missing), [v for _, v in every.values])
         for value in values:
             print(value)
@@ -83,7 +83,7 @@ def compare(reference: str, tolerance: float | None, state: dict):
                 "Define it before the kernel is called.",
                 place=("", 0),
             )
-        args, kwargs = _copies(args, kwargs)
+        args, kwargs = copies(args, kwargs)
         found = compare_call(kernel, traced.target.reference, function, args, kwargs, tolerance)
         state["good" if found.ok else "bad"] += 1
         print(f"kernel {traced.name} and {reference}: {found}")
@@ -91,7 +91,7 @@ def compare(reference: str, tolerance: float | None, state: dict):
     return look
 
 
-def _copies(args, kwargs) -> tuple:
+def copies(args, kwargs) -> tuple:
     """The arguments, arrays that a kernel may write to as copies."""
     copy = lambda x: x.copy() if isinstance(x, np.ndarray) else x  # noqa: E731
     return tuple(map(copy, args)), {k: copy(x) for k, x in kwargs.items()}

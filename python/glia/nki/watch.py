@@ -226,14 +226,17 @@ def _loops_of(frame, kernel) -> tuple:
     return tuple(out)
 
 
-def array_of(view: NkiTensor, data: np.ndarray) -> np.ndarray:
-    """The elements of a view in the bytes of its storage, not copied; of a view that registers move, the whole storage."""
+def array_of(view: NkiTensor, data: np.ndarray, start: int | None = None) -> np.ndarray:
+    """The elements of a view in the bytes of its storage, not copied; of a view that registers move, the whole storage, unless the byte
+    is given that it starts at."""
     storage = view.storage
-    if view.terms or view.scalars or view.index is not None:
-        return data.view(storage.dtype.numpy).reshape(storage.shape)
     size = view.dtype.itemsize
+    if start is None:
+        if view.terms or view.scalars or view.index is not None:
+            return data.view(storage.dtype.numpy).reshape(storage.shape)
+        start = view.offset * size
     strides = tuple(s * size for s in view.strides)
-    return np.ndarray(view.shape, view.dtype.numpy, data, view.offset * size, strides)
+    return np.ndarray(view.shape, view.dtype.numpy, data, start, strides)
 
 
 def unknown(names, values):

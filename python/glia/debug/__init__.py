@@ -1,0 +1,1 @@
+"""`python -m glia debug`: break in a kernel and look, line by line, on its sequential meaning."""

@@ -1,0 +1,102 @@
+"""What is remembered of the lines of a kernel while it is traced: each line that is run, the call it is in, and how the variables of
+that call change from line to line. With it a debugger can stand at any line later, forwards and backwards."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from ..nki.naming import loop_indices
+from ..nki.registers import VirtualRegister
+from ..nki.watch import Watcher
+
+_GONE = object()  # a variable that was deleted
+
+
+class Line(NamedTuple):
+    """A line about to be run."""
+
+    entry: int  # of Trace.ops: what it makes comes from here on
+    place: tuple[str, int]
+    call: int  # of a function: its number in Recorder.calls
+    loops: tuple  # (name, value) of the loops of that function around it, outermost first
+
+
+class Call:
+    """A call of a function: of the kernel itself, or under way in it."""
+
+    def __init__(self, frame, caller: int | None, line: int | None):
+        self.function, self.file = frame.f_code.co_name, frame.f_code.co_filename
+        self.first = frame.f_code.co_firstlineno
+        self.caller, self.line = caller, line  # number of the caller, and of its line that makes the call
+        self.numbers: list[int] = []  # of lines at which variables have changed ...
+        self.changes: list[dict] = []  # ... and to what
+        self.now: dict = {}
+
+    def look(self, line: int, scope) -> None:
+        changed = {name: _kept(v) for name, v in scope.items() if not _same(self.now.get(name, _GONE), v)}
+        changed |= {name: _GONE for name in self.now if name not in scope}
+        if changed:
+            self.numbers.append(line)
+            self.changes.append(changed)
+            self.now = {name: v for name, v in (self.now | changed).items() if v is not _GONE}
+
+    def scope(self, line: int) -> dict:
+        """Variables before a line is run."""
+        out: dict = {}
+        for changed in self.changes[: bisect_right(self.numbers, line)]:
+            out |= changed
+        return {name: v for name, v in out.items() if v is not _GONE}
+
+    def changed(self, line: int) -> dict:
+        """Variables that have changed since the line before it in this call."""
+        at = bisect_right(self.numbers, line) - 1
+        return self.changes[at] if at >= 0 and self.numbers[at] == line else {}
+
+
+def _kept(value):
+    """Containers may be changed later."""
+    return value.copy() if type(value) in (list, dict) else value
+
+
+def _same(kept, value) -> bool:
+    if type(value) is list and type(kept) is list:
+        return len(kept) == len(value) and all(a is b for a, b in zip(kept, value))
+    if type(value) is dict and type(kept) is dict:
+        return kept.keys() == value.keys() and all(kept[k] is value[k] for k in value)
+    return kept is value or (type(kept) is type(value) and type(value) in (int, float, str, bool) and kept == value)
+
+
+class Recorder(Watcher):
+    """Looks on while one core is traced: `with Recorder(trace): function(...)`."""
+
+    def __init__(self, trace):
+        super().__init__(trace, set())
+        self.lines: list[Line] = []
+        self.calls: list[Call] = []
+        self._numbers: dict[int, int] = {}  # frame -> call
+        self._at: dict[int, int] = {}  # call -> its line
+
+    def _line(self, frame, event, _):
+        number = self._numbers.get(id(frame))
+        if number is None:
+            caller = self._caller(frame)
+            number = self._numbers[id(frame)] = len(self.calls)
+            self.calls.append(Call(frame, caller, self._at.get(caller)))
+            self._frames.append(frame)  # kept, so that its identity stays its own
+        call = self.calls[number]
+        if event == "line":
+            self._at[number] = len(self.lines)
+            call.look(len(self.lines), frame.f_locals)
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            loops = tuple((n, v) for n, v in loop_indices(frame) if type(v) in (int, VirtualRegister))
+            self.lines.append(Line(len(self.trace.ops), place, number, loops))
+        elif event == "return":
+            call.look(len(self.lines), frame.f_locals)  # what its last line has done
+        return self._line
+
+    def _caller(self, frame) -> int | None:
+        frame = frame.f_back
+        while frame is not None and id(frame) not in self._numbers:
+            frame = frame.f_back
+        return None if frame is None else self._numbers[id(frame)]
