@@ -15,12 +15,16 @@ static void make(Execution *self, nisa::Kernel &k, nb::dict inputs, uint64_t max
   const TensorData in = toTensorData(inputs);
   ExecuteOptions options;
   options.maxSteps = stepLimit(maxSteps);
-  options.stop = interrupted;
-  withoutLock([&] { new (self) Execution(k, in, options); });
+  const nb::gil_scoped_release release;
+  new (self) Execution(k, in, options);
 }
 
 static nb::object step(Execution &e) {
-  const std::optional<Moment> m = withoutLock([&] { return e.step(); });
+  std::optional<Moment> m;
+  {
+    const nb::gil_scoped_release release;
+    m = e.step();
+  }
   if (!m)
     return nb::none();
   nb::list rounds;
@@ -30,12 +34,11 @@ static nb::object step(Execution &e) {
 }
 
 static uint64_t advance(Execution &e, uint64_t steps) {
-  return withoutLock([&] {
-    uint64_t n = 0;
-    while (n < steps && e.step())
-      ++n;
-    return n;
-  });
+  const nb::gil_scoped_release release;
+  uint64_t n = 0;
+  while (n < steps && e.step())
+    ++n;
+  return n;
 }
 
 static nb::object read(const Execution &e, uint32_t tensor, int core) { return arrayOf(e.read(tensor, core)); }

@@ -226,6 +226,9 @@ private:
       const std::optional<uint64_t> n = parseCount(tail.starts_with("step ") ? trimmed(tail.substr(5)) : tail);
       if (!n)
         throw Error("DEBUG-COMMAND", "back to which step?", "Say back to 120.");
+      if (*n > replay.steps())
+        throw Error("DEBUG-PLACE", format("this is step %llu: %llu is not behind it", (unsigned long long)replay.steps(),
+                                          (unsigned long long)*n));
       goal = *n;
     } else {
       const uint64_t n = countOf(rest);

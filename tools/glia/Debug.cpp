@@ -150,7 +150,7 @@ int find(const Options &o, const Program &p, const TensorData &inputs) {
     write(format("order %zu: ", i + 1) + found.orders[i].says + "\n");
   write("both are in " + o.find + "; --schedule " + o.find +
         " takes them again, in `glia debug` (--order 2: the second) and `glia run --strict`\n");
-  return 1;
+  return 0;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from ..command import path as tool_path
 from ..nki.observers import copies
 from ..nki.ranks import not_followed
 from ..nki.runtime import inputs_of
+from . import interrupts
 from .breakpoints import failure, parse
 from .prompt import Prompt
 from .record import Recorder
@@ -45,6 +47,7 @@ class Debugger:
         self.marks: dict[int, object] = {}
         self.number = 0
         self.calls = 0
+        atexit.register(self._say_if_nothing)
         self.commands = {
             "break": lambda rest: self._break(rest, False),
             "tbreak": lambda rest: self._break(rest, True),
@@ -114,7 +117,8 @@ class Debugger:
             )
             print(self.session.describe())
         else:
-            reason = self.session.reason(0) or self.session.run()
+            with interrupts.remembered():
+                reason = self.session.reason(0) or self.session.run()
             if self.session.ended and not reason:
                 return
             print(f"kernel {traced.name}, call {self.calls}")
@@ -122,13 +126,22 @@ class Debugger:
         while not self._over:
             self._command()
 
+    def _say_if_nothing(self) -> None:
+        if not self.calls:
+            print(
+                "glia: the script called no kernel with arrays, so there was nothing to stop in; "
+                "a compiled program is for `glia debug PROGRAM`",
+                file=sys.stderr,
+            )
+
     def _command(self) -> None:
         text = self.prompt.read(f"({self.session.name} lines) ")
         if text is None:
             self._quit("")
         word, _, rest = text.partition(" ")
         try:
-            self._named(word)(rest.strip())
+            with interrupts.remembered():
+                self._named(word)(rest.strip())
         except _glia.Error as e:
             self.prompt.fail(e)
         except KeyboardInterrupt:

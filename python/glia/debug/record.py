@@ -32,6 +32,7 @@ class Call:
         self.numbers: list[int] = []  # of lines at which variables have changed ...
         self.changes: list[dict] = []  # ... and to what
         self.now: dict = {}
+        self._merged, self._scope = 0, {}  # so many of the changes, together
 
     def look(self, line: int, scope) -> None:
         changed = {name: _kept(v) for name, v in scope.items() if not _same(self.now.get(name, _GONE), v)}
@@ -43,10 +44,13 @@ class Call:
 
     def scope(self, line: int) -> dict:
         """Variables before a line is run."""
-        out: dict = {}
-        for changed in self.changes[: bisect_right(self.numbers, line)]:
-            out |= changed
-        return {name: v for name, v in out.items() if v is not _GONE}
+        count = bisect_right(self.numbers, line)
+        if count < self._merged:  # mostly one goes forwards
+            self._merged, self._scope = 0, {}
+        for changed in self.changes[self._merged : count]:
+            self._scope |= changed
+        self._merged = count
+        return {name: v for name, v in self._scope.items() if v is not _GONE}
 
     def changed(self, line: int) -> dict:
         """Variables that have changed since the line before it in this call."""

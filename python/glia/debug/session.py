@@ -176,9 +176,9 @@ class Session:
 
     def back_to(self, step: int) -> None:
         """The line that was about to be run after so many instructions."""
-        self.timeline.reach_step(step)
-        stops = self.timeline.stops
-        found = [n for n, s in enumerate(stops) if s.step <= step]
+        if step > self.stop.step:
+            raise failure("DEBUG-PLACE", f"this is step {self.stop.step}: {step} is not behind it")
+        found = [n for n, s in enumerate(self.timeline.stops) if s.step <= step]
         self.at, self.frame = found[-1], 0
 
     def back_to_mark(self) -> str:

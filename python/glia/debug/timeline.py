@@ -12,7 +12,10 @@ import numpy as np
 from .. import _glia
 from ..nki import trace as _t
 from ..program import step_limit
+from .interrupts import check
 from .record import Line, Recorder
+
+_CHUNK = 1024  # instructions between two looks at the keyboard
 
 
 class Stop(NamedTuple):
@@ -127,6 +130,7 @@ class Timeline:
     def reach(self, n: int) -> bool:
         """Runs until there is a stop of this number; False: there is none."""
         while len(self.stops) <= n:
+            check()  # not in the middle of what makes stops
             stop = next(self._more, None)
             if stop is None:
                 return False
@@ -174,5 +178,7 @@ class Timeline:
             return self._run
         if self._reader is None or self._reader_step > step:
             self._reader, self._reader_step = self._fresh(), 0
-        self._reader_step += self._reader.advance(step - self._reader_step)
+        while self._reader_step < step:
+            check()
+            self._reader_step += self._reader.advance(min(step - self._reader_step, _CHUNK))
         return self._reader
