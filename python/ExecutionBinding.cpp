@@ -50,7 +50,7 @@ static nb::object fault(const Execution &e) {
 
 void bindExecution(nb::module_ &m) {
   nb::class_<Execution>(m, "Execution", "A run of a kernel's sequential meaning, instruction by instruction.")
-      .def("__init__", &make, "kernel"_a, "inputs"_a, "max_steps"_a = 0)
+      .def("__init__", &make, "kernel"_a, "inputs"_a, "max_steps"_a = 0, nb::keep_alive<1, 2>())
       .def("step", &step, "Runs an instruction: (its number, core, rounds of the loops around it); None at the end.")
       .def("advance", &advance, "steps"_a, "Runs so many instructions; returns how many there were.")
       .def("read", &read, "tensor"_a, "core"_a, "The bytes of a tensor, row by row.")

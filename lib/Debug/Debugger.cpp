@@ -190,7 +190,8 @@ private:
     goOn([&] {
       const sim::Strict::Taken &t = replay.machine().taken();
       if (t.kind == sim::Strict::Taken::Part)
-        say(format("did part %d of ", t.who.part) + instrText(program, t.id));
+        say(format(t.who.ahead ? "moved part %d, before its turn, of " : "did part %d of ", t.who.part) +
+            instrText(program, t.id));
       else
         say((t.kind == sim::Strict::Taken::Wait ? "passed a wait: " : "did ") + instrText(program, t.id));
       if (t.kind != sim::Strict::Taken::Part)

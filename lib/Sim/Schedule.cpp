@@ -5,12 +5,13 @@
 #include "glia/Support/Text.h"
 
 #include <charconv>
+#include <optional>
 
 namespace glia {
 
 namespace {
 
-constexpr std::string_view kFirstLine = "glia schedule 1";
+constexpr std::string_view kFirstLine = "glia-schedule 1";
 
 std::string engineName(uint32_t who) {
   return format("core%u.%s", who / kNumEngines, std::string(name(static_cast<Engine>(who % kNumEngines))).c_str());
@@ -70,20 +71,27 @@ private:
     out.back().steps.push_back(stepOf(text));
   }
 
+  // Takes `word` and the number after it from the text.
+  static std::optional<int> numberAfter(std::string_view word, std::string_view &text) {
+    int n = 0;
+    if (!text.starts_with(word))
+      return {};
+    const auto [end, wrong] = std::from_chars(text.data() + word.size(), text.data() + text.size(), n);
+    if (wrong != std::errc() || n < 0)
+      return {};
+    text = std::string_view(end, text.data() + text.size());
+    return n;
+  }
+
   ScheduleStep stepOf(std::string_view text) const {
     for (uint32_t who = 0; who < program.cores * kNumEngines; ++who)
       if (text == engineName(who))
         return {who, -1};
-    unsigned queue = 0, part = 0;
-    const char *end = text.data() + text.size();
-    if (text.starts_with("queue ")) {
-      auto [at, wrong] = std::from_chars(text.data() + 6, end, queue);
-      if (wrong == std::errc() && std::string_view(at, end).starts_with(" part ")) {
-        auto [behind, bad] = std::from_chars(at + 6, end, part);
-        if (bad == std::errc() && behind == end && part < 4096)
-          return {queue, static_cast<int>(part)};
-      }
-    }
+    std::string_view left = text;
+    const std::optional<int> queue = numberAfter("queue ", left), part = numberAfter(" part ", left);
+    const int ahead = left.empty() ? 0 : numberAfter(" ahead ", left).value_or(-1);
+    if (queue && part && ahead >= 0 && left.empty())
+      return {static_cast<uint32_t>(*queue), *part, ahead};
     fail("`" + printable(text) + "` is no step; steps are core0.vector or queue 0 part 3");
   }
 };
@@ -95,7 +103,9 @@ std::string formatSchedules(const Program &p, const std::vector<Schedule> &sched
   for (const Schedule &s : schedules) {
     out += "order " + s.says + "\n";
     for (const ScheduleStep &step : s.steps)
-      out += step.part < 0 ? engineName(step.who) + "\n" : format("queue %u part %d\n", step.who, step.part);
+      out += step.part < 0
+                 ? engineName(step.who) + "\n"
+                 : format("queue %u part %d", step.who, step.part) + (step.ahead ? format(" ahead %d\n", step.ahead) : "\n");
   }
   return out;
 }

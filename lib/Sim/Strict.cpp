@@ -152,6 +152,8 @@ bool Strict::pick(bool withHeld) {
           stepPart(at);
           return true;
         }
+        if (options.passRaces && moveAhead(active[at], 0))
+          return true;
       }
     }
     return false;
@@ -363,7 +365,7 @@ void Strict::stepPart(size_t at) {
   --t.left;
   lastTaken = {Taken::Part, {id / parts, part}, t.sides.front().id, t.left == 0};
   for (Prepared &x : t.sides) {
-    if (!x.skip)
+    if (!x.skip && !(t.moved >> part & 1))
       executeRecorded({&x, q.component, t.number, &t.clock, true, &t, part}, x.operands, part, parts);
     // Only the last part proves anything: that the transfer, and all before it in the queue, is complete (D3).
     Clock done;

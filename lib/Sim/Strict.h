@@ -57,6 +57,7 @@ private:
     Clock clock;                     // what its issuer knew
     uint32_t number = 0;             // in its queue, from 1
     int left = 0;                    // parts to do
+    uint64_t moved = 0;              // parts whose data have moved before their turn
     std::vector<std::byte> received; // a collective: what this rank gets
     // An indexed transfer inside one tensor: which of its elements touched which bytes.
     std::optional<Shadow> own;
@@ -99,6 +100,9 @@ private:
   void loop();
   bool pickAny() { return (options.schedule && pickGiven()) || pick(false) || pick(true); }
   bool pickGiven();
+  // Of transfers of one queue, data may move in any order (D4): a later one's before those of the one whose turn it is. `ahead` 0: the
+  // first that has not moved.
+  bool moveAhead(uint32_t queueAndPart, int ahead);
   size_t given = 0; // steps of the schedule that were taken
   Taken lastTaken;
   const Pause *pause = nullptr;

@@ -36,12 +36,34 @@ bool Strict::pickGiven() {
   }
   if (s.part >= 0 && s.part < parts)
     for (size_t at = 0; at < active.size(); ++at)
-      if (active[at] == s.who * static_cast<uint32_t>(parts) + static_cast<uint32_t>(s.part)) {
-        stepPart(at);
+      if (const uint32_t id = s.who * static_cast<uint32_t>(parts) + static_cast<uint32_t>(s.part); active[at] == id) {
+        if (s.ahead == 0)
+          stepPart(at);
+        else if (!moveAhead(id, s.ahead))
+          break;
         return true;
       }
   throw Error("DEBUG-SCHEDULE", format("step %zu of the schedule cannot be taken", given),
               "The inputs may be others than when it was written.");
+}
+
+bool Strict::moveAhead(uint32_t queueAndPart, int ahead) {
+  const int part = static_cast<int>(queueAndPart % static_cast<uint32_t>(parts));
+  TransferQueue &q = queues[queueAndPart / static_cast<uint32_t>(parts)];
+  const uint64_t front = q.next[static_cast<size_t>(part)] - q.popped;
+  for (uint64_t k = front + 1; k < q.inFlight.size(); ++k) {
+    Transfer &t = q.inFlight[k];
+    if (t.moved >> part & 1 || (ahead && k != front + static_cast<uint64_t>(ahead)))
+      continue;
+    t.moved |= uint64_t{1} << part;
+    lastTaken = {
+        Taken::Part, {queueAndPart / static_cast<uint32_t>(parts), part, static_cast<int>(k - front)}, t.sides.front().id};
+    for (Prepared &x : t.sides)
+      if (!x.skip)
+        executeRecorded({&x, q.component, t.number, &t.clock, true, &t, part}, x.operands, part, parts);
+    return true;
+  }
+  return false;
 }
 
 std::string Strict::standing(int stream) const {

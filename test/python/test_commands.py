@@ -34,6 +34,7 @@ STAND = {
     "interpret": {"NAME": "main"},
     "verify": {"FILE": "some.proof"},
     "run": {"FILE": "small.gasm", "N": "1", "NAME": "m"},
+    "debug": {"FILE": "some.order"},
     "compare": {"NAME": "reference", "f": "reference"},
 }
 ANYWHERE = {"PROGRAM": "softmax.glia", "FILE": "model.mlir", "DIR": "stages"}
@@ -214,7 +215,7 @@ def _check(command: str, folder: Path) -> None:
         return
     size = (8, 16) if re.search(r"model|f\.mlir|small|racy|kernel\.gasm", " ".join(words)) else (128, 1024)
     np.save(folder / "x.npy", np.ones(size, np.float32))
-    if sub == "run" and "--input" not in words:
+    if sub in ("run", "debug") and "--input" not in words:
         words += ["--input", "arg0=x.npy" if "model" in command else "x=x.npy"]
     if sub == "compile" and "-o" not in words and words[0] == "glia":
         words += ["-o", "made.glia"]

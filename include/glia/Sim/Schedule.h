@@ -12,6 +12,9 @@ namespace glia {
 struct ScheduleStep {
   uint32_t who = 0;
   int part = -1; // -1: an engine
+  // 0: the part is done. Else the transfer that comes so many after it in the queue moves that part of its data, and completes in its turn
+  // (docs/ordering.md, D4).
+  int ahead = 0;
   friend bool operator==(const ScheduleStep &, const ScheduleStep &) = default;
 };
 

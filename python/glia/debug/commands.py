@@ -125,6 +125,7 @@ class Debugger:
             self._went(reason)
         while not self._over:
             self._command()
+        del self.session  # its runs are large
 
     def _say_if_nothing(self) -> None:
         if not self.calls:

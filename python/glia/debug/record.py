@@ -3,12 +3,15 @@ that call change from line to line. With it a debugger can stand at any line lat
 
 from __future__ import annotations
 
+import sys
+import types
 from bisect import bisect_right
 from typing import NamedTuple
 
 from ..nki.naming import loop_indices
 from ..nki.registers import VirtualRegister
-from ..nki.watch import Watcher
+from ..nki.source import _is_internal
+from ..nki.watch import Watcher, _is_library
 
 _GONE = object()  # a variable that was deleted
 
@@ -52,18 +55,37 @@ class Call:
         self._merged = count
         return {name: v for name, v in self._scope.items() if v is not _GONE}
 
-    def changed(self, line: int) -> dict:
-        """Variables that have changed since the line before it in this call."""
-        at = bisect_right(self.numbers, line) - 1
-        return self.changes[at] if at >= 0 and self.numbers[at] == line else {}
+
+class Snapshot(NamedTuple):
+    """An object of the kernel's author, with its attributes at a moment."""
+
+    of: object
+    attributes: dict
+
+
+_authors: dict[type, bool] = {}  # whether a class is one of the author's
+
+
+def _is_authors(value) -> bool:
+    kind = type(value)
+    if kind not in _authors:
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None) or ""
+        plain = isinstance(value, (type, types.ModuleType, types.FunctionType))
+        _authors[kind] = not plain and bool(file) and not _is_internal(file) and not _is_library(file)
+    return _authors[kind] and hasattr(value, "__dict__")
 
 
 def _kept(value):
-    """Containers may be changed later."""
-    return value.copy() if type(value) in (list, dict) else value
+    """Containers and objects may be changed later."""
+    if type(value) in (list, dict):
+        return value.copy()
+    return Snapshot(value, dict(vars(value))) if _is_authors(value) else value
 
 
 def _same(kept, value) -> bool:
+    if type(kept) is Snapshot:
+        return kept.of is value and _same(kept.attributes, vars(value))
     if type(value) is list and type(kept) is list:
         return len(kept) == len(value) and all(a is b for a, b in zip(kept, value))
     if type(value) is dict and type(kept) is dict:

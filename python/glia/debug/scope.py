@@ -10,6 +10,7 @@ from ..nki.registers import VirtualRegister
 from ..nki.tensor import NkiTensor
 from ..nki.watch import array_of
 from .breakpoints import failure
+from .record import Snapshot
 from .timeline import Stop, Timeline, register_value
 from .touch import of_view
 
@@ -31,6 +32,20 @@ def _located(at: np.ndarray, storage, size: int) -> Located:
     out = at.view(Located)
     out.storage, out.size_of = storage, size
     return out
+
+
+class _Object:
+    """An object as it was: its tiles are arrays, too."""
+
+    def __init__(self, scope: Scope, kept: Snapshot):
+        self._scope, self._kept = scope, kept
+
+    def __getattr__(self, name: str):
+        kept = self._kept
+        return self._scope.value(kept.attributes[name] if name in kept.attributes else getattr(kept.of, name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self._kept.of).__name__} with {', '.join(self._kept.attributes) or 'nothing'}>"
 
 
 class Scope(Mapping):
@@ -57,7 +72,7 @@ class Scope(Mapping):
             return type(x)(self.value(v) for v in x)
         if type(x) is dict:
             return {k: self.value(v) for k, v in x.items()}
-        return x
+        return _Object(self, x) if type(x) is Snapshot else x
 
     def register(self, r) -> int:
         return register_value(self.timeline.at(self.stop.step), r, self.stop.core, self.stop.rounds)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 
 from ..nki.places import source_text
+from ..nki.registers import VirtualRegister
 from ..nki.tensor import NkiTensor
 from .breakpoints import Breakpoint, failure, shown
 from .lineage import Lineage, located
+from .record import Snapshot
 from .scope import Scope, summary, text_of
 from .timeline import Stop, Timeline
 from .touch import Watch, operands
@@ -128,16 +131,8 @@ class Session:
         if last is None:
             return ""
         old = self.timeline.stops[last]
-        root = b.name.split("[")[0].split(".")[0]
-        bound = root in call.changed(line) and call.scope(line).get(root) is not call.scope(old.line).get(root)
-        variables = call.scope(line)
-        if root not in variables:
-            return ""
-        try:
-            value = eval(compile(b.name, "<name>", "eval"), {}, variables)
-        except Exception:
-            return ""
-        tiles = [x for x in (value if type(value) in (list, tuple) else [value]) if type(x) is NkiTensor]
+        before, tiles = _tiles(b.name, call.scope(old.line)), _tiles(b.name, call.scope(line))
+        bound = len(before) != len(tiles) or any(x is not y for x, y in zip(before, tiles))
         written = {
             o.storage for k in range(old.step, stop.step) for o in operands(self.lineage.op_of(k)[1]) if o.written
         }
@@ -233,8 +228,10 @@ class Session:
             if type(x) is NkiTensor:
                 text = f"{x.dtype}{list(x.shape)} not written yet" if self._unwritten(x) else summary(scope[name])
                 out.append(f"{name}: {text} in {x.storage.region.value}")
-            elif isinstance(x, (int, float, str, bool, tuple)) or type(x).__name__ == "VirtualRegister":
-                text = text_of(scope[name]) if not isinstance(x, tuple) else str(x)
+            elif type(x) in (list, tuple, dict) and len(x) > 4:
+                out.append(f"{name}: {type(x).__name__} of {len(x)}")
+            elif type(x) in (list, tuple, dict) or type(x) in (int, float, str, bool, VirtualRegister, Snapshot):
+                text = str(x) if type(x) in (list, tuple, dict) else text_of(scope[name])
                 out.append(f"{name}: {text if len(text) < 100 else text[:96] + ' ...'}")
         return "\n".join(out) or "no variables yet"
 
@@ -244,6 +241,20 @@ class Session:
             shown((file, line or at), 4, 5, at if not self.ended else 0)
             or f"{os.path.basename(file)} has no such lines"
         )
+
+
+def _tiles(name: str, variables: dict) -> list:
+    """The tiles that a name stands for: one, or those of a list; none if it means nothing there."""
+    root, *steps = re.findall(r"\w+", name)
+    value = variables.get(root)
+    for step in steps:
+        if type(value) is Snapshot:
+            value = value.attributes.get(step)
+        elif type(value) in (list, tuple) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            value = value.get(step) if type(value) is dict else None
+    return [x for x in (value if type(value) in (list, tuple) else [value]) if type(x) is NkiTensor]
 
 
 def _any(value) -> bool:

@@ -95,7 +95,8 @@ class _Walk:
 
 def register_value(machine, register, core: int, rounds: tuple[int, ...]) -> int:
     """What a register holds; one that counts a loop is the number of the round, which the machine may yet have to begin."""
-    return rounds[len(register.nest) - 1] if register.nest else machine.register(register.handle, core)
+    depth = len(register.nest)
+    return rounds[depth - 1] if 0 < depth <= len(rounds) else machine.register(register.handle, core)
 
 
 def _loop_ends(ops: list) -> dict[int, int]:

@@ -83,6 +83,31 @@ logs(np.arange(128 * 4, dtype=np.float32).reshape(128, 4))
 """
 
 
+OBJECTS = """import nki, nki.language as nl, numpy as np
+
+
+class State:
+    def __init__(self):
+        self.acc = nl.zeros((128, 8), dtype=nl.float32)
+
+
+@nki.jit
+def objects(x):
+    out = nl.ndarray((128, 8), x.dtype, buffer=nl.shared_hbm)
+    state = State()
+    tiles = []
+    for j in range(3):
+        tiles.append(nl.load(x[:, 8 * j : 8 * j + 8]))
+    for tile in tiles:
+        state.acc = nl.add(state.acc, tile)
+    nl.store(out, state.acc)
+    return out
+
+
+objects(np.arange(128 * 24, dtype=np.float32).reshape(128, 24))
+"""
+
+
 def debug(folder, text: str, commands: str, *options: str, status: int = 0) -> str:
     (folder / "kernel.py").write_text(text)
     words = [sys.executable, "-m", "glia", "debug", "--warn=off", *options, "kernel.py"]
@@ -171,6 +196,20 @@ def test_two_cores(tmp_path):
     out = debug(tmp_path, CORES, "b 10 if me == 1\nc\np y[0, 0]\np me\n")
     assert "core 1" in after(out, "c")
     assert after(out, "p y[0, 0]") == "2.0"
+
+
+def test_lists_and_attributes(tmp_path):
+    commands = "b tiles[1]\nb state.acc\nc\nc\np len(tiles)\np tiles[1][2, 0]\nc\nc\np state.acc[1, 0]\nwho wrote state.acc[1, 0]\n"
+    out = debug(tmp_path, OBJECTS, commands + "info locals\nback 2\np state.acc[1, 0]\n")
+    assert "state.acc is assigned by kernel.py:12" in after(out, "c")
+    assert "tiles[1] is assigned by kernel.py:15" in after(out, "c", 1)
+    assert after(out, "p len(tiles)") == "2"
+    assert after(out, "p tiles[1][2, 0]") == "56.0"
+    assert "state.acc is assigned by kernel.py:17" in after(out, "c", 2)
+    assert after(out, "p state.acc[1, 0]") == str(24.0 + 32.0)
+    assert "kernel.py:17" in after(out, "who wrote state.acc[1, 0]")
+    assert "state: <State with acc>" in after(out, "info locals")
+    assert after(out, "p state.acc[1, 0]", 1) == "24.0"
 
 
 @pytest.mark.parametrize(
