@@ -4,6 +4,8 @@
 #include "Names.h"
 #include "glia/Support/Text.h"
 
+#include <map>
+
 namespace glia {
 
 using namespace debug;
@@ -20,7 +22,7 @@ constexpr std::string_view kHelp = R"(the compiled program in one order of its e
   micro [N]                       single steps: a wait that passes, an instruction, a part of a transfer
   back [N], back to STEP          steps back, by running again to there
   print acc[0:4, 0], print x, print r3, print core0.vector.r3, print SEMAPHORE, print sbuf[0:4, 1024:1088] as bf16
-  info streams, info flight, info semaphores, info registers [ENGINE]
+  info streams, info flight [QUEUE], info semaphores, info registers [ENGINE]
   who wrote acc[3, 0], who reads acc[3, 0]
   list [ENGINE], quit
 Commands may be shortened (b, tb, c, r, s, u, p, l, i). ? is an element that nothing has defined, ~ one that a transfer
@@ -257,7 +259,7 @@ private:
     if (what.empty() || std::string_view("streams").starts_with(what))
       streams();
     else if (std::string_view("flight").starts_with(what) || std::string_view("queues").starts_with(what))
-      flight();
+      flight(rest);
     else if (std::string_view("semaphores").starts_with(what))
       semaphores();
     else if (std::string_view("registers").starts_with(what))
@@ -283,18 +285,27 @@ private:
     }
   }
 
-  void flight() {
-    bool any = false;
+  // What each queue does now; of a queue that is named, also what waits in it.
+  void flight(std::string_view queue) {
+    std::map<std::string, std::vector<std::string>> lines;
     for (const sim::Strict::Flight &f : replay.machine().flights()) {
-      any = true;
-      std::string text = f.queue + ": ";
+      std::string text;
       for (const sim::InstrId &id : f.issuers)
         text += instrText(program, id) + ", ";
-      text += format("%d parts to do", f.left);
-      say(text + (f.waits ? format(", behind %d others", f.waits) : ""));
+      lines[f.queue].push_back(text + format("%d parts to do", f.left));
+    }
+    bool any = false;
+    for (const auto &[name, transfers] : lines) {
+      if (!queue.empty() && !name.ends_with(" " + std::string(queue)))
+        continue;
+      any = true;
+      const size_t shown = queue.empty() ? 1 : transfers.size();
+      for (size_t i = 0; i < shown; ++i)
+        say(name + ": " + transfers[i] +
+            (shown < transfers.size() ? format("; %zu more behind it", transfers.size() - 1) : ""));
     }
     if (!any)
-      say("nothing is in flight");
+      say("nothing is in flight" + (queue.empty() ? "" : " in " + printable(queue)));
   }
 
   void semaphores() {
@@ -335,7 +346,8 @@ private:
     while (other.steps() < replay.steps() && other.advance()) {
       for (const Touched &t : other.touched())
         if (t.write && overlaps(e.list, sizeOf(e.dtype), t))
-          found = format("written at step %llu by ", (unsigned long long)other.steps()) + instrText(program, t.by);
+          found = format("written at step %llu by ", (unsigned long long)other.steps()) + instrText(program, t.by) +
+                  (e.object && !(t.object == *e.object) ? ", as part of `" + program.objectName(t.object) + "`" : "");
       if (other.steps() % kStepsPerQuestion == 0 && stop && stop())
         throw Interrupted();
     }

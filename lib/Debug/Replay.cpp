@@ -37,7 +37,8 @@ bool Replay::advance() {
 
 void Replay::took() {
   ++taken;
-  history.push_back(strict->taken().who);
+  if (chosen)
+    history.push_back(strict->taken().who);
 }
 
 void Replay::fix() {
@@ -69,7 +70,12 @@ void Replay::pauseAt(double ns) {
     else if (e.lane - engines < pause->transfers.size())
       pause->transfers[e.lane - engines] += e.end <= ns;
   }
-  chosen = true;
+  if (chosen)
+    return;
+  Replay same = again(); // what was taken so far
+  same.chosen = chosen = true;
+  same.goTo(taken);
+  history = std::move(same.history);
 }
 
 void Replay::goTo(uint64_t step) {

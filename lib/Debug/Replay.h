@@ -49,7 +49,7 @@ private:
   bool over = false, reached = false;
   std::optional<sim::Strict::Pause> pause;
   std::vector<Touched> seen;
-  // Where somebody other than the seed has chosen steps, the way back takes those that were taken.
+  // Once somebody other than the seed has chosen steps, those that were taken are kept, and the way back takes them again.
   std::vector<ScheduleStep> history, fixed;
   bool chosen = false;
   void fix();

@@ -166,6 +166,7 @@ Elements Values::ofObject(ObjectRef o, int core, std::string_view slices, std::s
   const std::vector<int64_t> &shape = onChip ? program.allocations[o.index].shape : program.tensors[o.index].shape;
   const sim::Place &place = replay.machine().memoryNow().place(o, core);
   Elements out;
+  out.object = o;
   out.dtype = onChip ? program.allocations[o.index].dtype : program.tensors[o.index].dtype;
   const std::vector<Range> ranges = rangesOf(slices, shape);
   for (const Range &r : ranges)
@@ -213,6 +214,7 @@ Elements Values::ofMemory(Space s, int core, std::string_view slices, std::strin
   Elements out{std::string(glia::name(s)) + std::string(slices) + ": " + std::string(glia::name(*t)),
                *t,
                {ranges[0].count(), count},
+               {},
                {}};
   for (int64_t row = ranges[0].start; row < ranges[0].stop; row += ranges[0].step)
     for (int64_t e = 0; e < count; ++e) {

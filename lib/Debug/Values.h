@@ -15,6 +15,7 @@ struct Elements {
   DType dtype = DType::F32;
   std::vector<int64_t> shape; // of the part; empty: one element
   std::vector<Element> list;
+  std::optional<ObjectRef> object; // none: a stretch of a memory
 };
 
 class Values {
