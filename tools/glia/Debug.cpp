@@ -140,6 +140,10 @@ int find(const Options &o, const Program &p, const TensorData &inputs) {
     Progress progress("trying orders");
     found = findOrders(p, inputs, reported, kSearchSeconds);
   }
+  if (found.all) {
+    write("every order of this program ends alike with these inputs; with others it may not\n");
+    return 1;
+  }
   if (found.orders.empty()) {
     write(format("%llu orders in %g s end alike with these inputs; that is no proof: there may be others\n",
                  (unsigned long long)found.tried, kSearchSeconds));
@@ -164,6 +168,8 @@ void addDebug(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Run on this target instead of the program's own");
   c->add_option("-x", o->script, "Take the commands from this file, one in a line");
   c->add_option("--seed", o->run.seed, "Which legal interleaving is taken");
+  c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12");
+  c->add_flag("--steered", o->run.steered, "Let the seed hold engines and queues back for long stretches");
   CLI::Option *schedule = c->add_option("--schedule", o->schedule, "Take the order that is written in this file");
   c->add_option("--order", o->order, "Which of the orders in that file; 1 if not given")
       ->needs(schedule)
