@@ -33,8 +33,8 @@ constexpr std::string_view kCommands[] = {"break", "tbreak", "watch", "delete", 
 
 std::string_view fullName(std::string_view given) {
   static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-      {"b", "break"}, {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},   {"s", "step"},    {"u", "until"},
-      {"p", "print"}, {"l", "list"},    {"i", "info"},     {"w", "watch"}, {"exit", "quit"}, {"x", "print"}};
+      {"b", "break"}, {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},   {"s", "step"},   {"u", "until"},
+      {"p", "print"}, {"l", "list"},    {"i", "info"},     {"w", "watch"}, {"exit", "quit"}};
   for (const auto &[brief, whole] : kShort)
     if (given == brief)
       return whole;

@@ -137,9 +137,11 @@ std::string Marks::addWatch(std::string_view text) {
       m.look = look;
   if (what == "range") {
     const std::string_view low = word(rest);
-    m.low = values.number(low.empty() ? "?" : low, 0);
-    m.high = values.number(rest.empty() ? "?" : rest, 0);
-    m.look = Mark::Range;
+    if (!low.empty() && !rest.empty()) {
+      m.low = values.number(low, 0);
+      m.high = values.number(rest, 0);
+      m.look = Mark::Range;
+    }
   } else if (what == "write" && !rest.empty()) {
     const Elements e = values.elements(rest);
     m.written = e.list;

@@ -80,6 +80,9 @@ std::string shapeText(const std::vector<int64_t> &shape) {
 } // namespace
 
 void Values::unknown(std::string_view text) const {
+  if (semaphore(text) >= 0)
+    bad("`" + printable(text) + "` is a semaphore, and a tensor or tile is needed",
+        "A condition may be about it: break vector#3 if " + printable(text) + " >= 16.");
   std::vector<std::string_view> known;
   for (const Tensor &t : program.tensors)
     known.push_back(t.name);

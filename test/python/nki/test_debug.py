@@ -253,3 +253,28 @@ def test_the_compiled_program(tmp_path):
     assert re.search(r"print x\[0, 0:4\]\n.*\n  0 1 2 3\n", out)
     assert after(out, "p j") == "0"
     assert (tmp_path / "k.glia").exists() and after(out, "save k") == "glia debug k.glia --input k.npz"
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float16", "float8_e5m2", "int8", "uint16"])
+def test_what_watches_look_for(name):
+    import ml_dtypes
+    import numpy as np
+    from glia.debug.touch import Watch
+    from glia.nki import dtypes
+
+    dtype = dtypes.of(name)
+    if dtype.is_float:
+        limits = ml_dtypes.finfo(dtype.numpy)
+        small = float(limits.smallest_normal)
+        values = [0, 1, -small, small / 2, -float(limits.max), float(limits.max), np.inf, np.nan]
+        expected = {"denormal": [3], "saturation": [4, 5], "inf": [6], "nan": [7]}
+    else:
+        limits = np.iinfo(dtype.numpy)
+        values = [0, 1, limits.max, max(limits.min, -limits.max - 1), limits.max - 1]
+        lowest = [3] if limits.min else []
+        expected = {"denormal": [], "saturation": [2, *lowest], "inf": [], "nan": []}
+    array = np.array(values, np.float64).astype(dtype.numpy)
+    for kind, where in expected.items():
+        assert np.flatnonzero(Watch(kind).find(array, dtype)).tolist() == where, kind
+    inside = np.flatnonzero(Watch("range", 0, 1).find(array, dtype)).tolist()
+    assert inside == [n for n, v in enumerate(array.astype(np.float64)) if v < 0 or v > 1]
