@@ -5,12 +5,14 @@ commands:
   profile   also the predicted time of each kernel (--html FILE writes a timeline)
   check     also compares each compiled kernel with its sequential meaning, bit for bit
   compare   also compares each kernel with a function of the script that marks its values (glia.mark), --reference NAME
+  tune      the fastest of many versions of a kernel: python -m glia tune k.py:kernel --space tile=128,256 --arg f32[512,128]
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import os
 import runpy
 import sys
@@ -20,6 +22,10 @@ from . import _glia, hook, warn
 from .command import BOOKS, tool
 
 _COMMANDS = ("run", "profile", "check", "compare")
+_OWN = {
+    "tune": "tuning.command",
+    "lint": "linting.command",
+}  # commands with arguments of their own: module with main(argv)
 
 
 def _arguments(command: str, argv: list[str]):
@@ -57,7 +63,7 @@ def _observer(command: str, options, state: dict):
 
 
 def _missing(file: str) -> str:
-    close = difflib.get_close_matches(file, (*_COMMANDS, *BOOKS), 1)
+    close = difflib.get_close_matches(file, (*_COMMANDS, *_OWN, *BOOKS), 1)
     return f"error: there is no file {file}" + (f"; did you mean the command `{close[0]}`?" if close else "")
 
 
@@ -98,6 +104,8 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv and argv[0] in BOOKS:
         return tool(argv)
+    if argv and argv[0] in _OWN:
+        return importlib.import_module(f".{_OWN[argv[0]]}", __package__).main(argv[1:])
     command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
     options = _arguments(command, argv)
     if not os.path.exists(options.file):
