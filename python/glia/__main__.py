@@ -6,6 +6,7 @@ commands:
   check     also compares each compiled kernel with its sequential meaning, bit for bit
   compare   also compares each kernel with a function of the script that marks its values (glia.mark), --reference NAME
   tune      the fastest of many versions of a kernel: python -m glia tune k.py:kernel --space tile=128,256 --arg f32[512,128]
+  lint      what the vendor's front end would not take
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ from . import _glia, hook, warn
 from .command import BOOKS, tool
 
 _COMMANDS = ("run", "profile", "check", "compare")
-_OWN = {
-    "tune": "tuning.command",
-    "lint": "linting.command",
-}  # commands with arguments of their own: module with main(argv)
+# Commands with arguments of their own: modules with main(argv) and parser().
+_OWN = {"tune": "tuning.command", "lint": "linting.command"}
 
 
 def _arguments(command: str, argv: list[str]):

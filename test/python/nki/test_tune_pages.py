@@ -1,4 +1,4 @@
-"""What docs/tune.md shows is what its commands print."""
+"""What docs/tune.md and docs/lint.md show is what their commands print."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def untimed(text: str) -> str:
     return re.sub(r"\d+\.\d+( us|(?=, \"instructions))", "T", text)
 
 
-@pytest.mark.parametrize("name", ["tune"])
+@pytest.mark.parametrize("name", ["tune", "lint"])
 def test_the_commands(name, tmp_path):
     page = (DOCS / f"{name}.md").read_text()
     (tmp_path / "k.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
