@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _glia
+from ..notebook import titled
 from . import environment
 from . import trace as _t
 from .arguments import Arrays, bind, rebuild, returned_tensors
@@ -105,6 +106,15 @@ class Kernel:
     def __repr__(self) -> str:
         cores = f", {self.lnc} cores" if self.lnc > 1 else ""
         return f"<kernel {self.__name__}{inspect.signature(self.func)}{cores} for {self.target or environment.target_name()}>"
+
+    def _repr_html_(self) -> str:
+        file, line = _first_line(self.func)
+        rows = [
+            ("target", self.target or environment.target_name()),
+            ("cores", str(self.lnc)),
+            ("at", f"{file}:{line}"),
+        ]
+        return titled(f"{self.__name__}{inspect.signature(self.func)}", rows, inspect.getdoc(self.func))
 
     def __getitem__(self, cores) -> Kernel:
         if isinstance(cores, tuple) and len(cores) == 1:

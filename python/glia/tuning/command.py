@@ -6,7 +6,7 @@ import argparse
 import ast
 import sys
 
-from .. import _glia, hook
+from .. import _glia, diagnostics, hook
 from .files import function_in
 from .lines import answer
 from .search import TIMEOUT, tune
@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="for one candidate (%(default)s)")
     p.add_argument("--journal", metavar="FILE", help="what is in it is not done again")
     p.add_argument("--json", action="store_true", help="the table as JSON lines")
+    diagnostics.add_option(p)
     return p
 
 
@@ -50,7 +51,7 @@ def main(argv: list[str]) -> int:
             return _lines(options)
         table = _table(options)
     except _glia.Error as e:
-        print(e, file=sys.stderr)
+        diagnostics.show(e, options.diagnostics)
         return 1
     print(table.json_lines() if options.json else table, end="" if options.json else "\n")
     return 0 if table.best is not None else 1

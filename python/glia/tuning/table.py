@@ -8,6 +8,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 
 from .. import _glia
+from ..notebook import table
 from .measure import Measured
 
 _SHOWN = 20
@@ -81,13 +82,8 @@ class Table(Sequence):
         return "\n".join([self._title(), *lines, *self._more()])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(x)}</th>" for x in (*self.names, "time", "instructions", ""))
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in self._cells(row)) + "</tr>"
-            for row in self._rows[:_SHOWN]
-        )
-        more = "".join(f"<p>{html.escape(x)}</p>" for x in self._more())
-        return f"<p>{html.escape(self._title())}</p><table><tr>{head}</tr>{body}</table>{more}"
+        rows = table([self._cells(row) for row in self._rows[:_SHOWN]], (*self.names, "time", "instructions", ""))
+        return "".join([f"<p>{html.escape(self._title())}</p>", rows, *(f"<p>{x}</p>" for x in self._more())])
 
     def _title(self) -> str:
         good = sum(row.ok for row in self._rows)
