@@ -25,6 +25,15 @@ def kernels_and_findings(path: str) -> tuple[int, list[Finding]]:
         Syntax(findings, imports, top | bound_names(node), kinds_of(node)).visit(node)
         Uses(findings, imports).visit(node)
         out |= {(f.line, f.column, f.code, f.message): f for f in findings.list}
+    for node in imports.of_glia if looked_at else ():
+        findings = Findings("")
+        findings.add(
+            "LINT-OWN",
+            node,
+            "nki is imported from glia",
+            "Import nki: `python -m glia` and glia.install() make it glia's.",
+        )
+        out |= {(f.line, f.column, f.code, f.message): f for f in findings.list}
     return len(looked_at), sorted(out.values(), key=lambda f: (f.line, f.column, f.code))
 
 

@@ -13,6 +13,7 @@ class Imports:
 
     def __init__(self, tree: ast.Module):
         self.names: dict[str, str] = {}
+        self.of_glia: list[ast.stmt] = []  # where nki is imported from glia
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for a in node.names:
@@ -20,6 +21,18 @@ class Imports:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for a in node.names:
                     self.names[a.asname or a.name] = f"{node.module}.{a.name}"
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._take_for_nki(node)
+
+    def _take_for_nki(self, node) -> None:
+        """glia.nki has the names of nki: what is imported from it is called so, and the import is remembered."""
+        for a in node.names:
+            name = a.asname or a.name.split(".")[0]
+            path = self.names.get(name, "")
+            if path == "glia.nki" or path.startswith("glia.nki."):
+                self.names[name] = path.removeprefix("glia.")
+                if node not in self.of_glia:
+                    self.of_glia.append(node)
 
     def path(self, node: ast.expr) -> str:
         """The dotted name of what an expression names, with the module it was imported from; "" if it is none."""
@@ -67,7 +80,7 @@ def _definitions(tree: ast.Module) -> dict[str, Definition]:
 
 def _is_jit(decorator: ast.expr, imports: Imports) -> bool:
     named = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return imports.path(named) in ("nki.jit", "neuronxcc.nki.jit", "glia.nki.jit")
+    return imports.path(named) in ("nki.jit", "neuronxcc.nki.jit")
 
 
 def _code(node: Definition):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.process
 import re
 from typing import NamedTuple
 
@@ -102,10 +103,14 @@ def failed(e: BaseException) -> Measured:
     """What is kept of an exception."""
     if isinstance(e, _glia.Error):
         d = e.diagnostics[0]
-        return Measured(code=d.code, message=_first(d.message), place=f"{d.file}:{d.line}" if d.file else "")
-    file, line = _innermost(e, ("", 0))
+        return Measured(code=d.code, message=_first(d.message), place=_place(d.file, d.line))
     text = f"{type(e).__name__}: {_first(str(e))}"
-    return Measured(code="TUNE-RAISED", message=text, place=f"{file}:{line}" if file else "")
+    return Measured(code="TUNE-RAISED", message=text, place=_place(*_innermost(e, ("", 0))))
+
+
+def _place(file: str, line: int) -> str:
+    """file:line; empty where the outermost line is that of the process that works."""
+    return "" if file in ("", multiprocessing.process.__file__) else f"{file}:{line}"
 
 
 def _first(text: str) -> str:

@@ -31,10 +31,14 @@ def kernel(x, n=3):
 LINE = KERNEL.split("{line}")[0].count("\n") + 1
 
 
-def found(tmp_path, text):
+def kernels_and_findings_of(tmp_path, text):
     path = tmp_path / "k.py"
     path.write_text(text)
-    return kernels_and_findings(str(path))[1]
+    return kernels_and_findings(str(path))
+
+
+def found(tmp_path, text):
+    return kernels_and_findings_of(tmp_path, text)[1]
 
 
 REFUSED = [
@@ -163,7 +167,15 @@ made = nki.jit(later)
 def test_how_kernels_are_marked(tmp_path, head):
     text = f"import nki\nfrom nki import jit\n\n{head}\ndef k(x):\n    f = lambda: 3\n"
     assert [f.code for f in found(tmp_path, text)] == ["LINT-LAMBDA"]
-    assert [f.code for f in found(tmp_path, text.replace("import nki", "import numba as nki"))] in ([], ["LINT-LAMBDA"])
+    other = text.replace("import nki\nfrom nki", "import numba as nki\nfrom numba")
+    assert kernels_and_findings_of(tmp_path, other) == (0, [])
+
+
+@pytest.mark.parametrize("line", ["from glia import nki", "import glia.nki as nki", "from glia.nki import jit"])
+def test_nki_of_glia(tmp_path, line):
+    head = "@jit" if line.endswith("jit") else "@nki.jit"
+    f = found(tmp_path, f"{line}\n\n{head}\ndef k(x):\n    f = lambda: 3\n")
+    assert [(x.code, x.line) for x in f] == [("LINT-OWN", 1), ("LINT-LAMBDA", 5)]
 
 
 def test_keywords_of_jit_that_are_glias(tmp_path):

@@ -82,6 +82,11 @@ def test_what_fails_is_kept():
     assert by["wide"].message.startswith("TypeError: ")
 
 
+def test_what_the_kernel_does_not_take():
+    (row,) = glia.tune(scaled, {"tile": [512], "wobble": [1]}, ONES)
+    assert row.code == "GRAPH-ARGUMENT" and "wobble" in row.message and row.place == ""
+
+
 def test_a_check_finds_wrong_results():
     table = glia.tune(scaled, {"tile": [512], "by": [2.0, 2.5]}, ONES, check=lambda x: 2 * x)
     assert [(row.by, row.code) for row in table] == [(2.0, ""), (2.5, "TUNE-WRONG")]
