@@ -11,7 +11,7 @@ from .. import _glia
 from .files import function_in
 from .journal import Journal, key_of
 from .measure import Described, Measured, arrays_of, described, failed, measure
-from .search import _quiet
+from .search import quiet
 from .workers import Lost, Workers
 
 _FIELDS = ("file", "function", "keywords", "args", "target", "cores", "id")
@@ -118,7 +118,7 @@ def _refused(what: str):
 
 
 def _work(candidate: dict) -> Measured:
-    _quiet()
+    quiet()
     try:
         function = function_in(candidate["file"], candidate["function"])
         if "cores" in candidate:

@@ -12,7 +12,7 @@ from .. import _glia
 from ..dtypes import machine_dtype, numpy_dtype
 from ..nki.compare import _difference, _leaves
 from ..nki.frameworks import kind_of, to_numpy
-from ..nki.jit import _innermost
+from ..nki.raised import innermost
 
 
 class Measured(NamedTuple):
@@ -105,7 +105,7 @@ def failed(e: BaseException) -> Measured:
         d = e.diagnostics[0]
         return Measured(code=d.code, message=_first(d.message), place=_place(d.file, d.line))
     text = f"{type(e).__name__}: {_first(str(e))}"
-    return Measured(code="TUNE-RAISED", message=text, place=_place(*_innermost(e, ("", 0))))
+    return Measured(code="TUNE-RAISED", message=text, place=_place(*innermost(e, ("", 0))))
 
 
 def _place(file: str, line: int) -> str:

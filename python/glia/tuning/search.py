@@ -53,7 +53,7 @@ def tune(
     real = not any(isinstance(x, Described) for x in given)
 
     def work(n: int) -> Measured:
-        _quiet()
+        quiet()
         return measure(kernel, arrays, chosen[n], reference.reference, expected, tolerance, real)
 
     with Journal(journal) as kept:
@@ -81,7 +81,7 @@ def _each(running: Workers, numbers: list[int]):
         yield from done
 
 
-def _quiet() -> None:
+def quiet() -> None:
     if warn.mode() == "show":
         warn.choose("off")
 
