@@ -105,6 +105,18 @@ def test_diagnostics_as_json(run, command):
     assert json.loads(r.stderr)["diagnostics"][0]["code"] == "TUNE-OPTION"
 
 
+def test_kernels_in_a_function_of_jax(run):
+    pytest.importorskip("jax")
+    text = KERNEL.replace("print(", "import jax\nprint(", 1).replace("double(np.ones", "jax.jit(double)(np.ones")
+    r = run("check", "--json", "k.py", text=text, JAX_PLATFORMS="cpu")
+    assert r.returncode == 0, r.stderr
+    assert json.loads(r.stdout.splitlines()[0]) == {"kernel": "double", "agrees": True}
+    told = json.loads(
+        run("run", "--watch", "m", "--json", "k.py", text=text, JAX_PLATFORMS="cpu").stdout.splitlines()[0]
+    )
+    assert told["name"] == "m" and told["shape"] == [128, 64]
+
+
 def completed(script: str, function: str, *words: str) -> list[str]:
     typed = " ".join(f"'{w}'" for w in words)
     text = (
