@@ -107,6 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     if not os.path.exists(options.file):
         print(_missing(options.file), file=sys.stderr)
         return 2
+    diagnostics.choose(options.diagnostics)
     try:
         warn.choose(options.warn)
         hook.install(options.target)
@@ -117,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
         if options.full_traceback:
             _show(e, True)
         else:
-            diagnostics.show(e, options.diagnostics)
+            diagnostics.show(e.diagnostics)
     except BrokenPipeError:  # who read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as e:

@@ -7,20 +7,27 @@ import sys
 
 FORMS = ("text", "json")
 _FIELDS = ("severity", "code", "message", "file", "line", "column", "context", "value", "limit", "advice", "notes")
+_form = [FORMS[0]]
 
 
 def add_option(parser) -> None:
-    parser.add_argument("--diagnostics", choices=FORMS, default=FORMS[0], help="how errors are printed: text or json")
+    text = "how errors and warnings are printed: text or json"
+    parser.add_argument("--diagnostics", choices=FORMS, default=FORMS[0], help=text)
+
+
+def choose(form: str) -> None:
+    """The form from now on."""
+    _form[:] = [form]
 
 
 def as_dict(d) -> dict:
     return {name: getattr(d, name) for name in _FIELDS}
 
 
-def show(error, form: str) -> None:
-    """An Error, on the standard error."""
-    if form == "json":
-        text = json.dumps({"diagnostics": [as_dict(d) for d in error.diagnostics]}, indent=2)
+def show(diagnostics: list) -> None:
+    """On the standard error."""
+    if _form[0] == "json":
+        text = json.dumps({"diagnostics": [as_dict(d) for d in diagnostics]}, indent=2)
     else:
-        text = str(error)
+        text = "\n".join(map(str, diagnostics))
     print(text, file=sys.stderr)

@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """0: nothing was found; 1: something, or a file cannot be read."""
     options = parser().parse_args(argv)
+    diagnostics.choose(options.diagnostics)
     found, said = [], []
     try:
         for path in options.file:
@@ -36,7 +37,7 @@ def main(argv: list[str]) -> int:
             if not shown:
                 said.append(f"{path}: {'nothing found' if count else 'no kernels: nothing has @nki.jit'}")
     except _glia.Error as e:
-        diagnostics.show(e, options.diagnostics)
+        diagnostics.show(e.diagnostics)
         return 1
     if options.json:
         print(json.dumps([diagnostics.as_dict(d) for d in found], indent=1))

@@ -45,13 +45,14 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
+    diagnostics.choose(options.diagnostics)
     try:
         hook.install(options.target)
         if options.kernel is None:
             return _lines(options)
         table = _table(options)
     except _glia.Error as e:
-        diagnostics.show(e, options.diagnostics)
+        diagnostics.show(e.diagnostics)
         return 1
     print(table.json_lines() if options.json else table, end="" if options.json else "\n")
     return 0 if table.best is not None else 1

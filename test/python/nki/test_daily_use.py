@@ -105,6 +105,13 @@ def test_diagnostics_as_json(run, command):
     assert json.loads(r.stderr)["diagnostics"][0]["code"] == "TUNE-OPTION"
 
 
+def test_warnings_as_json(run):
+    text = KERNEL.replace("    m = nl.add(t, t)\n", "    m = nl.add(t, t)\n    nl.exp(t)\n")
+    r = run("run", "--diagnostics", "json", "k.py", text=text)
+    (d,) = json.loads(r.stderr)["diagnostics"]
+    assert r.returncode == 0 and d["code"] == "NKI-UNUSED" and d["severity"] == "warning" and d["line"] == 8
+
+
 def test_kernels_in_a_function_of_jax(run):
     pytest.importorskip("jax")
     text = KERNEL.replace("print(", "import jax\nprint(", 1).replace("double(np.ones", "jax.jit(double)(np.ones")
