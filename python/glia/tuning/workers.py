@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
@@ -96,7 +97,12 @@ class Workers:
         process = self._context.Process(
             target=_serve, args=(theirs, [ours, *others], self._work, self._count), daemon=True
         )
-        process.start()
+        with (
+            warnings.catch_warnings()
+        ):  # of threads that are not in the copy: those of JAX and the like, which no candidate needs
+            for kind in (RuntimeWarning, DeprecationWarning):
+                warnings.simplefilter("ignore", kind)
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 

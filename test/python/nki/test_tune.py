@@ -60,6 +60,12 @@ def test_arrays_may_be_described(given):
     assert glia.tune(scaled, {"tile": [512]}, given).best.time == glia.compile(scaled, X, 512).time()
 
 
+def test_arrays_and_references_of_jax(recwarn):
+    jnp = pytest.importorskip("jax.numpy")
+    table = glia.tune(scaled, {"tile": [512, 1024]}, [jnp.asarray(X)], check=lambda x: jnp.asarray(x) * 2)
+    assert all(row.ok for row in table) and not [w for w in recwarn if "fork" in str(w.message)]
+
+
 def test_types_are_described():
     half = X.astype(np.float16)
     assert glia.tune(scaled, {"tile": [512]}, "f16[128,2048]").best.time == glia.compile(scaled, half, 512).time()
