@@ -1,6 +1,7 @@
 """The row of `make bench` about tuning: candidates per second of attention, against compiling and timing them one after the other in one
 thread. On two processors 1.8 times as many are due."""
 
+import os
 import statistics
 import sys
 import time
@@ -26,6 +27,14 @@ def candidate(q_t, k_t, v, number):
     return attention.attention(q_t, k_t, v)
 
 
+def measured(work) -> tuple[float, float]:
+    """Seconds, and those of processors, workers included: on a busy machine only the latter can be compared."""
+    start, used = time.perf_counter(), os.times()
+    work()
+    now = os.times()
+    return time.perf_counter() - start, sum(now[:4]) - sum(used[:4])
+
+
 def measure(report):
     arrays = attention.inputs(np.random.default_rng(0))
     numbers = list(range(CANDIDATES))
@@ -38,14 +47,9 @@ def measure(report):
         table = glia.tune(candidate, {"number": numbers}, arrays)
         assert all(row.ok for row in table)
 
-    def seconds(work) -> float:
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
-
-    pairs = [(seconds(one_after_the_other), seconds(tuned)) for _ in range(PAIRS)]
-    ratio = statistics.median(alone / together for alone, together in pairs)
-    rate = CANDIDATES / statistics.median(together for _, together in pairs)
+    pairs = [(measured(one_after_the_other), measured(tuned)) for _ in range(PAIRS)]
+    ratio = statistics.median(alone[0] / together[0] for alone, together in pairs)
+    rate = CANDIDATES / statistics.median(together[0] for _, together in pairs)
     processors = default_count()
     due = DUE_OF_A_PROCESSOR * processors
     report(
@@ -54,7 +58,7 @@ def measure(report):
         f">= {due:.1f}",
         ratio >= due,
         "x",
-        {"seconds_alone_and_tuned": pairs},
+        {"seconds_and_processor_seconds_alone_and_tuned": pairs},
     )
 
 
