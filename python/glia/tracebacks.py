@@ -10,11 +10,16 @@ from . import _glia
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
+_NOTEBOOK = os.path.join("", "IPython", "core", "")  # its frames stand before those of a cell
 _before: list = []  # the hook of the process, while ours is in its place
 
 
 def is_ours(file: str) -> bool:
     return file.startswith((_PACKAGE, _REAL_PACKAGE, "<frozen runpy"))
+
+
+def _is_shown(file: str) -> bool:
+    return not is_ours(file) and _NOTEBOOK not in file
 
 
 def wanted() -> bool:
@@ -26,7 +31,7 @@ def lines(e: BaseException) -> list[str]:
     shown = traceback.TracebackException.from_exception(e)
     at = shown
     while at is not None:
-        at.stack = traceback.StackSummary.from_list([f for f in at.stack if not is_ours(f.filename)])
+        at.stack = traceback.StackSummary.from_list([f for f in at.stack if _is_shown(f.filename)])
         at = at.__cause__ or at.__context__
     return list(shown.format())
 
