@@ -96,4 +96,6 @@ def test_pytest_knows_glia(run, installed, tmp_path):
 def test_stubs_are_there(installed):
     (site,) = (installed.parent / "lib").glob("python*/site-packages")
     stubs = {p.name for p in (site / "nki-stubs").iterdir()}
-    assert stubs == {p.name for p in (ROOT / "python" / "nki-stubs").iterdir()} and (site / "glia" / "py.typed").exists()
+    assert (
+        stubs == {p.name for p in (ROOT / "python" / "nki-stubs").iterdir()} and (site / "glia" / "py.typed").exists()
+    )

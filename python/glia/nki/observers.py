@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from . import runtime
+from . import environment, runtime
 from . import trace as _t
 from .capture import observe
 from .compare import compare as compare_call
@@ -25,7 +25,7 @@ def profile(html: str | None, as_json: bool = False):
     def look(kernel, args, kwargs, traced, program, inputs):
         n = counts[traced.name] = counts.get(traced.name, 0) + 1
         predicted = program.profile(inputs)
-        entry = {"kernel": traced.name, "call": n, "target": str(traced.target), **_entry(predicted)}
+        entry = {"kernel": traced.name, "call": n, "target": str(traced.target), **predicted.to_json()}
         _say(as_json, entry, f"kernel {traced.name}, call {n}, {traced.target}\n{predicted.summary()}")
         if html:
             stem, ending = os.path.splitext(html)
@@ -36,18 +36,13 @@ def profile(html: str | None, as_json: bool = False):
     return look
 
 
-def _entry(predicted) -> dict:
-    names = ("total", "instructions", "launch", "hbm_bytes", "lanes", "stalls", "origins")
-    return {name: getattr(predicted, name) for name in names}
-
-
 def check(state: dict, as_json: bool = False):
     def look(kernel, args, kwargs, traced, program, inputs):
         if traced.ranks > 1:
             text = f"kernel {traced.name}: {traced.ranks} ranks have no sequential meaning; not compared"
             _say(as_json, {"kernel": traced.name, "agrees": None}, text)
             return
-        compiled = program.run(inputs, verify=False)
+        compiled = program.run(inputs, verify=False, **environment.run_options())
         expected = runtime.sequential(traced, inputs)
         for o in traced.lowered.outputs:
             a, b = compiled[o.name], expected[o.name]

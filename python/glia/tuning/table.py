@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import json
 from collections import namedtuple
-from collections.abc import Sequence
 
 from .. import _glia
 from ..notebook import table
+from ..profile import Table as Rows
 from .measure import Measured
 
 _SHOWN = 20
@@ -40,41 +40,30 @@ def row_type(names):
     return Candidate
 
 
-class Table(Sequence):
+class Table(Rows):
     """Candidates as named tuples: good ones first, the fastest first; then those that are wrong, then those that failed."""
 
-    def __init__(self, name: str, target: str, names: tuple[str, ...], measured: list[tuple[dict, Measured]]):
-        self.name, self.target, self.names = name, target, names
+    def __new__(cls, name: str, target: str, names: tuple[str, ...], measured: list[tuple[dict, Measured]]):
         kind = row_type(names)
         rows = [kind(*values.values(), *result) for values, result in measured]
-        self._rows = sorted(rows, key=_rank)  # stable: what is equal stays in the order of the space
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, n):
-        return self._rows[n]
+        self = super().__new__(cls, sorted(rows, key=_rank))  # stable: what is equal stays in the order of the space
+        self.name, self.target, self.names = name, target, names
+        return self
 
     @property
     def best(self):
         """The fastest good candidate, None if there is none."""
-        return self._rows[0] if self._rows and self._rows[0].ok else None
-
-    def to_pandas(self):
-        """A pandas.DataFrame with a column for each field."""
-        import pandas
-
-        return pandas.DataFrame(list(self._rows), columns=[*self.names, *Measured._fields])
+        return self[0] if self and self[0].ok else None
 
     def json_lines(self) -> str:
         """One JSON object for each candidate."""
         return "".join(
             json.dumps({"keywords": row.keywords, **Measured(*row[len(self.names) :])._asdict()}, default=repr) + "\n"
-            for row in self._rows
+            for row in self
         )
 
     def __repr__(self) -> str:
-        cells = [[*self.names, "time", "instructions", ""], *(self._cells(row) for row in self._rows[:_SHOWN])]
+        cells = [[*self.names, "time", "instructions", ""], *(self._cells(row) for row in self[:_SHOWN])]
         widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]) - 1)]
         lines = [
             "  ".join([*(text.rjust(width) for text, width in zip(line, widths)), line[-1]]).rstrip() for line in cells
@@ -82,11 +71,11 @@ class Table(Sequence):
         return "\n".join([self._title(), *lines, *self._more()])
 
     def _repr_html_(self) -> str:
-        rows = table([self._cells(row) for row in self._rows[:_SHOWN]], (*self.names, "time", "instructions", ""))
+        rows = table([self._cells(row) for row in self[:_SHOWN]], (*self.names, "time", "instructions", ""))
         return "".join([f"<p>{html.escape(self._title())}</p>", rows, *(f"<p>{x}</p>" for x in self._more())])
 
     def _title(self) -> str:
-        good = sum(row.ok for row in self._rows)
+        good = sum(row.ok for row in self)
         count = f"{len(self)} candidate{'' if len(self) == 1 else 's'}"
         return f"{self.name} on {self.target}: {count}, {good} good"
 
