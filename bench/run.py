@@ -40,6 +40,7 @@ import nki_speed
 import numpy as np
 import ranks
 import schedules
+import tuning
 from openblas import BASELINE, Sgemm
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -314,6 +315,7 @@ def main():
             for p in (
                 *nki_speed.PARTS,
                 schedules.measure,
+                *tuning.PARTS,
                 *graph_speed.PARTS,
                 *graphs.PARTS,
                 *jax_platform.PARTS,

@@ -1,6 +1,7 @@
 // The parts of the extension module glia._glia. It is thin: the public Python API is in python/glia.
 #pragma once
 #include "glia/Sim/Simulator.h"
+#include "glia/Support/Checkpoint.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -30,6 +31,7 @@ bool interrupted();
 template <class Work> auto withoutLock(Work &&work) {
   try {
     const nanobind::gil_scoped_release release;
+    const Watched watched(interrupted);
     return work();
   } catch (const Interrupted &) {
     throw nanobind::python_error();

@@ -35,13 +35,14 @@ void bindErrors(nb::module_ &m) {
       .def(
           "__init__",
           [](Diagnostic *self, std::string code, std::string message, std::string advice, std::string file, uint32_t line,
-             std::string context, std::string value, std::string limit, std::vector<std::string> notes, bool warning) {
-            new (self) Diagnostic{std::move(code),    std::move(message), {std::move(file), line, 0},
+             std::string context, std::string value, std::string limit, std::vector<std::string> notes, bool warning,
+             uint32_t column) {
+            new (self) Diagnostic{std::move(code),    std::move(message), {std::move(file), line, column},
                                   std::move(context), std::move(value),   std::move(limit),
                                   std::move(advice),  std::move(notes),   warning ? Severity::Warning : Severity::Error};
           },
           "code"_a, "message"_a, "advice"_a = "", "file"_a = "", "line"_a = 0, "context"_a = "", "value"_a = "",
-          "limit"_a = "", "notes"_a = std::vector<std::string>(), "warning"_a = false)
+          "limit"_a = "", "notes"_a = std::vector<std::string>(), "warning"_a = false, "column"_a = 0)
       .def_ro("code", &Diagnostic::code)
       .def_ro("message", &Diagnostic::message)
       .def_prop_ro("file", [](const Diagnostic &d) { return d.place.file; })

@@ -30,20 +30,18 @@ nb::dict partsOf(const Least &b) {
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
                                                             const std::string &target, std::string dump, int cores,
                                                             int effort, std::string topology, bool strictSharding) {
-  CompiledGraph made;
   const std::string_view bytes = bytesOf(graph);
-  {
-    const nb::gil_scoped_release release;
-    GraphOptions options;
-    options.target = target;
-    options.cores = cores;
-    options.effort = effort;
-    options.dump = std::move(dump);
-    options.topology = std::move(topology);
-    options.strictSharding = strictSharding;
+  GraphOptions options;
+  options.target = target;
+  options.cores = cores;
+  options.effort = effort;
+  options.dump = std::move(dump);
+  options.topology = std::move(topology);
+  options.strictSharding = strictSharding;
+  CompiledGraph made = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
-    made = compileGraph(*g.module, options);
-  }
+    return compileGraph(*g.module, options);
+  });
   nb::dict counts;
   counts["operations"] = made.operations;
   counts["groups"] = made.groups;

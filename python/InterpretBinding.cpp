@@ -63,12 +63,11 @@ std::vector<Array> interpretBytes(const GraphBytes &graph, const std::vector<Arr
       (*watcher)(op->getName().getStringRef().str(), place, result, arrayOf(value));
     };
   const std::string_view bytes = bytesOf(graph);
-  {
-    const nb::gil_scoped_release release;
+  out = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
     const std::string name = function.empty() ? g.main().getSymName().str() : function;
-    out = interpret(*g.module, name, std::move(in), options);
-  }
+    return interpret(*g.module, name, std::move(in), options);
+  });
   std::vector<Array> results;
   for (const HostTensor &h : out)
     results.push_back(arrayOf(h));
@@ -130,16 +129,14 @@ nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, 
   std::vector<HostTensor> in;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
-  GraphCheck r;
   const std::string_view bytes = bytesOf(graph);
-  {
-    const nb::gil_scoped_release release;
+  GraphOptions options;
+  options.target = target;
+  options.cores = cores;
+  const GraphCheck r = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
-    GraphOptions options;
-    options.target = target;
-    options.cores = cores;
-    r = checkGraph(*g.module, std::move(in), options);
-  }
+    return checkGraph(*g.module, std::move(in), options);
+  });
   nb::list wrong, errors;
   for (const Diagnostic &d : r.wrong)
     wrong.append(nb::cast(d));

@@ -26,11 +26,7 @@ static std::string text(nisa::Kernel &k, bool places) {
 }
 
 static nb::list check(nisa::Kernel &k) {
-  std::vector<Diagnostic> ds;
-  {
-    nb::gil_scoped_release release;
-    ds = checkKernel(k);
-  }
+  const std::vector<Diagnostic> ds = withoutLock([&] { return checkKernel(k); });
   nb::list out;
   for (const Diagnostic &d : ds)
     out.append(nb::cast(d));
@@ -99,11 +95,10 @@ static nb::dict observe(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps,
 
 // The kernel as an object: a program of its own, with symbols and a contract.
 static std::shared_ptr<Program> compile(nisa::Kernel &k, std::string dump) {
-  nb::gil_scoped_release release;
   CompileOptions options;
   options.dump = std::move(dump);
   options.tryOrders = true;
-  return std::make_shared<Program>(compileKernel(k, options));
+  return withoutLock([&] { return std::make_shared<Program>(compileKernel(k, options)); });
 }
 
 // The least time of any schedule, in ns, and what it is made of.

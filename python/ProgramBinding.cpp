@@ -88,8 +88,7 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved, std::option
     const std::span<const std::byte> proof =
         certificate ? std::span(static_cast<const std::byte *>(certificate->data()), certificate->size())
                     : std::span<const std::byte>();
-    nb::gil_scoped_release release;
-    r = certificate ? verifyWith(p, proof, options) : verifyRanks(p, options);
+    r = withoutLock([&] { return certificate ? verifyWith(p, proof, options) : verifyRanks(p, options); });
   }
   static const char *const proofs[] = {"proved", "skips", "may trap"};
   nb::list accesses;
@@ -106,11 +105,7 @@ static nb::tuple verifyProgram(const Program &p, bool requireProved, std::option
 
 static nb::bytes certificateOf(const Program &p) {
   std::vector<std::byte> certificate;
-  VerifyResult r;
-  {
-    nb::gil_scoped_release release;
-    r = certify(p, certificate);
-  }
+  VerifyResult r = withoutLock([&] { return certify(p, certificate); });
   if (!r.ok())
     throw Error(std::move(r.diagnostics));
   return nb::bytes(certificate.data(), certificate.size());
@@ -118,11 +113,7 @@ static nb::bytes certificateOf(const Program &p) {
 
 // Raises Error with everything that is wrong. `compiled`: what glia made the program of, "kernel" or "graph"; empty: somebody else did.
 static void requireVerified(const Program &p, const std::string &compiled) {
-  VerifyResult r;
-  {
-    nb::gil_scoped_release release;
-    r = verifyRanks(p);
-  }
+  VerifyResult r = withoutLock([&] { return verifyRanks(p); });
   if (!r.ok() && !compiled.empty())
     throw Error(
         withCompilerFaults(std::move(r.diagnostics), p, compiled == "graph" ? CompiledFrom::Graph : CompiledFrom::Kernel));

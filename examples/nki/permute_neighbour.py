@@ -8,6 +8,7 @@ import nki.language as nl
 import numpy as np
 
 RANKS = 4
+NEIGHBOURS = [(r, r + 1) for r in range(RANKS - 1)]
 
 
 @nki.jit
@@ -19,7 +20,7 @@ def permute_neighbour(x):
     last = nl.ndarray((channels, 1), dtype=x.dtype, buffer=nl.private_hbm)
     before = nl.ndarray((channels, 1), dtype=x.dtype, buffer=nl.private_hbm)
     nisa.dma_copy(dst=last, src=x[:, length - 1 : length])
-    ncc.collective_permute([last], [before], [(r, r + 1) for r in range(RANKS - 1)])
+    ncc.collective_permute([last], [before], NEIGHBOURS)
     nisa.dma_copy(dst=held[:, 0:1], src=before)
     result = nl.ndarray((channels, length), dtype=x.dtype, buffer=nl.sbuf)
     nisa.tensor_tensor(dst=result, data1=held[:, 1 : length + 1], data2=held[:, 0:length], op=nl.subtract)

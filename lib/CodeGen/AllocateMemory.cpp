@@ -6,6 +6,7 @@
 #include "SpillLoops.h"
 #include "SpillTensors.h"
 #include "glia/CodeGen/Passes.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -194,6 +195,7 @@ private:
     std::sort(order.begin(), order.end(),
               [&](size_t a, size_t b) { return all[a].bytes != all[b].bytes ? all[a].bytes > all[b].bytes : a < b; });
     for (size_t i : order) {
+      checkpoint();
       const Lifetime &l = all[i];
       std::vector<Placed> taken;
       for (const Placed &p : placed)

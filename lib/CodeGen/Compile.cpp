@@ -5,6 +5,7 @@
 #include "Transforms/Remarks.h"
 #include "glia/CodeGen/Passes.h"
 #include "glia/Sim/Timing.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Transforms/BeginOutputs.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Transforms/ResolveAccumulation.h"
@@ -37,6 +38,7 @@ public:
       std::filesystem::create_directories(this->folder);
   }
   void done(const char *name) {
+    checkpoint();
     if (folder.empty())
       return;
     if (mlir::failed(mlir::verify(k.module.get())))
@@ -143,6 +145,8 @@ Program compileKernel(nisa::Kernel &k, const CompileOptions &options) {
     return compileBest(k, options);
   } catch (const Error &) {
     throw; // the user's
+  } catch (const Interrupted &) {
+    throw;
   } catch (const std::exception &e) {
     const std::string file = "glia-internal-" + k.fingerprint + ".nisa";
     std::string where;

@@ -7,6 +7,7 @@
 #include "glia/ISA/Collective.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/CodeGen/Passes.h"
+#include "glia/Support/Checkpoint.h"
 
 #include <algorithm>
 #include <bit>
@@ -140,6 +141,7 @@ private:
     if (asWritten)
       connectEngines();
     for (uint32_t n = 0; n < nodes.size(); ++n) {
+      checkpoint();
       touches.clear();
       nodes[n].op->walk([&](mlir::Operation *o) {
         if (nisa::Instr i{o}) {
@@ -436,6 +438,7 @@ private:
     if (room)
       room->restart();
     while (sequence.size() < nodes.size()) {
+      checkpoint();
       int chosen = -1;
       double at = 0;
       for (int e = 0; e < kNumEngines; ++e) {

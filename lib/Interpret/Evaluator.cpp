@@ -1,6 +1,7 @@
 // Evaluation of blocks. A value is dropped after its last use, so a rule that writes in place finds its operand unshared.
 #include "Interpret/Evaluator.h"
 #include "Interpret/Complex.h"
+#include "glia/Support/Checkpoint.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "mlir/IR/SymbolTable.h"
@@ -304,6 +305,7 @@ std::vector<Datum> Evaluator::runBlock(Block &block, std::vector<Datum> argument
       frame[block.getArgument(i)] = std::move(arguments[i]);
   arguments.clear();
   for (Operation &op : block) {
+    checkpoint();
     const StringRef name = op.getName().getStringRef();
     if (name == "func.return" || name == "stablehlo.return") {
       std::vector<Datum> results = takeOperands(op, frame, dyingAt(&op));

@@ -1,6 +1,7 @@
 #include "WriteKernel.h"
 #include "Form/ExtractGroup.h"
 #include "Lower/Kernel/StoredShape.h"
+#include "glia/Sim/Simulator.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
 #include "glia/Transforms/CombineInstructions.h"
@@ -65,6 +66,8 @@ Program guarded(const Group &g, const std::string &name, const std::string &targ
     if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
       throw;
     internal(g, name, target, e.diagnostics()[0].code + ": " + e.diagnostics()[0].message);
+  } catch (const Interrupted &) {
+    throw;
   } catch (const std::exception &e) {
     internal(g, name, target, e.what());
   }

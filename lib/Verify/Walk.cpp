@@ -1,5 +1,6 @@
 #include "Walk.h"
 #include "glia/ISA/Control.h"
+#include "glia/Support/Checkpoint.h"
 
 #include <algorithm>
 #include <numeric>
@@ -27,6 +28,7 @@ bool Walk::stepAll(const std::vector<uint32_t> &which) {
     progress = false;
     for (uint32_t number : which)
       while (!reporter.full() && !stopped && step(state.engines[number])) {
+        checkpoint();
         progress = any = true;
         const EngineWalk &e = state.engines[number];
         if (++steps > kMostSteps && e.pc < program.stream(e.core, e.engine).instrs.size())

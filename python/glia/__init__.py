@@ -25,6 +25,13 @@ def compile(function, *args, target=None, ranks=None, **kwargs):
     return compile_function(function, *args, target=target, ranks=ranks, **kwargs)
 
 
+def tune(kernel, space, args=(), **options):
+    """Compiles, proves and times a kernel with every combination of values; a table, the best first: see glia.tuning.search."""
+    from .tuning.search import tune as tune_kernel
+
+    return tune_kernel(kernel, space, args, **options)
+
+
 def jit(function=None, **options):
     """A JAX function that is compiled into one program for a target when it is called: see glia.jit in docs/graph.md."""
     from .jax_door import jit as jit_function
@@ -72,5 +79,6 @@ __all__ = [
     "rules",
     "target",
     "targets",
+    "tune",
     "uninstall",
 ]

@@ -6,24 +6,30 @@ commands:
   check     also compares each compiled kernel with its sequential meaning, bit for bit
   compare   also compares each kernel with a function of the script that marks its values (glia.mark), --reference NAME
   debug     stops in the first kernel that is called: break, step, print, go back; -x FILE takes the commands from a file
+  tune      the fastest of many versions of a kernel: python -m glia tune k.py:kernel --space tile=128,256 --arg f32[512,128]
+  lint      what the vendor's front end would not take
+  completion bash   prints a script for the shell
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import os
 import runpy
 import sys
 import traceback
 
-from . import _glia, hook, warn
+from . import _glia, diagnostics, hook, tracebacks, warn
 from .command import BOOKS, tool
 
 _COMMANDS = ("run", "profile", "check", "compare", "debug")
+# Commands with arguments of their own: modules with main(argv) and parser().
+_OWN = {"tune": "tuning.command", "lint": "linting.command", "completion": "completion"}
 
 
-def _arguments(command: str, argv: list[str]):
+def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m glia", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -31,6 +37,10 @@ def _arguments(command: str, argv: list[str]):
     parser.add_argument("--schedule", help="best or as_written: of kernels that do not say one (nki.jit(schedule=...))")
     parser.add_argument("--warn", help="what happens to warnings: show, error or off")
     parser.add_argument("--full-traceback", action="store_true", help="show the frames of glia itself, too")
+    parser.add_argument("--strict", action="store_true", help="kernels run in strict mode, which looks for faults")
+    parser.add_argument("--seed", type=int, help="which legal interleaving strict mode takes")
+    parser.add_argument("--json", action="store_true", help="what the command says, one JSON object per line")
+    diagnostics.add_option(parser)
     if command == "profile":
         parser.add_argument("--html", metavar="FILE", help="write a timeline of each kernel")
     if command == "run":
@@ -44,44 +54,35 @@ def _arguments(command: str, argv: list[str]):
         parser.add_argument("-x", metavar="FILE", dest="script", help="commands, one in a line")
     parser.add_argument("file", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _observer(command: str, options, state: dict):
     from .nki import observers
 
     if command == "profile":
-        return observers.profile(options.html)
+        return observers.profile(options.html, options.json)
     if command == "check":
-        return observers.check(state)
+        return observers.check(state, options.json)
     if command == "debug":
         from .debug.commands import Debugger
 
         return Debugger(options.script).look
     if command == "compare":
-        return observers.compare(options.reference, options.tolerance, state)
-    return observers.watch(options.watch) if options.watch else None
+        return observers.compare(options.reference, options.tolerance, state, options.json)
+    return observers.watch(options.watch, options.json) if options.watch else None
 
 
 def _missing(file: str) -> str:
-    close = difflib.get_close_matches(file, (*_COMMANDS, *BOOKS), 1)
+    close = difflib.get_close_matches(file, (*_COMMANDS, *_OWN, *BOOKS), 1)
     return f"error: there is no file {file}" + (f"; did you mean the command `{close[0]}`?" if close else "")
 
 
 def _show(e: BaseException, full: bool) -> None:
     """A traceback of the user's own lines."""
-    shown = traceback.TracebackException.from_exception(e, capture_locals=False)
-    at = shown
-    while at is not None and not full:
-        at.stack = traceback.StackSummary.from_list([f for f in at.stack if not _is_ours(f.filename)])
-        at = at.__cause__ or at.__context__
-    print("".join(shown.format()), end="", file=sys.stderr)
+    print("".join(traceback.format_exception(e) if full else tracebacks.lines(e)), end="", file=sys.stderr)
     if not full:
         print("(--full-traceback shows the frames of glia itself)", file=sys.stderr)
-
-
-def _is_ours(file: str) -> bool:
-    return file.startswith((os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen runpy"))
 
 
 def _run(command: str, options) -> int:
@@ -91,6 +92,7 @@ def _run(command: str, options) -> int:
     if options.schedule is not None:
         check_schedule(options.schedule)
         environment.choose_schedule(options.schedule)
+    environment.choose_run(options.strict, options.seed)
     state = {"good": 0, "bad": 0}
     look = _observer(command, options, state)
     if look is not None:
@@ -105,11 +107,14 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv and argv[0] in BOOKS:
         return tool(argv)
+    if argv and argv[0] in _OWN:
+        return importlib.import_module(f".{_OWN[argv[0]]}", __package__).main(argv[1:])
     command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
-    options = _arguments(command, argv)
+    options = parser_of(command).parse_args(argv)
     if not os.path.exists(options.file):
         print(_missing(options.file), file=sys.stderr)
         return 2
+    diagnostics.choose(options.diagnostics)
     try:
         warn.choose(options.warn)
         hook.install(options.target)
@@ -120,7 +125,7 @@ def main(argv: list[str] | None = None) -> int:
         if options.full_traceback:
             _show(e, True)
         else:
-            print(e, file=sys.stderr)
+            diagnostics.show(e.diagnostics)
     except BrokenPipeError:  # who read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as e:

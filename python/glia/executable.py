@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+from . import _glia
+from .notebook import titled
 from .profile import Profile
 from .program import Program, Verified
+
+_SHOWN = ("input", "output")  # what the caller of a program sees of its tensors
 
 
 class Executable:
@@ -40,6 +44,15 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"<executable of {self.program.instructions} instructions for {self.program.target}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            time = f"{self.time() / 1000:.2f} us"
+        except _glia.Error as e:
+            time = e.diagnostics[0].message
+        tensors = [(t.kind, f"{t.name} : {t.dtype}{list(t.shape)}") for t in self.program.tensors if t.kind in _SHOWN]
+        proved = ("verified", "proved" if self.verify().ok else "not proved")
+        return titled(repr(self).strip("<>"), [*tensors, proved, ("predicted time", time)])
 
     def save(self, path) -> None:
         self.program.save(os.fspath(path))

@@ -10,7 +10,7 @@ import importlib.machinery
 import sys
 import types
 
-from . import _glia
+from . import _glia, tracebacks
 
 _MODULES = {
     "nki": "glia.nki",
@@ -94,6 +94,7 @@ def install(target: str | None = None) -> None:
     environment.choose_target(None if target is None else find_target(target).reference)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+    tracebacks.install()
 
 
 def uninstall() -> None:
@@ -102,6 +103,7 @@ def uninstall() -> None:
         sys.meta_path.remove(_finder)
         for name in [n for n in sys.modules if n in _MODULES or n.startswith(_VENDORS)]:
             del sys.modules[name]
+    tracebacks.uninstall()
     from .nki import environment
 
     environment.choose_target(None)

@@ -87,7 +87,7 @@ class GraphExecutable(Executable):
     def run(self, *args, **kwargs):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
         leaves = self._leaves(args, kwargs)
-        outputs = self.program.run(self._inputs(leaves), verify=False)
+        outputs = self.program.run(self._inputs(leaves), verify=False, **environment.run_options())
         if any(map(has_nan, outputs.values())):
             arrays = [self._array(i, x) for i, x in enumerate(leaves)]
             name = getattr(self._function.function, "__name__", "function")

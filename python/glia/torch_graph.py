@@ -12,6 +12,7 @@ import torch
 
 from . import _glia
 from .dtypes import numpy_dtype
+from .nki import environment
 from .nki import trace as _t
 from .nki.frameworks import to_numpy
 from .program import Program
@@ -98,7 +99,7 @@ def run(program: Program, arguments: list[torch.Tensor], results: list[tuple]) -
         if t.kind == "input":
             i = int(t.name.removeprefix("arg"))
             data[t.name] = _stored(to_numpy(arguments[i]), t, f"argument {i}")
-    outputs = program.run(data, verify=False)
+    outputs = program.run(data, verify=False, **environment.run_options())
     return [_result(outputs.get(f"result{i}"), shape, dtype) for i, (shape, dtype) in enumerate(results)]
 
 

@@ -4,9 +4,9 @@ GLIA_WARN=error, makes errors of them; "off" keeps them silent."""
 from __future__ import annotations
 
 import os
-import sys
 
 from . import _glia
+from .diagnostics import show
 
 MODES = ("show", "error", "off")
 _chosen: list[str] = []
@@ -55,7 +55,7 @@ def report(warnings: list, about: object = None) -> None:
         key = (w.code, w.message, w.file, w.line)
         if key not in _shown:
             _shown.add(key)
-            print(w, file=sys.stderr)
+            show([w])
 
 
 def _as_error(w):

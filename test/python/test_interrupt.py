@@ -99,3 +99,67 @@ def test_the_tool(tmp_path):
     finally:
         run.kill()  # whatever happened, it does not go on for ever
     assert sorted(os.listdir(tmp_path)) == ["for_ever.gasm"]
+
+
+def ends_early(work):
+    """Interrupted after a quarter of its time, it does not do half of the rest."""
+    start = time.monotonic()
+    work()
+    whole = time.monotonic() - start
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(whole / 4, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+    assert time.monotonic() - sent[0] < whole * 3 / 8
+
+
+needs_the_compiler = pytest.mark.skipif(not hasattr(glia._glia, "Kernel"), reason="this build of glia has no compiler")
+
+
+@needs_the_compiler
+def test_compiling_and_verifying():
+    from glia import nki
+    from glia.nki import isa as nisa
+    from glia.nki import language as nl
+
+    @nki.jit
+    def long(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        t, u = nl.load(x), nl.load(x)
+        for i in range(15000):
+            v = nl.ndarray(x.shape, x.dtype)
+            nisa.tensor_tensor(dst=v, data1=t, data2=u, op=nl.add)
+            nisa.activation(dst=u, op=nl.exp, data=v)
+            nisa.tensor_scalar(dst=t, data=v, op0=nl.multiply, operand0=float(i))
+        nl.store(out, nl.add(t, u))
+        return out
+
+    kernel = long.trace(np.ones((128, 64), np.float32)).kernel
+    ends_early(kernel.compile)
+    program = kernel.compile()
+    ends_early(program.require_verified)
+
+
+ENDLESS = """func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = stablehlo.while(%a = %x) : tensor<f32>
+    cond { %c = stablehlo.constant dense<true> : tensor<i1>
+           stablehlo.return %c : tensor<i1> }
+    do { %n = stablehlo.add %a, %a : tensor<f32>
+         stablehlo.return %n : tensor<f32> }
+  return %0 : tensor<f32>
+}
+"""
+
+
+@needs_the_compiler
+def test_interpreting():
+    ends_at_once(lambda: glia.interpret(ENDLESS, np.float32(1)))

@@ -84,3 +84,18 @@ def test_the_entry_points_of_the_other_doors(run):
     assert "usage" in run("neuronx-cc", "--help").lower()
     names = "import importlib.metadata as m; print([e.value for e in m.entry_points(group='torch_dynamo_backends')])"
     assert "glia.dynamo:backend" in run("python", "-c", names)
+
+
+def test_pytest_knows_glia(run, installed, tmp_path):
+    test = tmp_path / "test_kernel.py"
+    test.write_text("import nki\n\ndef test_it(glia_target):\n    assert glia_target == 'trn1'\n")
+    said = run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--glia-target", "trn1", str(test))
+    assert "1 passed" in said
+
+
+def test_stubs_are_there(installed):
+    (site,) = (installed.parent / "lib").glob("python*/site-packages")
+    stubs = {p.name for p in (site / "nki-stubs").iterdir()}
+    assert (
+        stubs == {p.name for p in (ROOT / "python" / "nki-stubs").iterdir()} and (site / "glia" / "py.typed").exists()
+    )

@@ -33,6 +33,7 @@ void addTargets(CLI::App &app, Tool &tool);
 void addTopologies(CLI::App &app, Tool &tool);
 void addDevices(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
+void addCompletion(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
 void addCheck(CLI::App &app, Tool &tool);     // likewise

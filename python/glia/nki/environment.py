@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .. import _glia
+
 DEFAULT_TARGET = "trn2"
 _TARGETS = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 _VARIABLES = ("GLIA_TARGET", "NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
@@ -21,6 +23,7 @@ _said: set[str] = set()
 _chosen: list[str] = []  # by --target or glia.install(target=...)
 SCHEDULES = ("best", "as_written")
 _schedule = [SCHEDULES[0]]
+_run: dict = {}
 
 
 def choose_target(name: str | None) -> None:
@@ -53,6 +56,21 @@ def choose_schedule(name: str | None) -> None:
 def schedule() -> str:
     """What choose_schedule was told."""
     return _schedule[0]
+
+
+def choose_run(strict: bool, seed: int | None) -> None:
+    """How programs of kernels are run from now on: in strict mode, or fast."""
+    if seed is not None and not (strict and 0 <= seed < 2**64):
+        advice = "Say --strict, too." if not strict else "Give a whole number, 0 or more."
+        raise _glia.make_error("RUN-OPTION", f"the seed {seed} is that of a run in strict mode", advice)
+    _run.clear()
+    if strict:
+        _run.update(strict=True, seed=seed or 0)
+
+
+def run_options() -> dict:
+    """What choose_run was told, for Program.run."""
+    return _run
 
 
 def say_what_has_no_meaning() -> None:

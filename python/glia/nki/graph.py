@@ -173,7 +173,7 @@ class KernelExecutable(Executable):
                 )
             array = self._axis.given(array)
             data[name] = array.view(np.uint8) if array.dtype == np.bool_ else array
-        outputs = self.program.run(data, verify=False)
+        outputs = self.program.run(data, verify=False, **environment.run_options())
         self._look_for_nan(data, outputs, args, kwargs)
 
         names = [name for name, *_ in self._inputs]

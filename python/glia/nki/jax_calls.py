@@ -135,10 +135,12 @@ def _run_later(*symbols, call: KernelCall):
     program = runtime.program_of(traced)
 
     def run(*arrays):
-        inputs = runtime.inputs_of(traced, [np.asarray(a) for a in arrays])
+        given, taken = [np.asarray(a) for a in arrays], [0]
+        inputs = runtime.inputs_of(traced, given)
+        args, kwargs = (traced.arrays.replace(x, given, taken) for x in (call.args, call.kwargs))
         for look in runtime.observers:
-            look(traced, program, inputs)
-        outputs = program.run(inputs, verify=False)
+            look(call.kernel, args, kwargs, traced, program, inputs)
+        outputs = program.run(inputs, verify=False, **environment.run_options())
         runtime.booleans(traced, outputs)
         return [outputs[o.name].reshape(o.shape) for o in traced.lowered.outputs]
 

@@ -9,13 +9,13 @@ import functools
 import gc
 import inspect
 import linecache
-import re
 import types
 from typing import Any
 
 import numpy as np
 
 from .. import _glia
+from ..notebook import titled
 from . import environment
 from . import trace as _t
 from .arguments import Arrays, bind, rebuild, returned_tensors
@@ -24,8 +24,9 @@ from .loops import close_all
 from .lower import Lowered, lower
 from .missing import MissingName
 from .purity import Watch
+from .raised import argument_error, endless_recursion, innermost
 from .ranks import RankAxis
-from .source import _is_internal, user_place
+from .source import user_place
 from .unused import warnings_of
 from .watch import Watcher
 
@@ -105,6 +106,15 @@ class Kernel:
     def __repr__(self) -> str:
         cores = f", {self.lnc} cores" if self.lnc > 1 else ""
         return f"<kernel {self.__name__}{inspect.signature(self.func)}{cores} for {self.target or environment.target_name()}>"
+
+    def _repr_html_(self) -> str:
+        file, line = _first_line(self.func)
+        rows = [
+            ("target", self.target or environment.target_name()),
+            ("cores", str(self.lnc)),
+            ("at", f"{file}:{line}"),
+        ]
+        return titled(f"{self.__name__}{inspect.signature(self.func)}", rows, inspect.getdoc(self.func))
 
     def __getitem__(self, cores) -> Kernel:
         if isinstance(cores, tuple) and len(cores) == 1:
@@ -227,14 +237,14 @@ class Kernel:
             except _glia.Error as e:
                 raise _glia.error_of([*t.diagnostics(hard_only=True), *_new(e.diagnostics, t)]) from e
             except TypeError as e:
-                argument = _argument_error(e)
+                argument = argument_error(e)
                 if argument is None and not t.diagnostics(hard_only=True):
                     raise
                 raise _glia.error_of([*t.diagnostics(hard_only=True), *([argument] if argument else [])]) from e
             except RecursionError as e:
-                raise _glia.error_of([*t.diagnostics(hard_only=True), _endless_recursion(e, at)]) from None
+                raise _glia.error_of([*t.diagnostics(hard_only=True), endless_recursion(e, at)]) from None
             except MissingName as e:
-                unknown = _t.diagnostic("NKI-UNKNOWN", e.text, e.advice, place=_innermost(e, at))
+                unknown = _t.diagnostic("NKI-UNKNOWN", e.text, e.advice, place=innermost(e, at))
                 raise _glia.error_of([*t.diagnostics(hard_only=True), unknown]) from None
             except Exception as e:
                 known = t.diagnostics(hard_only=True)
@@ -269,44 +279,6 @@ class _tracing:
     def __exit__(self, *_):
         _t._state.trace = self.before
         return False
-
-
-def _innermost(e: BaseException, place) -> tuple[str, int]:
-    """The innermost line of the user's that an exception came through, else `place`."""
-    tb = e.__traceback__
-    while tb is not None:
-        if not _is_internal(tb.tb_frame.f_code.co_filename):
-            place = (tb.tb_frame.f_code.co_filename, tb.tb_lineno)
-        tb = tb.tb_next
-    return place
-
-
-def _endless_recursion(e: RecursionError, place):
-    text = "a function of the kernel calls itself without end"
-    return _t.diagnostic("NKI-ENDLESS", text, place=_innermost(e, place))
-
-
-def _argument_error(e: TypeError):
-    """A diagnostic for a call of nki.isa or nki.language with arguments that it does not take, else None."""
-    m = re.match(r"(?:\w+\.)?(\w+)\(\) (got|missing|takes)", str(e))
-    if m is None or e.__traceback__ is None:
-        return None
-    frames = []
-    tb = e.__traceback__
-    while tb is not None:
-        frames.append(tb)
-        tb = tb.tb_next
-    from . import isa, language
-
-    function = getattr(isa, m[1], None) or getattr(language, m[1], None)
-    if function is None:
-        return None
-    try:
-        advice = f"It is {m[1]}{inspect.signature(function)}."
-    except (TypeError, ValueError):
-        advice = ""
-    last = frames[-1]
-    return _t.diagnostic("NKI-ARGUMENT", str(e), advice, place=(last.tb_frame.f_code.co_filename, last.tb_lineno))
 
 
 def check_schedule(order) -> None:

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
 
-from . import runtime
+from . import environment, runtime
 from . import trace as _t
 from .capture import observe
 from .compare import compare as compare_call
 from .watch import Wanted, unknown
 
 
-def profile(html: str | None):
+def _say(as_json: bool, entry: dict, text: str) -> None:
+    """One line of JSON, or text for people."""
+    print(json.dumps(entry) if as_json else text)
+
+
+def profile(html: str | None, as_json: bool = False):
     counts: dict[str, int] = {}
 
     def look(kernel, args, kwargs, traced, program, inputs):
         n = counts[traced.name] = counts.get(traced.name, 0) + 1
         predicted = program.profile(inputs)
-        print(f"kernel {traced.name}, call {n}, {traced.target}")
-        print(predicted.summary())
+        entry = {"kernel": traced.name, "call": n, "target": str(traced.target), **predicted.to_json()}
+        _say(as_json, entry, f"kernel {traced.name}, call {n}, {traced.target}\n{predicted.summary()}")
         if html:
             stem, ending = os.path.splitext(html)
             path = html if len(counts) == 1 and n == 1 else f"{stem}-{traced.name}-{n}{ending}"
             predicted.html(path)
-            print(f"timeline: {path}")
+            _say(as_json, {"kernel": traced.name, "call": n, "timeline": path}, f"timeline: {path}")
 
     return look
 
 
-def check(state: dict):
+def check(state: dict, as_json: bool = False):
     def look(kernel, args, kwargs, traced, program, inputs):
         if traced.ranks > 1:
-            print(f"kernel {traced.name}: {traced.ranks} ranks have no sequential meaning; not compared")
+            text = f"kernel {traced.name}: {traced.ranks} ranks have no sequential meaning; not compared"
+            _say(as_json, {"kernel": traced.name, "agrees": None}, text)
             return
-        compiled = program.run(inputs, verify=False)
+        compiled = program.run(inputs, verify=False, **environment.run_options())
         expected = runtime.sequential(traced, inputs)
         for o in traced.lowered.outputs:
             a, b = compiled[o.name], expected[o.name]
@@ -47,18 +54,23 @@ def check(state: dict):
             if different.size:
                 at = np.unravel_index(different[0], a.shape)
                 state["bad"] += 1
-                print(
+                index = tuple(int(i) for i in at)
+                text = (
                     f"kernel {traced.name}: `{o.name}` differs in {different.size} of {a.size} elements, first at "
-                    f"{tuple(int(i) for i in at)}: compiled {a[at]}, sequential {b[at]}"
+                    f"{index}: compiled {a[at]}, sequential {b[at]}"
                 )
+                first = {"output": o.name, "different": different.size, "size": a.size, "index": index}
+                values = {"compiled": float(a[at]), "sequential": float(b[at])}
+                _say(as_json, {"kernel": traced.name, "agrees": False, **first, **values}, text)
                 return
         state["good"] += 1
-        print(f"kernel {traced.name}: the compiled program agrees with its sequential meaning, bit for bit")
+        text = f"kernel {traced.name}: the compiled program agrees with its sequential meaning, bit for bit"
+        _say(as_json, {"kernel": traced.name, "agrees": True}, text)
 
     return look
 
 
-def watch(names: list[str]):
+def watch(names: list[str], as_json: bool = False):
     wanted = [Wanted.parse(name) for name in names]
 
     def look(kernel, args, kwargs, traced, program, inputs):
@@ -68,12 +80,18 @@ def watch(names: list[str]):
             every = observe(kernel, *copies(args, kwargs), None)
             raise unknown(sorted(missing), [v for _, v in every.values])
         for value in values:
-            print(value)
+            _say(as_json, _value_entry(value), str(value))
 
     return look
 
 
-def compare(reference: str, tolerance: float | None, state: dict):
+def _value_entry(value) -> dict:
+    known = {name: getattr(value, name) for name in ("kernel", "call", "name", "file", "line", "iteration", "core")}
+    kind = {"dtype": str(value.value.dtype), "shape": value.value.shape}
+    return known | kind | {"value": value.value.astype(np.float64).tolist()}
+
+
+def compare(reference: str, tolerance: float | None, state: dict, as_json: bool = False):
     def look(kernel, args, kwargs, traced, program, inputs):
         function = kernel.func.__globals__.get(reference)
         if not callable(function):
@@ -86,7 +104,9 @@ def compare(reference: str, tolerance: float | None, state: dict):
         args, kwargs = copies(args, kwargs)
         found = compare_call(kernel, traced.target.reference, function, args, kwargs, tolerance)
         state["good" if found.ok else "bad"] += 1
-        print(f"kernel {traced.name} and {reference}: {found}")
+        difference = None if found.ok else found.difference._asdict()
+        entry = {"kernel": traced.name, "reference": reference, "ok": found.ok, "difference": difference}
+        _say(as_json, entry | {"compared": found.compared}, f"kernel {traced.name} and {reference}: {found}")
 
     return look
 

@@ -14,7 +14,7 @@ from .. import _glia
 from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
 from ..warn import report
-from . import nan
+from . import environment, nan
 from . import trace as _t
 from .advice import for_author
 from .frameworks import is_lazy, is_symbol
@@ -172,6 +172,6 @@ def call(kernel: Kernel, args: tuple, kwargs: dict):
     inputs = inputs_of(traced)
     for look in observers:
         look(kernel, args, kwargs, traced, program, inputs)
-    outputs = program.run(inputs, verify=False)
+    outputs = program.run(inputs, verify=False, **environment.run_options())
     nan.check(traced, inputs, outputs)
     return finish(traced, outputs)
