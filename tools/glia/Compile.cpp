@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 
 namespace glia::tool {
 
@@ -42,14 +41,6 @@ private:
 void saveWhole(const Program &p, const std::string &path) {
   const Uninterrupted now;
   save(p, path);
-}
-
-// A folder that is not there is found before the work, not after it.
-void checkFolder(const std::string &output) {
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw Error("FILE-WRITE", "cannot write " + output + ": there is no folder " + folder.string());
 }
 
 class PhaseTimes {

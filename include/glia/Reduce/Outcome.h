@@ -1,0 +1,49 @@
+// What becomes of an input: what is found wrong with it, and whether that is what a reduction keeps.
+#pragma once
+#include "glia/Support/Diagnostic.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glia::reduce {
+
+// Besides glia's own codes: the results differ from the reference, the process died, it did not come back in time.
+inline constexpr const char *kMismatch = "mismatch", *kCrash = "crash", *kEndless = "endless";
+
+struct Finding {
+  std::string code; // of glia, or one of those above
+  std::string text; // for people
+};
+using Outcome = std::vector<Finding>; // empty: nothing is wrong
+
+// Each diagnostic; of a fault of the compiler's also the rule that the program breaks (docs/verifier.md), which is in its first note.
+Outcome outcomeOf(const std::vector<Diagnostic> &diagnostics);
+
+struct Patience {
+  double seconds = 60;
+  std::function<bool()> stop; // asked all the time; may be empty
+};
+
+using Judge = std::function<Outcome(const std::string &input)>;
+
+// The judgement in a process of its own, in an empty folder: a crash or an endless loop is an outcome like others, and files that the
+// compiler leaves behind are gone. `judge` may throw Error, which is an outcome too.
+Outcome judgeApart(const Judge &judge, const std::string &input, const Patience &patience);
+
+// Whether a command ends with status 0 in time. `{}` in it is `path`. It has no input, and nobody sees what it prints.
+bool succeeds(const std::string &command, const std::string &path, const Patience &patience);
+
+// What a reduction keeps.
+struct Keep {
+  std::string code;       // glia's, or one of those above; empty: a command decides
+  std::string containing; // of that code, with these words in what is said; may be empty
+  std::string command;
+  bool in(const Outcome &outcome) const;
+};
+
+// CODE, CODE:WORDS, mismatch, crash, or a command with {}. Throws Error REDUCE-KEEP.
+Keep parseKeep(std::string_view text);
+
+} // namespace glia::reduce

@@ -1,0 +1,23 @@
+// Single changes that make a program smaller. Each says whether there was anything to change.
+#pragma once
+#include "glia/Program/Parts.h"
+
+namespace glia::reduce {
+
+// Instructions `from` to `to` do nothing any more, but wait and signal as before. Those that control the flow stay.
+bool silence(ProgramParts &p, size_t from, size_t to);
+
+enum class Handover : uint8_t {
+  Apart,   // waits to the instruction behind it, updates to the one before: only where it has one kind
+  Forward, // both to the one behind it
+};
+// Without an instruction that does nothing.
+bool dropNop(ProgramParts &p, size_t at, Handover how);
+
+bool dropLoop(ProgramParts &p, size_t at);   // its body once; of loops that run in step, all
+bool repeatOnce(ProgramParts &p, size_t at); // likewise, as a loop of one iteration
+
+// Updates that nothing waits for, and waits that always hold.
+bool dropIdleSemaphores(ProgramParts &p);
+
+} // namespace glia::reduce
