@@ -158,24 +158,6 @@ void waitForInterrupts() {
     sigaction(s, &action, nullptr);
 }
 
-class TryFile { // for a command
-public:
-  explicit TryFile(const std::string &ending)
-      : folder((std::filesystem::temp_directory_path() / "glia-try-XXXXXX").string()) {
-    if (!::mkdtemp(folder.data()))
-      throw Error("REDUCE-PROCESS", "cannot make a folder in " + std::filesystem::temp_directory_path().string());
-    path = folder + "/input" + ending;
-  }
-  ~TryFile() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
-  std::string path;
-
-private:
-  std::string folder;
-};
-
 std::string counted(size_t n, const char *unit) { return grouped(n) + " " + unit + (n == 1 ? "" : "s"); }
 
 [[noreturn]] void doesNotFail(const Options &o, const Keep &keep, const Outcome &outcome) {
@@ -198,19 +180,15 @@ std::string counted(size_t n, const char *unit) { return grouped(n) + " " + unit
 
 class Reduction {
 public:
-  explicit Reduction(const Options &o)
-      : o(o), keep(parseKeep(o.keep)), form(readForm(o, keep)), file(form.ending), patience{o.seconds, isInterrupted} {}
+  explicit Reduction(const Options &o) : o(o), keep(parseKeep(o.keep)), form(readForm(o, keep)) {}
 
   int run() {
     waitForInterrupts();
-    const auto start = std::chrono::steady_clock::now();
-    if (Outcome outcome; !fails(form.text, outcome))
-      if (!interrupted)
-        doesNotFail(o, keep, outcome);
-    const double once = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    patience.seconds = o.trySeconds > 0 ? o.trySeconds : 2 * once + 2; // what is smaller takes no longer
-    Outcome ignored;
-    Search search(form.text, [&](const std::string &text) { return fails(text, ignored); }, form.measure,
+    const auto isInterrupted = [] { return interrupted != 0; };
+    Trials trials{form.judge, keep, form.ending, {o.seconds, isInterrupted}, o.trySeconds, {}};
+    if (!trials.fails(form.text) && !interrupted)
+      doesNotFail(o, keep, trials.last);
+    Search search(form.text, [&](const std::string &text) { return trials.fails(text); }, form.measure,
                   {o.seconds, o.tries, isInterrupted});
     const Size before = search.size();
     search.onTry = [&](const Search &s) { show(s); };
@@ -225,20 +203,7 @@ private:
   const Options &o;
   Keep keep;
   Form form;
-  TryFile file;
-  Patience patience;
   const bool terminal = ::isatty(2);
-
-  static bool isInterrupted() { return interrupted != 0; }
-
-  bool fails(const std::string &text, Outcome &outcome) {
-    if (!keep.command.empty()) {
-      writeFile(file.path, text);
-      return succeeds(keep.command, file.path, patience);
-    }
-    outcome = judgeApart(form.judge, text, patience);
-    return keep.in(outcome);
-  }
 
   void show(const Search &s) const {
     if (terminal)

@@ -59,13 +59,14 @@ Reduced reducePlanted(const std::string &text, const std::string &target, const 
   const reduce::Patience patience{.seconds = 20};
   if (!reduce::judgeApart(judge(false), text, patience).empty())
     return out; // refused, or wrong without it
-  const reduce::Outcome found = reduce::judgeApart(judge(true), text, patience);
-  if (found.empty())
+  reduce::Trials trials{.judge = judge(true), .patience = patience};
+  trials.fails(text);
+  if (trials.last.empty())
     return out;
-  const reduce::Keep keep{.code = found[0].code};
-  const auto failsToo = [&](const std::string &t) { return keep.in(reduce::judgeApart(judge(true), t, patience)); };
+  trials.keep.code = trials.last[0].code;
+  const auto failsToo = [&](const std::string &t) { return trials.fails(t); };
   reduce::Search search(text, failsToo, reduce::sizeOfGraph, {.seconds = seconds});
-  out.keeps = keep.code;
+  out.keeps = trials.keep.code;
   out.before = search.size().parts;
   reduce::reduceGraph(search);
   out.after = search.size().parts;

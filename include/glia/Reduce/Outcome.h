@@ -32,8 +32,9 @@ using Judge = std::function<Outcome(const std::string &input)>;
 // compiler leaves behind are gone. `judge` may throw Error, which is an outcome too.
 Outcome judgeApart(const Judge &judge, const std::string &input, const Patience &patience);
 
-// Whether a command ends with status 0 in time. `{}` in it is `path`. It has no input, and nobody sees what it prints.
-bool succeeds(const std::string &command, const std::string &path, const Patience &patience);
+// Whether a command ends with status 0 in time. `{}` in it is a file with the input, whose name ends so. It has no standard input, and
+// nobody sees what it prints.
+bool succeeds(const std::string &command, const std::string &input, const std::string &ending, const Patience &patience);
 
 // What a reduction keeps.
 struct Keep {
@@ -45,5 +46,17 @@ struct Keep {
 
 // CODE, CODE:WORDS, mismatch, crash, or a command with {}. Throws Error REDUCE-KEEP.
 Keep parseKeep(std::string_view text);
+
+// Asks of one candidate after the other whether it fails in the way that is kept.
+class Trials {
+public:
+  Judge judge; // in this process
+  Keep keep;
+  std::string ending;    // of the files that a command gets
+  Patience patience;     // with the first one, then with none longer
+  double trySeconds = 0; // with those behind it; 0: little more than the last one took that fails
+  Outcome last;          // of those that no command judges
+  bool fails(const std::string &input);
+};
 
 } // namespace glia::reduce

@@ -166,14 +166,21 @@ bool dropResults(ModuleOp module, size_t from, size_t to) {
   return true;
 }
 
-bool cut(ModuleOp module, size_t from, size_t to, bool frontier) {
-  const std::vector<Operation *> all = operationsOf(module);
+std::vector<Operation *> operationsIn(ModuleOp module, Where where) {
+  std::vector<Operation *> out = operationsOf(module);
+  Block *body = &bodyOf(mainOf(module));
+  std::erase_if(out, [&](Operation *op) { return (op->getBlock() == body) != (where == Where::Main); });
+  return out;
+}
+
+bool cut(ModuleOp module, Where where, size_t from, size_t to, bool frontier) {
+  const std::vector<Operation *> all = operationsIn(module, where);
   func::FuncOp main = mainOf(module);
   llvm::SetVector<Operation *> gone;
   for (size_t i = from; i < std::min(to, all.size()); ++i)
     if (!isConstant(all[i]) && !llvm::any_of(gone, [&](Operation *o) { return o->isProperAncestor(all[i]); }))
       gone.insert(all[i]);
-  if (gone.empty())
+  if (gone.empty() || llvm::any_of(gone, [&](Operation *o) { return o->getBlock() != gone[0]->getBlock(); }))
     return false;
   const auto isGone = [&](Value v) { return v.getDefiningOp() && gone.contains(v.getDefiningOp()); };
   llvm::SetVector<Value> results, behind;

@@ -18,9 +18,15 @@ void tidy(mlir::ModuleOp module, bool arguments);
 // Without results `from` to `to` of main; one stays.
 bool dropResults(mlir::ModuleOp module, size_t from, size_t to);
 
-// Without operations `from` to `to` of operationsOf, constants excepted. What others need of them becomes an argument of `main`, or zeros where
+enum class Where : uint8_t {
+  Main,  // operations of `main`, with all that is in them
+  Inner, // of regions and other functions
+};
+std::vector<mlir::Operation *> operationsIn(mlir::ModuleOp module, Where where);
+
+// Without operations `from` to `to` of operationsIn, constants excepted; of inner ones only neighbours. What others need of them becomes an argument of `main`, or zeros where
 // that cannot be. Results that they give are gone; what they themselves need are results if `frontier`, or if there would be no result.
-bool cut(mlir::ModuleOp module, size_t from, size_t to, bool frontier);
+bool cut(mlir::ModuleOp module, Where where, size_t from, size_t to, bool frontier);
 
 bool constantToArgument(mlir::ModuleOp module, size_t at);
 bool replaceByOperand(mlir::ModuleOp module, size_t at,

@@ -34,7 +34,8 @@ private:
   void rounds() {
     for (bool changed = true; changed && !search.spent();) {
       changed = results();
-      changed |= cuts();
+      changed |= cuts(Where::Main);
+      changed |= cuts(Where::Inner);
       changed |= singles();
       changed |= sizes();
     }
@@ -73,14 +74,15 @@ private:
   }
 
   size_t operations() { return operationsOf(*g.module).size(); }
+  size_t inMain() { return operationsIn(*g.module, Where::Main).size(); }
 
   // The shortest beginning that fails, with all that nothing in it reads as its results: a mistake is often in one place.
   void firstPart() {
     size_t low = 0;
-    for (size_t high = operations(); low + 1 < high && !search.spent();) {
+    for (size_t high = inMain(); low + 1 < high && !search.spent();) {
       const size_t middle = (low + high) / 2;
-      if (attempt([&](mlir::ModuleOp m) { return cut(m, middle, operationsOf(m).size(), true); }))
-        high = std::min(middle, operations());
+      if (attempt([&](mlir::ModuleOp m) { return cut(m, Where::Main, middle, SIZE_MAX, true); }))
+        high = std::min(middle, inMain());
       else
         low = middle;
     }
@@ -92,10 +94,10 @@ private:
         [&](size_t from, size_t to) { return attempt([&](mlir::ModuleOp m) { return dropResults(m, from, to); }); });
   }
 
-  bool cuts() {
+  bool cuts(Where where) {
     return leaveOut(
-        search, [&] { return operations(); },
-        [&](size_t from, size_t to) { return attempt([&](mlir::ModuleOp m) { return cut(m, from, to, false); }); });
+        search, [&] { return operationsIn(*g.module, where).size(); },
+        [&](size_t from, size_t to) { return attempt([&](mlir::ModuleOp m) { return cut(m, where, from, to, false); }); });
   }
 
   // A change at each operation, from the last to the first, and each of the choices that it has there.

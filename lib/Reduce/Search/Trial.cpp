@@ -1,6 +1,6 @@
 // Processes of their own: what they do wrong, how long they take and what they leave behind does not matter to the search.
 #include "glia/Reduce/Outcome.h"
-#include "glia/Support/Text.h"
+#include "glia/Support/File.h"
 
 #include <cerrno>
 #include <chrono>
@@ -219,7 +219,10 @@ Outcome judgeApart(const Judge &judge, const std::string &input, const Patience 
   return out;
 }
 
-bool succeeds(const std::string &command, const std::string &path, const Patience &patience) {
+bool succeeds(const std::string &command, const std::string &input, const std::string &ending, const Patience &patience) {
+  const Folder folder;
+  const std::string path = folder.path + "/input" + ending;
+  writeFile(path, input);
   std::string text = command;
   const std::string file = shellQuoted(path);
   for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + file.size()))
@@ -232,6 +235,21 @@ bool succeeds(const std::string &command, const std::string &path, const Patienc
     if (const std::optional<int> status = child.ended())
       return WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
   return false;
+}
+
+bool Trials::fails(const std::string &input) {
+  const auto start = std::chrono::steady_clock::now();
+  bool yes = false;
+  if (keep.command.empty()) {
+    last = judgeApart(judge, input, patience);
+    yes = keep.in(last);
+  } else {
+    yes = succeeds(keep.command, input, ending, patience);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (yes)
+    patience.seconds = std::min(patience.seconds, trySeconds > 0 ? trySeconds : 2 * took.count() + 1);
+  return yes;
 }
 
 } // namespace glia::reduce
