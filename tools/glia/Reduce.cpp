@@ -1,18 +1,10 @@
 // glia reduce: the smallest graph, kernel or program that still fails.
-#include "Tool.h"
+#include "Interrupt.h"
+#include "ReduceForm.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
-#include "glia/Reduce/ReduceProgram.h"
 #include "glia/Support/File.h"
-#include "glia/Support/Text.h"
-#ifdef GLIA_COMPILER
-#include "glia/Graph/Read.h"
-#include "glia/Dialect/Kernel.h"
-#include "glia/Reduce/ReduceGraph.h"
-#include "glia/Reduce/ReduceKernel.h"
-#endif
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <unistd.h>
@@ -22,143 +14,7 @@ namespace glia::tool {
 namespace {
 
 using namespace reduce;
-
-struct Options {
-  std::string file, keep, output, target;
-  double seconds = 60, trySeconds = 0;
-  int tries = 100'000, cores = 1;
-  uint64_t seed = 1;
-};
-
-// What a kind of input needs.
-struct Form {
-  std::string text;   // the input
-  const char *unit;   // what its size is counted in
-  std::string ending; // of files with it
-  Judge judge;        // in this process
-  Search::Measure measure;
-  std::function<void(Search &)> reduce;
-  std::shared_ptr<const Target> target; // of a program
-};
-
-Form programForm(const Options &o, const Keep &keep) {
-  if (keep.code == kMismatch)
-    throw Error("REDUCE-KEEP",
-                "`mismatch` is for graphs and kernels, and " + o.file + " is a program, which has no reference",
-                "Give the code of a rule, or a command with {} that exits with 0 when the program is wrong.");
-  const Program p = loadProgram(o.file, o.target);
-  const std::shared_ptr<const Target> target = p.target;
-  return {disassemble(p),
-          "instruction",
-          ".gasm",
-          [=](const std::string &text) { return judgeProgram(text, target); },
-          [=](const std::string &text) { return sizeOfProgram(text, target); },
-          [=](Search &search) { reduceProgram(search, target); },
-          target};
-}
-
-#ifdef GLIA_COMPILER
-// A folder of its own is where candidates are tried: a file is named from the root.
-std::string fromAnywhere(const std::string &target) {
-  return std::filesystem::exists(target) ? std::filesystem::absolute(target).string() : target;
-}
-
-Form graphForm(const Options &o, const Keep &keep, std::string_view bytes) {
-  GraphOptions options;
-  options.target = o.target.empty() ? options.target : fromAnywhere(o.target);
-  options.cores = o.cores;
-  const bool check = keep.code == kMismatch;
-  return {graph::readGraph(bytes, o.file).text(),
-          "operation",
-          ".mlir",
-          [=, seed = o.seed](const std::string &text) {
-            return check ? judgeChecked(text, options, seed) : judgeCompiled(text, options);
-          },
-          sizeOfGraph,
-          reduceGraph,
-          {}};
-}
-
-Form kernelForm(const Options &o, const Keep &keep, std::string_view text) {
-  const std::string target = o.target.empty() ? "" : fromAnywhere(o.target);
-  const bool compare = keep.code == kMismatch;
-  return {nisa::parseKernel(text, o.file).text(),
-          "instruction",
-          ".nisa",
-          [=, seed = o.seed](const std::string &t) {
-            return compare ? judgeComparedKernel(t, target, seed) : judgeCompiledKernel(t, target);
-          },
-          sizeOfKernel,
-          reduceKernel,
-          {}};
-}
-
-bool isProgram(const Options &o, const FileBytes &f) {
-  if (looksLikeContainer(f.bytes) || o.file.ends_with(".gasm") || o.file.ends_with(".glia"))
-    return true;
-  const auto has = [&](std::string_view word) { return f.text().find(word) != std::string_view::npos; };
-  return !o.file.ends_with(".mlir") && !o.file.ends_with(".nisa") && graph::formOf(f.text()) == graph::GraphForm::Text &&
-         !has("nisa.kernel") && !has("func");
-}
-
-Form formOf(const Options &o, const Keep &keep, const FileBytes &f) {
-  return isProgram(o, f)             ? programForm(o, keep)
-         : isGraph(o.file, f.text()) ? graphForm(o, keep, f.text())
-                                     : kernelForm(o, keep, f.text());
-}
-
-// A text that cannot be read is judged by its reader.
-Judge readerOf(const Options &o, const FileBytes &f) {
-  if (isProgram(o, f))
-    return [o](const std::string &text) {
-      assemble(text, o.file, o.target.empty() ? nullptr : loadTarget(o.target));
-      return Outcome();
-    };
-  if (isGraph(o.file, f.text()))
-    return [](const std::string &text) {
-      graph::parseGraph(text, "graph.mlir");
-      return Outcome();
-    };
-  return [](const std::string &text) {
-    nisa::parseKernel(text, "kernel.nisa");
-    return Outcome();
-  };
-}
-#else
-Form formOf(const Options &o, const Keep &keep, const FileBytes &) { return programForm(o, keep); }
-Judge readerOf(const Options &o, const FileBytes &) {
-  return [o](const std::string &text) {
-    assemble(text, o.file, o.target.empty() ? nullptr : loadTarget(o.target));
-    return Outcome();
-  };
-}
-#endif
-
-// The form of the input. What cannot be read is a text of lines, if not being read is what is kept.
-Form readForm(const Options &o, const Keep &keep) {
-  const FileBytes f = readFile(o.file);
-  try {
-    return formOf(o, keep, f);
-  } catch (const Error &e) {
-    const bool text = f.text().find('\0') == std::string_view::npos;
-    if (!text || e.diagnostics()[0].code.starts_with("REDUCE") ||
-        (keep.command.empty() && !keep.in(outcomeOf(e.diagnostics()))))
-      throw;
-  }
-  return {std::string(f.text()), "line", std::filesystem::path(o.file).extension(), readerOf(o, f), sizeOfLines,
-          reduceLines,           {}};
-}
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void waitForInterrupts() {
-  struct sigaction action{};
-  action.sa_handler = [](int signal) { interrupted = signal; };
-  for (int s : {SIGINT, SIGTERM, SIGHUP})
-    sigaction(s, &action, nullptr);
-}
-
-std::string counted(size_t n, const char *unit) { return grouped(n) + " " + unit + (n == 1 ? "" : "s"); }
+using Options = ReduceOptions;
 
 [[noreturn]] void doesNotFail(const Options &o, const Keep &keep, const Outcome &outcome) {
   Diagnostic d{.code = "REDUCE-FAILS-NOT"};
@@ -180,29 +36,28 @@ std::string counted(size_t n, const char *unit) { return grouped(n) + " " + unit
 
 class Reduction {
 public:
-  explicit Reduction(const Options &o) : o(o), keep(parseKeep(o.keep)), form(readForm(o, keep)) {}
+  explicit Reduction(const Options &o) : o(o), keep(parseKeep(o.keep)), form(readForm(o, keep, readFile(o.file))) {}
 
   int run() {
-    waitForInterrupts();
-    const auto isInterrupted = [] { return interrupted != 0; };
-    Trials trials{form.judge, keep, form.ending, {o.seconds, isInterrupted}, o.trySeconds, {}};
-    if (!trials.fails(form.text) && !interrupted)
+    const Interrupts interrupts;
+    Trials trials{form.judge, keep, form.ending, {o.seconds, interrupted}, o.trySeconds, {}};
+    if (!trials.fails(form.text) && !interrupted())
       doesNotFail(o, keep, trials.last);
     Search search(form.text, [&](const std::string &text) { return trials.fails(text); }, form.measure,
-                  {o.seconds, o.tries, isInterrupted});
+                  {o.seconds, o.tries, interrupted});
     const Size before = search.size();
     search.onTry = [&](const Search &s) { show(s); };
     form.reduce(search);
     if (terminal)
       std::fputs("\r\033[K", stderr);
     finish(search, before);
-    return interrupted ? 128 + interrupted : 0;
+    return interrupted() ? 128 + interruptedBy() : 0;
   }
 
 private:
   const Options &o;
   Keep keep;
-  Form form;
+  ReduceForm form;
   const bool terminal = ::isatty(2);
 
   void show(const Search &s) const {
@@ -216,7 +71,7 @@ private:
                        (before.parts == search.size().parts ? "" : grouped(search.size().parts)) +
                        format(", %s bytes %s, after %d tries in %.1f s", grouped(before.bytes).c_str(),
                               grouped(search.size().bytes).c_str(), search.tries(), search.elapsed());
-    if (interrupted)
+    if (interrupted())
       text += "; interrupted, this is the smallest so far";
     else if (search.spent())
       text +=
@@ -255,6 +110,7 @@ void addReduce(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Built-in target or target file; else the input's own. Graphs: trn2 if not given");
   c->add_option("--seed", o->seed, "With mismatch: which random inputs; 1 if not given");
   c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
+  c->add_option("--effort", o->effort, "Of a graph: as of glia compile")->check(CLI::Range(0, 2));
   c->add_option("--seconds", o->seconds, "How long it may search; 60 if not given")->check(CLI::PositiveNumber);
   c->add_option("--try-seconds", o->trySeconds, "How long one try may take; else somewhat more than the input itself")
       ->check(CLI::PositiveNumber);

@@ -36,6 +36,8 @@ Outcome judgeApart(const Judge &judge, const std::string &input, const Patience 
 // nobody sees what it prints.
 bool succeeds(const std::string &command, const std::string &input, const std::string &ending, const Patience &patience);
 
+std::string shellWord(const std::string &path); // as a shell takes it for one word
+
 // What a reduction keeps.
 struct Keep {
   std::string code;       // glia's, or one of those above; empty: a command decides

@@ -189,14 +189,17 @@ Outcome judgeHere(const Judge &judge, const std::string &input) {
   }
 }
 
-std::string shellQuoted(const std::string &path) {
+} // namespace
+
+std::string shellWord(const std::string &path) {
+  if (!path.empty() &&
+      path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+") == std::string::npos)
+    return path;
   std::string out = "'";
   for (char c : path)
     out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
 }
-
-} // namespace
 
 Outcome judgeApart(const Judge &judge, const std::string &input, const Patience &patience) {
   const Folder folder;
@@ -224,7 +227,7 @@ bool succeeds(const std::string &command, const std::string &input, const std::s
   const std::string path = folder.path + "/input" + ending;
   writeFile(path, input);
   std::string text = command;
-  const std::string file = shellQuoted(path);
+  const std::string file = shellWord(path);
   for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + file.size()))
     text.replace(at, 2, file);
   Child child([&] {
