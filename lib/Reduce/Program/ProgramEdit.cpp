@@ -72,6 +72,33 @@ std::vector<size_t> inStep(const ProgramParts &p, size_t at) {
   return out;
 }
 
+// Whether every wait for the semaphore comes to an end without one of the instructions that add to it. What others add behind a wait for
+// it does not count, and of loops nothing is known.
+bool isEnough(const ProgramParts &p, size_t without, uint16_t semaphore) {
+  int64_t sum = p.shell.semaphores[semaphore].initial, most = 0;
+  bool waited = false;
+  for (size_t i = 0; i < p.items.size(); ++i) {
+    const InstrParts &item = p.items[i];
+    waited &= i > 0 && sameStream(p.items[i - 1], item);
+    if (item.def->unit == Unit::Control)
+      return false;
+    for (const SyncOp &w : item.waits)
+      if (w.semaphore == semaphore) {
+        waited = true;
+        most = std::max<int64_t>(most, w.value);
+        if (w.kind != SyncKind::WaitGe)
+          return false;
+      }
+    for (const SyncOp &u : item.updates)
+      if (u.semaphore == semaphore) {
+        if (u.kind != SyncKind::Add)
+          return false;
+        sum += waited || i == without ? 0 : u.value;
+      }
+  }
+  return sum >= most;
+}
+
 } // namespace
 
 bool silence(ProgramParts &p, size_t from, size_t to) {
@@ -89,29 +116,39 @@ bool silence(ProgramParts &p, size_t from, size_t to) {
   return any;
 }
 
-bool dropNop(ProgramParts &p, size_t at, Handover how) {
-  InstrParts &nop = p.items[at];
-  if (!isNop(nop))
+bool dropNop(ProgramParts &p, size_t at) {
+  const InstrParts &nop = p.items[at];
+  if (!isNop(nop) || (!nop.waits.empty() && !nop.updates.empty()))
     return false;
   InstrParts *next = beside(p, at, 1), *before = beside(p, at, -1);
-  if (how == Handover::Apart && !nop.waits.empty() && !nop.updates.empty())
-    return false;
-  if (how == Handover::Forward && (!next || next->def->unit == Unit::Control))
-    return false;
-  for (const SyncOp &w : nop.waits)
-    if (next)
+  if (!nop.waits.empty() && next) {
+    if (next->def->unit == Unit::Control)
+      return false;
+    for (const SyncOp &w : nop.waits)
       addWait(*next, w);
-  if (how == Handover::Apart && !before) { // it comes first, and nothing holds it up
-    for (const SyncOp &u : nop.updates)
-      if (u.kind == SyncKind::Add)
-        p.shell.semaphores[u.semaphore].initial += u.value;
-      else
-        return false;
-  } else {
-    for (const SyncOp &u : nop.updates)
-      addUpdate(how == Handover::Forward ? *next : *before, u);
   }
+  if (!nop.updates.empty() && before) {
+    if (before->def->unit == Unit::Control || before->def->unit == Unit::Dma) // repeats, or signals in parts
+      return false;
+    for (const SyncOp &u : nop.updates)
+      addUpdate(*before, u);
+  }
+  for (const SyncOp &u : nop.updates)
+    if (!before && u.kind == SyncKind::Add) // it comes first, and nothing holds it up
+      p.shell.semaphores[u.semaphore].initial += u.value;
+    else if (!before)
+      return false;
   erase(p, at);
+  return true;
+}
+
+bool dropUpdates(ProgramParts &p, size_t at) {
+  if (!isNop(p.items[at]) || p.items[at].updates.empty())
+    return false;
+  for (const SyncOp &u : p.items[at].updates)
+    if (!isEnough(p, at, u.semaphore))
+      return false;
+  p.items[at].updates.clear();
   return true;
 }
 

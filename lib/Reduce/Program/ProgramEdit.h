@@ -7,12 +7,11 @@ namespace glia::reduce {
 // Instructions `from` to `to` do nothing any more, but wait and signal as before. Those that control the flow stay.
 bool silence(ProgramParts &p, size_t from, size_t to);
 
-enum class Handover : uint8_t {
-  Apart,   // waits to the instruction behind it, updates to the one before: only where it has one kind
-  Forward, // both to the one behind it
-};
-// Without an instruction that does nothing.
-bool dropNop(ProgramParts &p, size_t at, Handover how);
+// Without an instruction that does nothing, and only waits or only signals: the one behind it waits, or the one before it signals.
+bool dropNop(ProgramParts &p, size_t at);
+
+// Without the updates of an instruction that does nothing, where others are enough for every wait.
+bool dropUpdates(ProgramParts &p, size_t at);
 
 bool dropLoop(ProgramParts &p, size_t at);   // its body once; of loops that run in step, all
 bool repeatOnce(ProgramParts &p, size_t at); // likewise, as a loop of one iteration

@@ -24,8 +24,8 @@ public:
           search, [&] { return parts().items.size(); },
           [&](size_t from, size_t to) { return attempt([&](ProgramParts &p) { return silence(p, from, to); }); });
       changed |= loops();
-      changed |= each([](ProgramParts &p, size_t i) { return dropNop(p, i, Handover::Apart); });
-      changed |= each([](ProgramParts &p, size_t i) { return dropNop(p, i, Handover::Forward); });
+      changed |= each(dropUpdates);
+      changed |= each(dropNop);
       changed |= attempt(dropIdleSemaphores);
       changed |= declarations();
     }
