@@ -38,6 +38,7 @@ import loops
 import nki_speed
 import numpy as np
 import ranks
+import reduce
 import schedules
 from openblas import BASELINE, Sgemm
 
@@ -304,6 +305,7 @@ def main():
                 *ranks.PARTS,
                 least.measure,
                 loops.measure,
+                reduce.measure,
             )
         ),
     ):

@@ -144,6 +144,10 @@ def folder(tmp_path_factory):
         "step.mlir": SHARDED,
         "kernel.nisa": NISA,
         "small.gasm": SMALL,
+        "racy.gasm": SMALL.replace(" when loaded >= 16", "").replace("t :", "neg_max :").replace("t=t", "t=neg_max"),
+        "wrong.mlir": GRAPH.replace(
+            "stablehlo.add %x, %x :", "stablehlo.custom_call @mine(%x) : (tensor<8x16xf32>) ->"
+        ),
     }.items():
         (out / name).write_text(text)
     for name in ("kernel.py", "k.py", "script.py"):
