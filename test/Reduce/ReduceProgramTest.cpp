@@ -77,4 +77,13 @@ sync dma_copy dst=y src=t queue=q when s >= 1
   EXPECT_NE(small.find("vector memset dst=u"), std::string::npos) << small;
 }
 
+// A loop without an end is a program that can be judged.
+TEST(ReduceProgram, LeavesALoopWithoutAnEndAlone) {
+  const std::string small =
+      smallest("target trn2\nsbuf t : f32[8, 16] @ 0\nvector loop iv=r1 count=5 end=here\nhere:\nvector memset "
+               "dst=t value=1.0\nvector memset dst=t value=2.0\n",
+               {.code = "CONTROL-FORM"});
+  EXPECT_NE(small.find("vector loop"), std::string::npos) << small;
+}
+
 } // namespace

@@ -19,6 +19,11 @@ using Form = ReduceForm;
 
 namespace {
 
+// Whether less order can be another reason for the same thing. Of a command nobody knows.
+bool speaksOfOrder(const Keep &keep) {
+  return !keep.command.empty() || keep.code == "RACE" || keep.code.starts_with("SYNC-") || keep.code.starts_with("LOOP-");
+}
+
 Form programForm(const Options &o, const Keep &keep) {
   if (keep.code == kMismatch)
     throw Error("REDUCE-KEEP",
@@ -31,7 +36,7 @@ Form programForm(const Options &o, const Keep &keep) {
           ".gasm",
           [=](const std::string &text) { return judgeProgram(text, target); },
           [=](const std::string &text) { return sizeOfProgram(text, target); },
-          [=](Search &search) { reduceProgram(search, target); },
+          [=](Search &search) { reduceProgram(search, target, speaksOfOrder(keep)); },
           target};
 }
 
@@ -47,7 +52,9 @@ Form graphForm(const Options &o, const Keep &keep, std::string_view bytes) {
   options.cores = o.cores;
   options.effort = o.effort;
   const bool check = keep.code == kMismatch;
-  return {graph::readGraph(bytes, o.file).text(),
+  graph::Graph g = graph::readGraph(bytes, o.file);
+  g.main(); // what has none cannot be compiled
+  return {g.text(),
           "operation",
           ".mlir",
           [=, seed = o.seed](const std::string &text) {
@@ -95,7 +102,7 @@ Judge readerOf(const Options &o, const FileBytes &f) {
     };
   if (isGraph(o.file, f.text()))
     return [](const std::string &text) {
-      graph::parseGraph(text, "graph.mlir");
+      graph::parseGraph(text, "graph.mlir").main();
       return Outcome();
     };
   return [](const std::string &text) {

@@ -157,8 +157,11 @@ bool dropLoop(ProgramParts &p, size_t at) {
     return false;
   std::vector<size_t> ends;
   for (const size_t loop : inStep(p, at)) {
+    const size_t end = endOf(p, loop);
+    if (end <= loop || end >= p.items.size() || !sameStream(p.items[loop], p.items[end]) || !endsLoop(*p.items[end].def))
+      return false; // it has none, which may be what is wrong with it
     ends.push_back(loop);
-    ends.push_back(endOf(p, loop));
+    ends.push_back(end);
   }
   std::sort(ends.begin(), ends.end());
   for (size_t i = ends.size(); i-- > 0;)
@@ -204,6 +207,14 @@ bool dropIdleSemaphores(ProgramParts &p) {
   for (InstrParts &i : p.items)
     gone += std::erase_if(i.waits, idle) + std::erase_if(i.updates, idle);
   return gone > 0;
+}
+
+bool dropSemaphores(ProgramParts &p, size_t from, size_t to) {
+  const auto gone = [&](const SyncOp &op) { return op.semaphore >= from && op.semaphore < to; };
+  size_t n = 0;
+  for (InstrParts &i : p.items)
+    n += std::erase_if(i.waits, gone) + std::erase_if(i.updates, gone);
+  return n > 0;
 }
 
 } // namespace glia::reduce

@@ -19,4 +19,7 @@ bool repeatOnce(ProgramParts &p, size_t at); // likewise, as a loop of one itera
 // Updates that nothing waits for, and waits that always hold.
 bool dropIdleSemaphores(ProgramParts &p);
 
+// All waits for and updates of semaphores `from` to `to`: order is lost.
+bool dropSemaphores(ProgramParts &p, size_t from, size_t to);
+
 } // namespace glia::reduce

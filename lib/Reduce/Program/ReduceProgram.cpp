@@ -16,7 +16,8 @@ Program programOf(const std::string &text, const TargetRef &target) { return ass
 
 class ProgramReducer {
 public:
-  ProgramReducer(Search &search, TargetRef target) : search(search), target(std::move(target)) {}
+  ProgramReducer(Search &search, TargetRef target, bool keepOrder)
+      : search(search), target(std::move(target)), keepOrder(keepOrder) {}
 
   void run() {
     for (bool changed = true; changed && !search.spent();) {
@@ -27,6 +28,10 @@ public:
       changed |= each(dropUpdates);
       changed |= each(dropNop);
       changed |= attempt(dropIdleSemaphores);
+      if (!keepOrder)
+        changed |= leaveOut(
+            search, [&] { return parts().shell.semaphores.size(); },
+            [&](size_t from, size_t to) { return attempt([&](ProgramParts &p) { return dropSemaphores(p, from, to); }); });
       changed |= declarations();
     }
   }
@@ -34,6 +39,7 @@ public:
 private:
   Search &search;
   TargetRef target;
+  bool keepOrder;
 
   ProgramParts parts() { return takeApart(programOf(search.current(), target)); }
 
@@ -99,7 +105,9 @@ private:
 
 } // namespace
 
-void reduceProgram(Search &search, const TargetRef &target) { ProgramReducer(search, target).run(); }
+void reduceProgram(Search &search, const TargetRef &target, bool keepOrder) {
+  ProgramReducer(search, target, keepOrder).run();
+}
 
 Size sizeOfProgram(const std::string &text, const TargetRef &target) {
   const Program p = programOf(text, target);
