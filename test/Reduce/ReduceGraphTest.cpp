@@ -31,11 +31,14 @@ Outcome judge(const std::string &text) {
 }
 
 std::string smallest(const std::string &text, const Keep &keep = {.code = kMismatch}) {
-  Trials trials{.judge = judge, .keep = keep, .patience = {.seconds = 20}};
+  Trials trials;
+  trials.judge = judge;
+  trials.keep = keep;
+  trials.patience.seconds = 20;
   EXPECT_TRUE(trials.fails(text));
   Search search(text, [&](const std::string &t) { return trials.fails(t); }, sizeOfGraph, {.seconds = 60});
   const Size before = search.size();
-  reduceGraph(search);
+  reduceGraph(search, Bodies::Kept);
   EXPECT_LE(search.size(), before);
   EXPECT_EQ(sizeOfGraph(search.smallest()), search.size());
   EXPECT_TRUE(keep.in(judgeApart(judge, search.smallest(), {.seconds = 20})));
@@ -116,7 +119,7 @@ func.func @main(%x: tensor<16x24xf32>, %y: tensor<24x32xf32>) -> tensor<32x16xf3
     return n == 5;
   };
   Search search(text, all, sizeOfGraph, {.seconds = 60});
-  reduceGraph(search);
+  reduceGraph(search, Bodies::Any);
   EXPECT_NE(search.smallest().find("stablehlo.slice %1 [0:1, 0:1] : (tensor<1x1xf32>)"), std::string::npos)
       << search.smallest();
   EXPECT_EQ(search.smallest().find("16"), std::string::npos) << search.smallest();
@@ -134,7 +137,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32> {tf.aliasing_output = 1 : i
            judgeCompiled(t, {}).empty();
   };
   Search search(text, donated, sizeOfGraph, {.seconds = 60});
-  reduceGraph(search);
+  reduceGraph(search, Bodies::Any);
   EXPECT_EQ(operations(search.smallest()), 1u) << search.smallest();
   EXPECT_NE(search.smallest().find("tf.aliasing_output = 0"), std::string::npos) << search.smallest();
 }
@@ -143,13 +146,36 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32> {tf.aliasing_output = 1 : i
 TEST(ReduceGraph, StopsWhereNothingIsSmaller) {
   const std::string text = chain(6);
   Search none(text, [](const std::string &) { return false; }, sizeOfGraph, {.seconds = 60});
-  reduceGraph(none);
+  reduceGraph(none, Bodies::Any);
   EXPECT_EQ(none.smallest(), text);
   const auto three = [](const std::string &t) { return graph::parseGraph(t, "test.mlir").main().getNumArguments() == 3; };
   Search search(text, three, sizeOfGraph, {.seconds = 60});
-  reduceGraph(search);
+  reduceGraph(search, Bodies::Any);
   EXPECT_TRUE(three(search.smallest()));
   EXPECT_LT(operations(search.smallest()), 6u);
+}
+
+// An order that is none gives what an implementation likes: where results are compared, bodies stay whole or go.
+TEST(ReduceGraph, KeepsBodiesWhole) {
+  const std::string text = R"(
+func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.negate %a : tensor<f32>
+    %d = stablehlo.negate %b : tensor<f32>
+    %p = stablehlo.compare LT, %c, %d : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<9xf32>) -> tensor<9xf32>
+  %1 = stablehlo.abs %0 : tensor<9xf32>
+  return %1 : tensor<9xf32>
+})";
+  const auto sorts = [](const std::string &t) { return t.find("sort") != std::string::npos; };
+  Search whole(text, sorts, sizeOfGraph, {.seconds = 60});
+  reduceGraph(whole, Bodies::Kept);
+  EXPECT_EQ(operations(whole.smallest()), 4u) << whole.smallest();
+  Search any(text, sorts, sizeOfGraph, {.seconds = 60});
+  reduceGraph(any, Bodies::Any);
+  EXPECT_LT(operations(any.smallest()), 4u) << any.smallest();
 }
 
 } // namespace

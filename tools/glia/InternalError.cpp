@@ -36,11 +36,14 @@ std::string commandOf(const ReduceOptions &o, const std::string &file, const std
 }
 
 // Says what was found within a few seconds.
-std::string smallerOne(const ReduceOptions &o, const ReduceForm &form, const Keep &keep) {
+std::string smallerOne(const ReduceForm &form, const Keep &keep) {
   const Interrupts interrupts;
   if (::isatty(2))
     std::fprintf(stderr, "an internal error: looking for a smaller input, at most %.0f s (Ctrl-C ends that)\n", kSeconds);
-  Trials trials{form.judge, keep, form.ending, {kSeconds, interrupted}, o.trySeconds, {}};
+  Trials trials;
+  trials.judge = form.judge;
+  trials.keep = keep;
+  trials.patience = {kSeconds, interrupted};
   if (!trials.fails(form.text))
     return {};
   Search search(form.text, [&](const std::string &text) { return trials.fails(text); }, form.measure,
@@ -68,7 +71,7 @@ std::vector<Diagnostic> withSmaller(std::vector<Diagnostic> diagnostics, const R
     const ReduceForm form = readForm(o, keep, bytes);
     const char *const wish = std::getenv("GLIA_REDUCE");
     if (!wish || std::string_view(wish) != "off")
-      if (const std::string said = smallerOne(o, form, keep); !said.empty())
+      if (const std::string said = smallerOne(form, keep); !said.empty())
         d.notes.push_back(said);
     std::string file = o.file;
     if (!std::filesystem::is_regular_file(file)) { // from a pipe: it cannot be read again

@@ -40,7 +40,12 @@ public:
 
   int run() {
     const Interrupts interrupts;
-    Trials trials{form.judge, keep, form.ending, {o.seconds, interrupted}, o.trySeconds, {}};
+    Trials trials;
+    trials.judge = form.judge;
+    trials.keep = keep;
+    trials.ending = form.ending;
+    trials.patience = {o.seconds, interrupted};
+    trials.trySeconds = o.trySeconds;
     if (!trials.fails(form.text) && !interrupted())
       doesNotFail(o, keep, trials.last);
     Search search(form.text, [&](const std::string &text) { return trials.fails(text); }, form.measure,

@@ -61,7 +61,7 @@ Form graphForm(const Options &o, const Keep &keep, std::string_view bytes) {
             return check ? judgeChecked(text, options, seed) : judgeCompiled(text, options);
           },
           sizeOfGraph,
-          reduceGraph,
+          [=](Search &search) { reduceGraph(search, check ? Bodies::Kept : Bodies::Any); },
           {}};
 }
 

@@ -84,7 +84,7 @@ Verdict check(const std::string &text, const std::string &target) {
 std::string smallest(const std::string &text, const std::string &target, const Verdict &verdict, int attempts) {
   const auto failsToo = [&](const std::string &t) { return check(t, target).same(verdict); };
   reduce::Search search(text, failsToo, reduce::sizeOfGraph, {.seconds = 600, .tries = attempts});
-  reduce::reduceGraph(search);
+  reduce::reduceGraph(search, reduce::Bodies::Kept);
   return search.smallest();
 }
 

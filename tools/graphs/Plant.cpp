@@ -59,7 +59,9 @@ Reduced reducePlanted(const std::string &text, const std::string &target, const 
   const reduce::Patience patience{.seconds = 20};
   if (!reduce::judgeApart(judge(false), text, patience).empty())
     return out; // refused, or wrong without it
-  reduce::Trials trials{.judge = judge(true), .patience = patience};
+  reduce::Trials trials;
+  trials.judge = judge(true);
+  trials.patience = patience;
   trials.fails(text);
   if (trials.last.empty())
     return out;
@@ -68,7 +70,7 @@ Reduced reducePlanted(const std::string &text, const std::string &target, const 
   reduce::Search search(text, failsToo, reduce::sizeOfGraph, {.seconds = seconds});
   out.keeps = trials.keep.code;
   out.before = search.size().parts;
-  reduce::reduceGraph(search);
+  reduce::reduceGraph(search, reduce::Bodies::Kept);
   out.after = search.size().parts;
   out.bytes = search.size().bytes;
   out.seconds = search.elapsed();

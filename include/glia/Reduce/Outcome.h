@@ -3,6 +3,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,7 @@ struct Keep {
 // CODE, CODE:WORDS, mismatch, crash, or a command with {}. Throws Error REDUCE-KEEP.
 Keep parseKeep(std::string_view text);
 
-// Asks of one candidate after the other whether it fails in the way that is kept.
+// Asks of one candidate after the other whether it fails in the way that is kept, and in no way that the first one does not.
 class Trials {
 public:
   Judge judge; // in this process
@@ -59,6 +60,9 @@ public:
   double trySeconds = 0; // with those behind it; 0: little more than the last one took that fails
   Outcome last;          // of those that no command judges
   bool fails(const std::string &input);
+
+private:
+  std::set<std::string> codes; // of the first one that fails
 };
 
 } // namespace glia::reduce

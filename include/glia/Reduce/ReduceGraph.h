@@ -7,8 +7,13 @@
 
 namespace glia::reduce {
 
+enum class Bodies : uint8_t {
+  Any,  // of reductions, sorts and the like: anything may go
+  Kept, // they stay as they are, or go with their operation: what an order that is none, or a sum that is none, gives is nobody's fault
+};
+
 // `search` begins with a graph as text.
-void reduceGraph(Search &search);
+void reduceGraph(Search &search, Bodies bodies);
 Size sizeOfGraph(const std::string &text); // operations but for terminators, those of regions and functions too
 
 // What is wrong with a graph: compiled and verified, as by `glia compile`; or compared with the reference, as by `glia check`.

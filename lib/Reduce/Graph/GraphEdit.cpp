@@ -135,6 +135,32 @@ std::vector<Operation *> operationsOf(ModuleOp module) {
   return out;
 }
 
+static std::string bodyText(Region &body) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::DenseMap<Value, size_t> number; // arguments and results, in their order; others are from outside
+  for (const Value v : body.getArguments())
+    number.try_emplace(v, number.size() + 1);
+  body.walk([&](Operation *op) {
+    out << op->getName() << op->getAttrDictionary() << " of";
+    for (const Value v : op->getOperands())
+      out << " " << number.lookup(v);
+    out << "\n";
+    for (const Value v : op->getResults())
+      number.try_emplace(v, number.size() + 1);
+  });
+  return text;
+}
+
+std::set<std::string> bodiesOf(ModuleOp module) {
+  std::set<std::string> out;
+  for (Operation *op : operationsOf(module))
+    for (Region &r : op->getRegions())
+      if (!isFlow(op))
+        out.insert(op->getName().getStringRef().str() + "\n" + bodyText(r));
+  return out;
+}
+
 void tidy(ModuleOp module, bool arguments) {
   const std::vector<Operation *> all = operationsOf(module);
   for (size_t i = all.size(); i-- > 0;) // what is inside comes behind

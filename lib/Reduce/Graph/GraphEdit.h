@@ -3,6 +3,8 @@
 #pragma once
 #include "glia/Graph/Graph.h"
 
+#include <set>
+#include <string>
 #include <vector>
 
 namespace glia::reduce {
@@ -11,6 +13,9 @@ mlir::func::FuncOp mainOf(mlir::ModuleOp module);
 
 // All operations but terminators and functions, in the order of the text; those of regions behind the one they are in.
 std::vector<mlir::Operation *> operationsOf(mlir::ModuleOp module);
+
+// What the bodies of reductions, sorts and the like do: equal texts for equal bodies.
+std::set<std::string> bodiesOf(mlir::ModuleOp module);
 
 // Without operations and functions that nothing uses, and arguments of `main` that nothing uses if `arguments`.
 void tidy(mlir::ModuleOp module, bool arguments);

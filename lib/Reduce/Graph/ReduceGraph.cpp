@@ -6,6 +6,8 @@
 #include "mlir/IR/Verifier.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 namespace glia::reduce {
 
@@ -13,7 +15,9 @@ namespace {
 
 class GraphReducer {
 public:
-  explicit GraphReducer(Search &search) : search(search), g(graph::parseGraph(search.current(), "graph.mlir")) {}
+  GraphReducer(Search &search, Bodies bodies)
+      : search(search), g(graph::parseGraph(search.current(), "graph.mlir")),
+        allowed(bodies == Bodies::Kept ? std::optional(bodiesOf(*g.module)) : std::nullopt) {}
 
   void run() {
     attempt([](mlir::ModuleOp) { return true; }); // without what nothing uses
@@ -30,6 +34,7 @@ private:
   Search &search;
   graph::Graph g; // search.current()
   bool dropsArguments = true;
+  std::optional<std::set<std::string>> allowed; // bodies; nullopt: any
 
   void rounds() {
     for (bool changed = true; changed && !search.spent();) {
@@ -67,6 +72,8 @@ private:
       return {};
     tidy(*work, dropsArguments);
     if (mlir::failed(mlir::verify(*work)))
+      return {};
+    if (allowed && !std::ranges::includes(*allowed, bodiesOf(*work)))
       return {};
     std::string text;
     llvm::raw_string_ostream(text) << *work;
@@ -140,7 +147,7 @@ private:
 
 } // namespace
 
-void reduceGraph(Search &search) { GraphReducer(search).run(); }
+void reduceGraph(Search &search, Bodies bodies) { GraphReducer(search, bodies).run(); }
 
 Size sizeOfGraph(const std::string &text) {
   graph::Graph g = graph::parseGraph(text, "graph.mlir");

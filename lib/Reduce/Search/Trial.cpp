@@ -2,6 +2,7 @@
 #include "glia/Reduce/Outcome.h"
 #include "glia/Support/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -245,7 +246,11 @@ bool Trials::fails(const std::string &input) {
   bool yes = false;
   if (keep.command.empty()) {
     last = judgeApart(judge, input, patience);
-    yes = keep.in(last);
+    const auto known = [&](const Finding &f) { return codes.empty() || codes.count(f.code); };
+    yes = keep.in(last) && std::all_of(last.begin(), last.end(), known);
+    for (const Finding &f : last)
+      if (yes)
+        codes.insert(f.code);
   } else {
     yes = succeeds(keep.command, input, ending, patience);
   }
