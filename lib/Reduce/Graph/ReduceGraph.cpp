@@ -23,6 +23,7 @@ public:
     attempt([](mlir::ModuleOp) { return true; }); // without what nothing uses
     attempt(dropAttributes);
     attempt(inlineAll);
+    each(takeRegion, kMostChoices); // while all of their results are read
     firstPart();
     rounds();
     dropsArguments = false; // a command may count them
@@ -34,6 +35,7 @@ private:
   Search &search;
   graph::Graph g; // search.current()
   bool dropsArguments = true;
+  static constexpr size_t kMostChoices = 8;     // operands, branches
   std::optional<std::set<std::string>> allowed; // bodies; nullopt: any
 
   void rounds() {
@@ -117,7 +119,6 @@ private:
   }
 
   bool singles() {
-    constexpr size_t kMostChoices = 8; // operands, branches
     bool any = each(takeRegion, kMostChoices);
     any |= each(dropCarried, 64);
     any |= each(replaceByOperand, kMostChoices);
