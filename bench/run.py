@@ -39,6 +39,7 @@ import loops
 import nki_speed
 import numpy as np
 import ranks
+import reduce
 import schedules
 import tuning
 from openblas import BASELINE, Sgemm
@@ -323,6 +324,7 @@ def main():
                 least.measure,
                 loops.measure,
                 *debugging.PARTS,
+                reduce.measure,
             )
         ),
     ):

@@ -8,6 +8,8 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 
+#include <filesystem>
+
 namespace glia::emit {
 
 Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
@@ -47,7 +49,7 @@ Tile nothing(DType t, const std::vector<int64_t> &shape) {
   std::string text;
   llvm::raw_string_ostream(text) << *extractGroup(g);
   std::string where;
-  const std::string file = "glia-internal-" + name + "-" + target + ".mlir";
+  const std::string file = "glia-internal-" + name + "-" + std::filesystem::path(target).stem().string() + ".mlir";
   try {
     writeFile(file, text);
     where = "the group was written to " + file;

@@ -1,5 +1,5 @@
 // glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
-#include "Tool.h"
+#include "InternalError.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 
 namespace glia::tool {
 
@@ -42,14 +41,6 @@ private:
 void saveWhole(const Program &p, const std::string &path) {
   const Uninterrupted now;
   save(p, path);
-}
-
-// A folder that is not there is found before the work, not after it.
-void checkFolder(const std::string &output) {
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw Error("FILE-WRITE", "cannot write " + output + ": there is no folder " + folder.string());
 }
 
 class PhaseTimes {
@@ -178,6 +169,31 @@ int compileText(const Options &o, std::string_view text) {
   return 0;
 }
 
+// A fault of glia's own is told with what makes its input smaller.
+int compileFile(const Options &o, const FileBytes &f) {
+  const auto told = [&](const std::vector<Diagnostic> &wrong) {
+    ReduceOptions r;
+    r.file = o.file;
+    r.target = o.target;
+    r.cores = o.cores;
+    r.effort = o.effort;
+    return Error(withSmaller(wrong, r, f));
+  };
+  try {
+    return isGraph(o.file, f.text()) ? compileModel(o, f.text()) : compileText(o, f.text());
+  } catch (const Error &e) {
+    if (!isInternal(e.diagnostics()))
+      throw;
+    throw told(e.diagnostics());
+  } catch (const std::bad_alloc &) {
+    throw;
+  } catch (const std::exception &e) {
+    throw told({{.code = "INTERNAL",
+                 .message = e.what(),
+                 .advice = "This is a bug in glia; please report it with the command and its files."}});
+  }
+}
+
 } // namespace
 
 // The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
@@ -222,7 +238,7 @@ void addCompile(CLI::App &app, Tool &tool) {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);
-      return isGraph(o->file, f.text()) ? compileModel(*o, f.text()) : compileText(*o, f.text());
+      return compileFile(*o, f);
     };
   });
 }

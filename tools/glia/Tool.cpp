@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -48,6 +49,13 @@ void write(std::string_view text) {
   std::cout.flush();
   if (!std::cout)
     throw Error("FILE-WRITE", std::string("cannot write to standard output: ") + std::strerror(errno));
+}
+
+void checkFolder(const std::string &output) {
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error("FILE-WRITE", "cannot write " + output + ": there is no folder " + folder.string());
 }
 
 std::string grouped(uint64_t n) {

@@ -34,6 +34,7 @@ void addTopologies(CLI::App &app, Tool &tool);
 void addDevices(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
 void addCompletion(CLI::App &app, Tool &tool);
+void addReduce(CLI::App &app, Tool &tool);
 void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
 void addCheck(CLI::App &app, Tool &tool);     // likewise
@@ -45,7 +46,9 @@ bool isGraph(const std::string &path, std::string_view text);
 Program loadProgram(const std::string &path, const std::string &target);
 void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics); // on stderr, as text or JSON
 void write(std::string_view text);                                        // to stdout; throws Error FILE-WRITE
-std::string grouped(uint64_t n);                                          // 1,234,567
+// A folder that is not there is found before the work, not after it. Throws Error FILE-WRITE.
+void checkFolder(const std::string &output);
+std::string grouped(uint64_t n); // 1,234,567
 
 // Verifies, prints what is wrong; true if the program is proved.
 bool verified(const Tool &tool, const Program &p, bool requireProved = false);

@@ -1,13 +1,9 @@
 #include "Check.h"
 #include "glia/Check/CheckGraph.h"
 #include "glia/Graph/Parse.h"
+#include "glia/Reduce/ReduceGraph.h"
 
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace glia::graphs {
 
@@ -56,30 +52,24 @@ Verdict checkHere(const std::string &text, const std::string &target) {
   }
 }
 
-constexpr time_t kSeconds = 120; // of the processor, for one graph
-constexpr char kEnd = 0;         // between the parts of a message
+constexpr double kSeconds = 240; // for one graph
+// What goes between the processes: the kind of the verdict with its detail, then the reasons.
+constexpr const char *kKinds[] = {"right", "refused", "wrong", "internal"};
 
-std::string messageOf(const Verdict &v) {
-  std::string out(1, static_cast<char>('0' + v.kind));
-  out += v.detail + kEnd;
+reduce::Outcome messageOf(const Verdict &v) {
+  reduce::Outcome out = {{kKinds[v.kind], v.detail}};
   for (const std::string &r : v.reasons)
-    out += r + kEnd;
-  return out + kEnd; // an empty reason: all of it arrived
+    out.push_back({"reason", r});
+  return out;
 }
 
-Verdict verdictOf(const std::string &message, int status) {
-  Verdict v;
-  if (message.size() < 2 || message.back() != kEnd || !WIFEXITED(status))
-    return {Verdict::Internal,
-            {WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "endless" : "crash"},
-            format("it ended with status %d", status)};
-  v.kind = static_cast<Verdict::Kind>(message[0] - '0');
-  size_t at = message.find(kEnd);
-  v.detail = message.substr(1, at - 1);
-  for (size_t end = message.find(kEnd, ++at); end != std::string::npos && end > at; end = message.find(kEnd, at)) {
-    v.reasons.insert(message.substr(at, end - at));
-    at = end + 1;
-  }
+Verdict verdictOf(const reduce::Outcome &message) {
+  const auto *kind = std::find(std::begin(kKinds), std::end(kKinds), message[0].code);
+  if (kind == std::end(kKinds)) // it crashed or does not end
+    return {Verdict::Internal, {message[0].code}, message[0].text};
+  Verdict v{static_cast<Verdict::Kind>(kind - kKinds), {}, message[0].text};
+  for (size_t i = 1; i < message.size(); ++i)
+    v.reasons.insert(message[i].text);
   return v;
 }
 
@@ -87,35 +77,15 @@ Verdict verdictOf(const std::string &message, int status) {
 
 // In a process of its own: a crash or an endless loop is a verdict like others.
 Verdict check(const std::string &text, const std::string &target) {
-  int ends[2];
-  if (pipe(ends) != 0)
-    throw Error("GRAPHS-PIPE", "no pipe could be made", "");
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0)
-    throw Error("GRAPHS-FORK", "no process could be started", "");
-  if (child == 0) {
-    close(ends[0]);
-    const itimerval limit{{}, {kSeconds, 0}};
-    setitimer(ITIMER_PROF, &limit, nullptr);
-    const std::string message = messageOf(checkHere(text, target));
-    for (size_t at = 0; at < message.size();) {
-      const ssize_t n = write(ends[1], message.data() + at, message.size() - at);
-      if (n <= 0)
-        break;
-      at += static_cast<size_t>(n);
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string message;
-  char part[4096];
-  for (ssize_t n = 0; (n = read(ends[0], part, sizeof part)) > 0;)
-    message.append(part, static_cast<size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return verdictOf(message, status);
+  return verdictOf(reduce::judgeApart([&](const std::string &t) { return messageOf(checkHere(t, target)); }, text,
+                                      {.seconds = kSeconds}));
+}
+
+std::string smallest(const std::string &text, const std::string &target, const Verdict &verdict, int attempts) {
+  const auto failsToo = [&](const std::string &t) { return check(t, target).same(verdict); };
+  reduce::Search search(text, failsToo, reduce::sizeOfGraph, {.seconds = 600, .tries = attempts});
+  reduce::reduceGraph(search, reduce::Bodies::Kept);
+  return search.smallest();
 }
 
 } // namespace glia::graphs

@@ -16,4 +16,7 @@ struct Verdict {
 // Internal: anything that a legal graph must not cause, a kernel that does not compile among them.
 Verdict check(const std::string &text, const std::string &target);
 
+// As small as it can be and get the same verdict.
+std::string smallest(const std::string &text, const std::string &target, const Verdict &verdict, int attempts);
+
 } // namespace glia::graphs

@@ -3,10 +3,13 @@
 // glia-graphs --print I [SEED]: its text.
 // Before these: --family NAME: one kind of operation is drawn much more often; --without NAME,NAME: some are not drawn.
 // glia-graphs --shrink FILE TARGET: makes a failing graph smaller; the text goes to the output.
+// glia-graphs --reduce N [SEED [LEAST]]: N random graphs of LEAST (60) or more operations, each with a fault planted in the emitters that
+// matters to it, are made smaller as `glia reduce` does, and the sizes are printed.
 // A graph that fails is made smaller and written to graph-SEED-I.mlir. Ends with what was refused, by reason.
 #include "Check.h"
 #include "Generate.h"
-#include "Shrink.h"
+#include "Plant.h"
+#include "glia/Reduce/ReduceGraph.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Target.h"
@@ -38,7 +41,7 @@ int shrinkFile(const std::string &file, const std::string &target) {
   std::fprintf(stderr, "%s\n", v.kind == Verdict::Right ? "nothing is wrong with it" : v.detail.c_str());
   if (v.kind == Verdict::Right)
     return 1;
-  std::fputs(shrink(text, target, v, kAttempts).c_str(), stdout);
+  std::fputs(smallest(text, target, v, kAttempts).c_str(), stdout);
   return 0;
 }
 
@@ -76,7 +79,7 @@ int run(const Run &o) {
     std::string note = "// " + target + ": " + v.detail;
     for (size_t at = note.find('\n'); at != std::string::npos; at = note.find('\n', at + 1))
       note.insert(at + 1, "// ");
-    std::ofstream(file) << note << "\n" << (small ? shrink(text, target, v, kAttempts) : text);
+    std::ofstream(file) << note << "\n" << (small ? smallest(text, target, v, kAttempts) : text);
     std::printf("written to %s\n", file.c_str());
     std::fflush(stdout);
   }
@@ -88,6 +91,40 @@ int run(const Run &o) {
               count[Verdict::Right], count[Verdict::Refused], 100 * (1 - kMust), count[Verdict::Wrong],
               count[Verdict::Internal]);
   return bad == 0 && (o.only || compiled >= kMust * all) ? 0 : 1;
+}
+
+constexpr size_t kSmall = 8; // operations
+constexpr double kReduceSeconds = 60;
+
+int reduceMany(int wanted, uint64_t seed, size_t least) {
+  int small = 0, done = 0;
+  const std::vector<std::string> targets = builtinTargets();
+  for (int i = 0; done < wanted; ++i) {
+    const std::string text = graphOf(seed, i, {});
+    if (reduce::sizeOfGraph(text).parts < least)
+      continue;
+    const std::string &target = targets[static_cast<size_t>(i) % targets.size()];
+    for (size_t k = 0; k < plantedFaults().size(); ++k) { // the first that matters, another one for each graph
+      const Fault &fault = plantedFaults()[(static_cast<size_t>(i) + k) % plantedFaults().size()];
+      const Reduced r = reducePlanted(text, target, fault, kReduceSeconds);
+      if (r.keeps.empty())
+        continue;
+      const bool good = r.failsStill && r.after <= kSmall && r.after <= r.before;
+      std::printf("graph %d on %s, %s: %s, %zu operations became %zu after %d tries in %.1f s%s\n", i, target.c_str(),
+                  fault.name().c_str(), r.keeps.c_str(), r.before, r.after, r.tries, r.seconds,
+                  !r.failsStill ? ", AND IT NO LONGER FAILS"
+                  : good        ? ""
+                                : ", NOT SMALL");
+      if (!good)
+        std::fputs(r.text.c_str(), stdout);
+      std::fflush(stdout);
+      small += good;
+      ++done;
+      break;
+    }
+  }
+  std::printf("%d of %d graphs are at most %zu operations and fail as before\n", small, done, kSmall);
+  return small == done ? 0 : 1;
 }
 
 } // namespace
@@ -124,6 +161,8 @@ int main(int argc, char **argv) {
       std::fputs(graphOf(number(2, 1), static_cast<int>(number(1, 0)), choice).c_str(), stdout);
       return 0;
     }
+    if (word(0) == "--reduce")
+      return reduceMany(static_cast<int>(number(1, 10)), number(2, 1), number(3, 60));
     const bool only = word(0) == "--only";
     const auto first = static_cast<int>(only ? number(1, 0) : 0);
     const auto end = static_cast<int>(only ? first + 1 : number(0, 200));

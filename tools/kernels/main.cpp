@@ -1,10 +1,10 @@
 // glia-kernels N [SEED]: makes N random kernels and holds what the compiler makes of each against the sequential executor.
 // glia-kernels --only I [SEED]: kernel I of that seed alone, with what is said of it.
 // A kernel that fails is made smaller and written to kernel-SEED-I.nisa. Ends with the instructions that never occurred.
-#include "Compare.h"
 #include "Generate.h"
-#include "Shrink.h"
 #include "glia/Dialect/Instruction.h"
+#include "glia/Reduce/CompareKernel.h"
+#include "glia/Reduce/ReduceKernel.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,11 +14,13 @@
 
 using namespace glia;
 using namespace glia::kernels;
+using reduce::KernelVerdict;
 
 namespace {
 
 constexpr int kEnoughForAll = 300; // kernels after which every instruction must have occurred
 constexpr int kAttempts = 400;     // to make a failing kernel smaller
+constexpr double kSeconds = 600;   // likewise
 constexpr int kMostShrunk = 5;
 
 struct Statistics {
@@ -56,6 +58,19 @@ int tellUnused(const std::vector<std::shared_ptr<const Target>> &targets, Statis
   return kernels < kEnoughForAll || seen == all ? 0 : 1;
 }
 
+// As small as it can be and fail in the same way.
+std::string smallest(Generated &g, const KernelVerdict &verdict) {
+  const bool whole = reduce::selfContained(g.kernel, g.inputs);
+  const auto failsToo = [&](const std::string &text) {
+    nisa::Kernel k = nisa::parseKernel(text, "kernel.nisa");
+    const TensorData inputs = reduce::inputsIn(k, g.inputs);
+    return (!whole || reduce::selfContained(k, inputs)) && reduce::compareKernel(k, inputs).same(verdict);
+  };
+  reduce::Search search(g.kernel.text(), failsToo, reduce::sizeOfKernel, {.seconds = kSeconds, .tries = kAttempts});
+  reduce::reduceKernel(search);
+  return search.smallest();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -74,13 +89,13 @@ int main(int argc, char **argv) {
     const auto &target = targets[static_cast<size_t>(i) % targets.size()];
     Random random(seed * 1'000'003u + static_cast<uint64_t>(i));
     Generated g;
-    Verdict v;
+    KernelVerdict v;
     try {
       g = generate(target, random);
       statistics.count(target->name, g.kernel);
       if (only)
         std::ofstream(format("kernel-%llu-%d-all.nisa", (unsigned long long)seed, i)) << g.kernel.text();
-      v = compare(g.kernel, g.inputs);
+      v = reduce::compareKernel(g.kernel, g.inputs);
     } catch (const Error &e) {
       v = {"generate", e.diagnostics().empty() ? "" : e.diagnostics()[0].code, e.what()};
     }
@@ -94,9 +109,8 @@ int main(int argc, char **argv) {
                 v.kind.c_str(), v.detail.c_str());
     if (v.kind == "generate" || (!only && failures[v.kind + " " + v.code] > kMostShrunk))
       continue;
-    nisa::Kernel small = shrink(g.kernel, g.inputs, v, kAttempts);
     const std::string file = format("kernel-%llu-%d.nisa", (unsigned long long)seed, i);
-    std::ofstream(file) << small.text();
+    std::ofstream(file) << smallest(g, v);
     std::printf("written to %s\n", file.c_str());
     std::fflush(stdout);
   }

@@ -1,4 +1,4 @@
-#include "Inputs.h"
+#include "glia/Runtime/RandomInputs.h"
 #include "Late.h"
 #include "Mutate.h"
 #include "Outcome.h"

@@ -1,6 +1,5 @@
 #include "Mutate.h"
-#include "glia/Program/Builder.h"
-#include "glia/Program/Decode.h"
+#include "glia/Program/Parts.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <array>
@@ -9,86 +8,8 @@ namespace glia::mutants {
 
 namespace {
 
-// A program taken apart so that anything can be changed, and put together again.
-struct Item {
-  int core;
-  Engine engine;
-  const InstrDef *def;
-  std::vector<Value> values;
-  std::vector<std::vector<uint32_t>> lists;
-  std::vector<Pattern> patterns; // of tensor values, by slot
-  std::vector<SyncOp> waits, updates;
-  uint32_t origin;
-};
-
-struct Parts {
-  Program shell;           // everything but the streams
-  std::vector<Item> items; // stream by stream
-  const Program *original;
-};
-
-Parts takeApart(const Program &p) {
-  Parts out;
-  out.original = &p;
-  out.shell = p;
-  Decoded d;
-  for (int c = 0; c < static_cast<int>(p.cores); ++c)
-    for (int e = 0; e < kNumEngines; ++e)
-      for (uint32_t i = 0; i < p.stream(c, static_cast<Engine>(e)).instrs.size(); ++i) {
-        decode(p, c, static_cast<Engine>(e), i, d);
-        Item item{c,
-                  static_cast<Engine>(e),
-                  d.def,
-                  d.values,
-                  {},
-                  {},
-                  {d.waits.begin(), d.waits.end()},
-                  {d.updates.begin(), d.updates.end()},
-                  d.origin};
-        item.lists.resize(d.values.size());
-        item.patterns.resize(d.values.size());
-        for (size_t k = 0; k < d.values.size(); ++k) {
-          item.lists[k].assign(d.values[k].list.begin(), d.values[k].list.end());
-          if (d.values[k].kind == Value::Tensor)
-            item.patterns[k] = p.patterns[d.values[k].access.pattern];
-        }
-        out.items.push_back(std::move(item));
-      }
-  return out;
-}
-
-Program putTogether(const Parts &parts) {
-  const Program &p = *parts.original;
-  Builder b(parts.shell.target, static_cast<int>(parts.shell.cores));
-  for (const Tensor &t : parts.shell.tensors)
-    b.tensor(t);
-  for (const Allocation &a : parts.shell.allocations)
-    b.allocation(a);
-  for (const Semaphore &s : parts.shell.semaphores)
-    b.semaphore(s.name, s.initial, s.core);
-  for (const Queue &q : parts.shell.queues)
-    b.queue(q.name, q.core);
-  for (const Item &item : parts.items) {
-    const InstrOrigin &o = p.origins[item.origin];
-    b.origin(p.strings[o.kernel], p.strings[o.operation], p.strings[o.file], o.line);
-    std::vector<Value> values = item.values;
-    Emit emit = b.emit(item.core, item.engine, item.def->name);
-    for (size_t k = 0; k < values.size(); ++k) {
-      if (values[k].kind == Value::Tensor)
-        values[k].access.pattern = b.internPattern(item.patterns[k]);
-      if (values[k].kind == Value::Text)
-        values[k].integer = static_cast<int32_t>(b.internString(parts.shell.strings[values[k].integer]));
-      values[k].list = item.lists[k];
-      emit.value(static_cast<int>(k), values[k]);
-    }
-    for (const SyncOp &w : item.waits)
-      emit.when(w.semaphore, w.value, w.kind == SyncKind::WaitGeConsume);
-    for (const SyncOp &u : item.updates)
-      emit.sync(u);
-    emit.done();
-  }
-  return b.finish();
-}
+using Item = InstrParts;
+using Parts = ProgramParts;
 
 std::string at(const Item &i, const Parts &parts) {
   size_t first = 0;
@@ -120,14 +41,6 @@ bool hasTensor(const Item &i) {
     if (v.kind == Value::Tensor)
       return true;
   return false;
-}
-
-void becomeNop(Item &i) {
-  const InstrDef *nop = findInstruction("nop");
-  i.def = nop;
-  i.values.clear();
-  i.lists.clear();
-  i.patterns.clear();
 }
 
 using Change = std::string (*)(Parts &, Random &); // what was done, empty if there was no place for it

@@ -1,5 +1,5 @@
 #include "Outcome.h"
-#include "Inputs.h"
+#include "glia/Runtime/RandomInputs.h"
 #include "glia/Runtime/FootprintCheck.h"
 
 #include <optional>

@@ -1,6 +1,6 @@
 #include "Valid.h"
 #include "Generate.h"
-#include "Inputs.h"
+#include "glia/Runtime/RandomInputs.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
 #include "glia/Runtime/FootprintCheck.h"

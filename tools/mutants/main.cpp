@@ -2,7 +2,7 @@
 // glia-mutants --late N [SEED]: programs with long loops that go wrong late, if they do (Late.h).
 // glia-mutants --valid N [SEED]: generates N valid programs and checks that they are (Valid.h).
 // A mutant that verifies must not fault and must give the same bytes under every seed. Prints a table by rule.
-#include "Inputs.h"
+#include "glia/Runtime/RandomInputs.h"
 #include "Late.h"
 #include "Mutate.h"
 #include "Outcome.h"

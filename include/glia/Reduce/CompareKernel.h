@@ -1,23 +1,26 @@
 // Holds a compiled kernel against its sequential meaning.
 #pragma once
-#include "Generate.h"
+#include "glia/Dialect/Kernel.h"
+#include "glia/Sim/Simulator.h"
 
 #include <string>
 
-namespace glia::kernels {
+namespace glia::reduce {
 
-struct Verdict {
+struct KernelVerdict {
   std::string kind;   // empty: all is well. "check", "executor", "compile", "verify", "run", "differs"
   std::string code;   // of the first finding, if there is one
   std::string detail; // for people
   int spilled = 0;    // tensors of a kernel with which all is well
   bool ok() const { return kind.empty(); }
-  bool same(const Verdict &o) const { return kind == o.kind && code == o.code; }
+  bool same(const KernelVerdict &o) const { return kind == o.kind && code == o.code; }
 };
 
 // The rules, the executor, the compiler, the verifier, a fast run and strict runs under two seeds. Results are equal bit by bit.
-Verdict compare(nisa::Kernel &k, const TensorData &inputs);
+KernelVerdict compareKernel(nisa::Kernel &k, const TensorData &inputs);
+// Those of the inputs that the kernel has.
+TensorData inputsIn(nisa::Kernel &k, const TensorData &all);
 // Nothing that the kernel gives depends on memory that it did not write.
 bool selfContained(nisa::Kernel &k, const TensorData &inputs);
 
-} // namespace glia::kernels
+} // namespace glia::reduce

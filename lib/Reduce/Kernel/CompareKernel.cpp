@@ -1,4 +1,4 @@
-#include "Compare.h"
+#include "glia/Reduce/CompareKernel.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Execute.h"
 #include "glia/Runtime/FootprintCheck.h"
@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <sstream>
 
-namespace glia::kernels {
+namespace glia::reduce {
 
 namespace {
 
 constexpr uint64_t kMaxSteps = 200'000;
 
-Verdict found(const char *kind, const std::vector<Diagnostic> &list) {
-  Verdict v{kind, list.empty() ? "" : list[0].code, ""};
+KernelVerdict found(const char *kind, const std::vector<Diagnostic> &list) {
+  KernelVerdict v{kind, list.empty() ? "" : list[0].code, ""};
   for (size_t i = 0; i < list.size() && i < 4; ++i)
     v.detail += (i ? "\n" : "") + render(list[i]);
   return v;
@@ -46,7 +46,7 @@ std::string difference(const TensorData &want, const TensorData &got) {
   return "";
 }
 
-Verdict runOne(const Program &p, const TensorData &inputs, bool strict, uint64_t seed, const RunResult &want) {
+KernelVerdict runOne(const Program &p, const TensorData &inputs, bool strict, uint64_t seed, const RunResult &want) {
   RunOptions o;
   o.strict = strict;
   o.seed = seed;
@@ -66,7 +66,15 @@ Verdict runOne(const Program &p, const TensorData &inputs, bool strict, uint64_t
 
 } // namespace
 
-Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
+TensorData inputsIn(nisa::Kernel &k, const TensorData &all) {
+  TensorData out;
+  for (auto t : k.op().getBody().getOps<nisa::TensorOp>())
+    if (const auto it = all.find(std::string_view(t.getAlias() ? *t.getAlias() : t.getLabel())); it != all.end())
+      out.insert(*it);
+  return out;
+}
+
+KernelVerdict compareKernel(nisa::Kernel &k, const TensorData &inputs) {
   try {
     if (const std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
       return found("check", bad);
@@ -91,9 +99,9 @@ Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
   std::vector<std::byte> certificate;
   const VerifyResult v = certify(p, certificate);
   if (!v.ok()) { // does the simulator see it too? A smaller kernel must not turn the one kind into the other
-    Verdict refused = found("verify", v.diagnostics);
+    KernelVerdict refused = found("verify", v.diagnostics);
     try {
-      if (const Verdict bad = runOne(p, inputs, true, 1, want); !bad.ok())
+      if (const KernelVerdict bad = runOne(p, inputs, true, 1, want); !bad.ok())
         refused.code += ", and strict mode: " + bad.kind + " " + bad.code;
     } catch (const Error &) { // what cannot run is refused all the more
       refused.code += ", does not run";
@@ -106,15 +114,15 @@ Verdict compare(nisa::Kernel &k, const TensorData &inputs) {
     return found("certificate", e.diagnostics());
   }
   try {
-    if (Verdict bad = runOne(p, inputs, false, 0, want); !bad.ok())
+    if (KernelVerdict bad = runOne(p, inputs, false, 0, want); !bad.ok())
       return bad;
     for (uint64_t seed : {1, 2})
-      if (Verdict bad = runOne(p, inputs, true, seed, want); !bad.ok())
+      if (KernelVerdict bad = runOne(p, inputs, true, seed, want); !bad.ok())
         return bad;
   } catch (const Error &e) {
     return found("run", e.diagnostics());
   }
-  Verdict good;
+  KernelVerdict good;
   for (const ContractItem &c : p.contract)
     good.spilled += c.key == "spill";
   return good;
@@ -130,4 +138,4 @@ bool selfContained(nisa::Kernel &k, const TensorData &inputs) {
   }
 }
 
-} // namespace glia::kernels
+} // namespace glia::reduce

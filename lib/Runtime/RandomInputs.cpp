@@ -1,10 +1,10 @@
-#include "Inputs.h"
+#include "glia/Runtime/RandomInputs.h"
 #include "glia/Numerics/Convert.h"
 
 #include <cstring>
 #include <numeric>
 
-namespace glia::mutants {
+namespace glia {
 
 static void fillIntegers(const Tensor &t, Random &random, std::byte *out) {
   const int size = sizeOf(t.dtype);
@@ -47,4 +47,4 @@ void extremeValues(const Program &p, TensorData &inputs, bool largest) {
                     sizeOf(t.dtype)); // little-endian
 }
 
-} // namespace glia::mutants
+} // namespace glia
