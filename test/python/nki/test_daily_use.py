@@ -83,7 +83,7 @@ def test_a_seed_without_strict_mode(run):
 
 def test_json(run):
     told = [json.loads(line) for line in run("profile", "--json", "k.py").stdout.splitlines() if line[0] == "{"]
-    assert told[0]["kernel"] == "double" and told[0]["call"] == 1 and told[0]["total"] > 0 and told[0]["lanes"]
+    assert told[0]["kernel"] == "double" and told[0]["call"] == 1 and told[0]["total_ns"] > 0 and told[0]["lanes"]
     told = [json.loads(line) for line in run("check", "--json", "k.py").stdout.splitlines() if line[0] == "{"]
     assert told == [{"kernel": "double", "agrees": True}]
     for reference, ok in (("reference", True), ("wrong", False)):
