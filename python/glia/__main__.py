@@ -103,12 +103,29 @@ def _run(command: str, options) -> int:
     return 1 if state["bad"] else 0
 
 
+def _own(argv: list[str]) -> int:
+    try:
+        status = importlib.import_module(f".{_OWN[argv[0]]}", __package__).main(argv[1:])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        _seen_enough()
+        return 1
+    except KeyboardInterrupt:
+        return 130  # as a shell says
+
+
+def _seen_enough() -> None:
+    """Who read the output has gone: the rest goes nowhere, without complaint."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv and argv[0] in BOOKS:
         return tool(argv)
     if argv and argv[0] in _OWN:
-        return importlib.import_module(f".{_OWN[argv[0]]}", __package__).main(argv[1:])
+        return _own(argv)
     command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
     options = parser_of(command).parse_args(argv)
     if not os.path.exists(options.file):
@@ -126,8 +143,8 @@ def main(argv: list[str] | None = None) -> int:
             _show(e, True)
         else:
             diagnostics.show(e.diagnostics)
-    except BrokenPipeError:  # who read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        _seen_enough()
     except Exception as e:
         _show(e, options.full_traceback)
     return 1

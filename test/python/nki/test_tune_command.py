@@ -1,8 +1,10 @@
 """python -m glia tune: a table for people, JSON lines for programs that write kernels."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import glia
 import pytest
@@ -12,7 +14,7 @@ if not hasattr(glia._glia.Kernel, "compile"):
 
 KERNEL = """import nki, nki.language as nl, numpy as np
 
-print("loaded")
+print("loaded", flush=True)
 
 @nki.jit
 def scaled(x, tile, by=2.0):
@@ -56,6 +58,33 @@ def test_a_table(folder):
 def test_nothing_good_is_status_1(folder):
     r = run(folder, "k.py:scaled", "--space", "tile=768", "--arg", "f32[128,2048]")
     assert r.returncode == 1 and "1 candidate, 0 good" in r.stdout
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    text = "".join(json.dumps(c) + "\n" for c in candidates(512, 1024, 2048, 256))
+    for words in (["k.py:scaled", "--space", "tile=512", "--arg", "f32[128,2048]"], []):
+        command = f"{' '.join(COMMAND + words)} | head -c 1 > /dev/null"
+        r = subprocess.run(["bash", "-c", command], cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+        assert not r.stderr
+
+
+def test_ctrl_c(folder):
+    endless = KERNEL.replace('    print("traced")\n', "    import time\n    time.sleep(60)\n")
+    (folder / "k.py").write_text(endless)
+    words = ["k.py:scaled", "--space", "tile=512", "--arg", "f32[128,2048]"]
+    p = subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    )
+    p.stdout.readline()  # it is loaded
+    time.sleep(0.3)
+    p.send_signal(signal.SIGINT)
+    said = p.communicate(timeout=20)
+    assert p.returncode == 130 and said == ("", "")
 
 
 def candidates(*tiles):
