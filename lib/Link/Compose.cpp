@@ -1,4 +1,5 @@
 #include "Compose.h"
+#include "glia/ISA/Collective.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/Text.h"
 #include "glia/Target/Title.h"
@@ -240,6 +241,22 @@ private:
     throw Error(std::move(d));
   }
 
+  // One engine issues collectives to one queue, and nothing in the object waits for them.
+  static bool onlyExchanges(const Object &o) {
+    const Program &p = *o.program;
+    if (!p.allocations.empty() || !o.facts.semaphores.empty())
+      return false;
+    for (int e = 0; e < kNumEngines; ++e) {
+      const EngineFacts &f = o.facts.engines[0][e];
+      const Stream &s = p.stream(0, static_cast<Engine>(e));
+      if (f.size && (static_cast<Engine>(e) != Engine::GpSimd || f.completed.size() != 1 || !f.fences.empty() ||
+                     !std::all_of(s.instrs.begin(), s.instrs.end(),
+                                  [&](const Instr &i) { return isCollective(*p.opcodes[i.opcode]); })))
+        return false;
+    }
+    return o.facts.engines[0][static_cast<int>(Engine::GpSimd)].size > 0;
+  }
+
   void memory() {
     const Target &t = *out.target;
     const int64_t capacity[2] = {t.sbufBytes, t.psumBytes};
@@ -252,6 +269,8 @@ private:
                              (long long)o.facts.bytes[s], s ? "PSUM" : "SBUF", t.name.c_str(), (long long)capacity[s]));
         o.whole |= o.facts.bytes[s] > half[s];
       }
+    for (Object &o : out.objects)
+      o.aside = out.cores == 1 && onlyExchanges(o);
     // A loop of unknown count teaches its engines only about transfers that were over before it (L7): it starts alone.
     for (Object &o : out.objects)
       o.whole |= o.facts.unknownLoops;

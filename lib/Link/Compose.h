@@ -12,6 +12,7 @@ struct Object { // one that is called, however often
   ObjectFacts facts;
   std::string name;   // unique in the program
   bool whole = false; // it does not share the core's memory and semaphores with a neighbour
+  bool aside = false; // only exchanges with other ranks, from HBM to HBM: it takes no turn, and others go on beside it
 };
 
 struct Call {

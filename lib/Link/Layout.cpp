@@ -65,6 +65,10 @@ void Layout::shareSemaphores() {
     own[core].completed[0] = b.semaphore("link.completed.a", 0, n);
     own[core].completed[1] = b.semaphore("link.completed.b", 0, n);
     taken[core] += 2;
+    if (std::any_of(c.objects.begin(), c.objects.end(), [](const Object &o) { return o.aside; })) {
+      own[core].exchanged = b.semaphore("link.exchanged", 0, n);
+      ++taken[core];
+    }
   }
 
   std::vector<Counts> counts;
@@ -186,7 +190,7 @@ void Layout::sharePipes() {
 void Layout::takeTurns() {
   int turn = 0;
   for (Call &call : c.calls) {
-    if (c.objects[call.object].whole) {
+    if (c.objects[call.object].whole || c.objects[call.object].aside) {
       call.slot = 0;
       continue;
     }

@@ -11,6 +11,7 @@ namespace glia::link {
 struct OwnSemaphores { // of the linker, on one core
   int toSync[kNumEngines] = {-1, -1, -1, -1, -1}, fromSync[kNumEngines] = {-1, -1, -1, -1, -1};
   int completed[2] = {-1, -1}; // transfers that nobody waits for, per slot
+  int exchanged = -1;          // those of calls aside
 };
 
 class Layout {

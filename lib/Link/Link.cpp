@@ -223,7 +223,8 @@ private:
     const OwnSemaphores &own = layout.own[w.core];
     const bool isSync = w.engine == Engine::Sync;
     const SyncOp mark{static_cast<uint16_t>(isSync ? 0 : own.toSync[static_cast<int>(w.engine)]), SyncKind::Add, 0, 1};
-    const SyncOp complete{static_cast<uint16_t>(own.completed[w.call->slot]), SyncKind::Add, 0, c.target->dmaEngines};
+    const int over = c.objects[w.call->object].aside ? own.exchanged : own.completed[w.call->slot];
+    const SyncOp complete{static_cast<uint16_t>(over), SyncKind::Add, 0, c.target->dmaEngines};
     const int64_t skip = tableAlreadyThere(w.core, w.engine, facts);
     size_t completed = static_cast<size_t>(std::lower_bound(facts.completed.begin(), facts.completed.end(), from) -
                                            facts.completed.begin());

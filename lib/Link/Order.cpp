@@ -11,7 +11,7 @@ Order::Order(const Composition &c, const Layout &layout, const Program &program)
       serialPsum(!c.target->has("vector_scalar_psum_concurrent")), cores(c.cores) {
   for (Core &k : cores)
     for (int e = 0; e < kNumEngines; ++e)
-      k.told[e] = k.toldCross[e] = k.touched[e][0] = k.touched[e][1] = -1;
+      k.told[e] = k.toldCross[e] = k.toldAside[e] = k.touched[e][0] = k.touched[e][1] = -1;
 }
 
 uint32_t Order::tensorOf(uint32_t call, uint32_t object, int slot, uint32_t tensor, Layout &tensors) const {
@@ -43,6 +43,17 @@ void Order::waitFor(int core, int call, std::vector<SyncOp> &out) {
   k.known = call;
 }
 
+// Waits, on Sync, until all calls aside so far are over. Transfers add to one semaphore: a wait proves something only of all that can have added
+// to it (S5), so the next call aside is told to begin behind this.
+void Order::waitForAside(int core, int call, std::vector<SyncOp> &out) {
+  Core &k = cores[core];
+  if (call <= k.asideKnown)
+    return;
+  out.push_back({static_cast<uint16_t>(layout.own[core].exchanged), SyncKind::WaitGeConsume, 0, k.asideAmount});
+  k.asideAmount = 0;
+  k.asideKnown = k.aside;
+}
+
 Order::Need Order::needOf(uint32_t tensor, const TensorUse &u, int core) const {
   Need out;
   if (tensor >= accesses.size())
@@ -56,6 +67,10 @@ Order::Need Order::needOf(uint32_t tensor, const TensorUse &u, int core) const {
       level = std::max(level, a.wrote);
     if (a.read >= 0 && a.reads.meets(u.write))
       level = std::max(level, a.read);
+    if (a.asideWrote >= 0 && (a.writes.meets(u.read) || a.writes.meets(u.write)))
+      out.aside = std::max(out.aside, a.asideWrote);
+    if (a.asideRead >= 0 && a.reads.meets(u.write))
+      out.aside = std::max(out.aside, a.asideRead);
   }
   return out;
 }
@@ -80,18 +95,16 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
 
   // What each engine needs because of tensors in HBM.
   std::vector<std::array<Need, kNumEngines>> need(mine);
-  std::vector<std::vector<std::array<int64_t, 3>>> onSync(mine); // instruction, call, tensor of the object
+  std::vector<std::vector<std::array<int64_t, 4>>> onSync(mine); // instruction, call, call aside, tensor of the object
   int cross = -1;
   for (int core = 0; core < mine; ++core)
     for (const TensorUse &u : o.facts.uses[core]) {
       const Need x = needOf(tensorOf(call, object, slot, u.tensor, tensors), u, core);
       for (int e = 0; e < kNumEngines; ++e)
-        if (u.engines >> e & 1 && e != kSync) {
-          need[core][e].here = std::max(need[core][e].here, x.here);
-          need[core][e].other = std::max(need[core][e].other, x.other);
-        }
-      if (x.here >= 0 && u.firstOnSync != UINT32_MAX)
-        onSync[core].push_back({u.firstOnSync, x.here, u.tensor});
+        if (u.engines >> e & 1 && e != kSync)
+          need[core][e].add(x);
+      if ((x.here >= 0 || x.aside >= 0) && u.firstOnSync != UINT32_MAX)
+        onSync[core].push_back({u.firstOnSync, x.here, x.aside, u.tensor});
       if (x.other > cores[core].cross)
         cross = std::max(cross, x.other);
     }
@@ -106,7 +119,10 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
     Core &k = cores[core];
     CoreStart &start = out[core];
     // The call that had this memory and these semaphores before.
-    const int before = o.whole ? std::max(k.inSlot[0], k.inSlot[1]) : k.inSlot[slot];
+    const int before = o.aside ? -1 : o.whole ? std::max(k.inSlot[0], k.inSlot[1]) : k.inSlot[slot];
+    const int mostAside = c.target->semaphoreMax / 2;
+    const bool full = o.aside && k.asideAmount + c.target->dmaEngines > mostAside;
+    int aside = o.facts.unknownLoops || full ? k.aside : -1;
     const auto &engines = o.facts.engines[core];
     std::vector<int> tell;
     int level = engines[kSync].size ? before : -1;
@@ -114,28 +130,34 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       if (e == kSync || !engines[e].size)
         continue;
       const int here = std::max({before, need[core][e].here, serialNeed(k, o.facts, core, e)});
-      if (here > k.told[e] || need[core][e].other > k.toldCross[e]) {
+      const bool behindWait = o.aside && k.asideKnown > k.toldAside[e];
+      if (here > k.told[e] || need[core][e].other > k.toldCross[e] || need[core][e].aside > k.toldAside[e] || behindWait ||
+          full) {
         tell.push_back(e);
         level = std::max(level, here);
+        aside = std::max(aside, need[core][e].aside);
       }
     }
     start.level = level;
     waitFor(core, level, start.waits);
+    waitForAside(core, aside, start.waits);
     for (int e : tell) {
       start.signals.push_back({static_cast<uint16_t>(layout.own[core].fromSync[e]), SyncKind::Add, 0, 1});
       start.engineWaits[e].push_back({static_cast<uint16_t>(layout.own[core].fromSync[e]), SyncKind::WaitGeConsume, 0, 1});
       k.told[e] = k.known;
       k.toldCross[e] = k.cross;
+      k.toldAside[e] = k.asideKnown;
     }
     std::sort(onSync[core].begin(), onSync[core].end());
-    const int atStart = k.known;
-    for (const auto &[where, producer, tensor] : onSync[core]) {
+    const int atStart = k.known, asideAtStart = k.asideKnown;
+    for (const auto &[where, producer, exchange, tensor] : onSync[core]) {
       const uint32_t at = static_cast<uint32_t>(where);
-      if (producer > atStart)
+      if (producer > atStart || exchange > asideAtStart)
         start.dependent.push_back(static_cast<uint32_t>(tensor));
-      if (producer > k.known) {
+      if (producer > k.known || exchange > k.asideKnown) {
         std::vector<SyncOp> waits;
         waitFor(core, static_cast<int>(producer), waits);
+        waitForAside(core, static_cast<int>(exchange), waits);
         if (!start.later.empty() && start.later.back().first == at)
           start.later.back().second.insert(start.later.back().second.end(), waits.begin(), waits.end());
         else if (!waits.empty())
@@ -146,7 +168,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
     // What it leaves.
     if (std::all_of(engines.begin(), engines.end(), [](const EngineFacts &e) { return !e.size; }))
       continue;
-    int amount = 0;
+    int amount = 0; // of transfers, to be waited for
     for (int e = 0; e < kNumEngines; ++e) {
       if (!engines[e].size)
         continue;
@@ -156,6 +178,11 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       for (int s = 0; s < 2; ++s)
         if (s ? engines[e].psum : engines[e].sbuf)
           k.touched[e][s] = n;
+    }
+    if (o.aside) {
+      k.aside = n;
+      k.asideAmount += amount;
+      continue;
     }
     k.completing[slot] = n;
     k.amount[slot] = amount;
@@ -170,11 +197,11 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
         accesses.resize(t + 1);
       Access &a = accesses[t][core];
       if (!u.write.empty()) {
-        a.wrote = n;
+        (o.aside ? a.asideWrote : a.wrote) = n;
         a.writes.add(u.write.lo, u.write.hi);
       }
       if (!u.read.empty()) {
-        a.read = n;
+        (o.aside ? a.asideRead : a.read) = n;
         a.reads.add(u.read.lo, u.read.hi);
       }
     }

@@ -5,6 +5,7 @@
 #include "Region/Form/FormGroups.h"
 #include "GraphDump.h"
 #include "Objects.h"
+#include "Graph/Decompose/DecomposeCollectives.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Graph/Decompose/NumberRanks.h"
 #include "Region/Place/PlanTensors.h"
@@ -30,12 +31,15 @@ using namespace emit;
 
 namespace {
 
+constexpr int64_t kShareOfExchanges = 16; // of HBM: for what exchanges between ranks were the last to read
+
 class GraphCompiler {
 public:
   explicit GraphCompiler(const GraphOptions &options)
       : options(options), target(loadTarget(options.target)),
         topology(options.topology.empty() ? nullptr : loadTopology(options.topology, {.lnc = options.cores})),
-        dump(options.dump), written(options.target), objects(options, dump) {}
+        dump(options.dump), written(options.target), objects(options, dump),
+        plan(target->integer("memory.hbm_bytes") / kShareOfExchanges) {}
 
   CompiledGraph run(mlir::ModuleOp module) {
     CompiledGraph out;
@@ -277,7 +281,7 @@ private:
         for (const Group &g : now)
           call(g);
       for (size_t i = done - n; i < done; ++i)
-        plan.finish(i, calls.size() - 1);
+        plan.finish(i, calls.size() - 1, isCollectiveCall(groups[i].ops.front()));
     }
   }
 

@@ -336,3 +336,44 @@ gpsimd collective dst=y src=x queue=q kind=all_reduce op={op} ranks=2 width=2 gr
         [tool, "verify", tmp_path / "first.gasm", "--rank", tmp_path / "second.gasm"], capture_output=True, text=True
     )
     assert r.returncode == status and said in r.stdout + r.stderr, r.stdout + r.stderr
+
+
+BESIDE = """
+module @m attributes {mhlo.num_partitions = 4 : i32} {
+  func.func public @main(%x: tensor<4096x512xf32>, %a: tensor<512x512xf32>) -> (tensor<4096x512xf32>, tensor<512x512xf32>) {
+    %y = "stablehlo.all_reduce"(%x) ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids, CHANNEL} : (tensor<4096x512xf32>) -> tensor<4096x512xf32>
+    PRODUCTS
+    return %y, %aN : tensor<4096x512xf32>, tensor<512x512xf32>
+  }
+}"""
+
+
+def test_an_exchange_goes_on_beside_what_does_not_need_it():
+    """The products take about as long as the exchange, and both together little more than either."""
+
+    def made(exchange: bool, products: int) -> Program:
+        lines = [
+            f"%a{i + 1 if i + 1 < products else 'N'} = stablehlo.dot_general %{f'a{i}' if i else 'a'}, %a, contracting_dims = [1] x [0] "
+            ": (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>"
+            for i in range(products)
+        ] or ["%aN = stablehlo.add %a, %a : tensor<512x512xf32>"]
+        text = BESIDE.replace("PRODUCTS", "\n    ".join(lines)).replace("CHANNEL", CHANNEL)
+        if not exchange:
+            text = re.sub(r'"stablehlo.all_reduce".*?->', "stablehlo.add %x, %x :", text, flags=re.S)
+        handle, _ = _glia.compile_graph(text, "<test>", "trn2", "", 1, 1)
+        handle.require_verified("graph")
+        return Program(handle)
+
+    alone, work, both = made(True, 0), made(False, 12), made(True, 12)
+    times = [p.profile(timeline=False).total for p in (alone, work, both)]
+    assert times[2] < 0.75 * (times[0] + times[1])
+    rng = np.random.default_rng(3)
+    x, a = rng.integers(0, 4, (4, 4096, 512)).astype(np.float32), np.eye(512, dtype=np.float32)[rng.permutation(512)]
+    for strict, seed in ((False, 0), (True, 1)):
+        found = both.run({"arg0": x, "arg1": np.stack([a] * 4)}, strict=strict, seed=seed)
+        assert (found["result0"] == x.sum(0)).all()
+        assert (found["result1"] == np.linalg.matrix_power(a, 13)).all()
