@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from . import trace as _t
 from .registers import VirtualRegister
 
@@ -104,12 +106,15 @@ def _ellipsis(t, key) -> int:
 
 
 def _as_integer(t, k) -> int:
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
-        advice = "Use integers, slices, nl.ds(start, size) or Ellipsis."
-        if hasattr(k, "storage"):
-            advice = "Use t.select(dim, index) or t.ap(..., scalar_offset=...) for an index that is a tensor."
-        raise _t.failure("NKI-SLICE", f"`{t.storage.name}` is indexed with a {type(k).__name__}", advice)
-    return k.__index__()
+    try:
+        if not isinstance(k, bool):
+            return operator.index(k)
+    except TypeError:
+        pass
+    advice = "Use integers, slices, nl.ds(start, size) or Ellipsis."
+    if hasattr(k, "storage"):
+        advice = "Use t.select(dim, index) or t.ap(..., scalar_offset=...) for an index that is a tensor."
+    raise _t.failure("NKI-SLICE", f"`{t.storage.name}` is indexed with a {type(k).__name__}", advice)
 
 
 def _outside(t, dim: int, value, limit) -> None:

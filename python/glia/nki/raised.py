@@ -27,13 +27,9 @@ def endless_recursion(e: RecursionError, place):
 def argument_error(e: TypeError):
     """A diagnostic for a call of nki.isa or nki.language with arguments that it does not take, else None."""
     m = re.match(r"(?:\w+\.)?(\w+)\(\) (got|missing|takes)", str(e))
-    if m is None or e.__traceback__ is None:
+    place = innermost(e, None)
+    if m is None or place is None:
         return None
-    frames = []
-    tb = e.__traceback__
-    while tb is not None:
-        frames.append(tb)
-        tb = tb.tb_next
     from . import isa, language
 
     function = getattr(isa, m[1], None) or getattr(language, m[1], None)
@@ -43,5 +39,4 @@ def argument_error(e: TypeError):
         advice = f"It is {m[1]}{inspect.signature(function)}."
     except (TypeError, ValueError):
         advice = ""
-    last = frames[-1]
-    return _t.diagnostic("NKI-ARGUMENT", str(e), advice, place=(last.tb_frame.f_code.co_filename, last.tb_lineno))
+    return _t.diagnostic("NKI-ARGUMENT", str(e), advice, place=place)

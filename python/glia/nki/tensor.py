@@ -82,6 +82,16 @@ class NkiTensor(NKIObject):
     def __len__(self) -> int:
         return self.shape[0]
 
+    def _number(self):
+        raise _t.failure(
+            "NKI-TRUTH",
+            f"Python needs a number of `{self.storage.name}`, and elements are known only when the kernel runs",
+            "Compute with tiles: a view of one element per partition is an operand of nisa.tensor_scalar. An address or a count is "
+            "loaded with nisa.register_load.",
+        )
+
+    __float__ = __int__ = _number
+
     def __bool__(self) -> bool:
         """Of a tensor in HBM: there is one, which `if bias:` asks of an argument. Of a tile it would be its contents."""
         if self.storage.on_chip:

@@ -444,3 +444,39 @@ def test_an_order_that_the_verifier_refuses_is_our_fault(fails, monkeypatch):
     assert ours and "a fault of glia's, not of your program" in ours[0].message
     assert ours[0].notes[0].startswith("RACE: ") and "report" in ours[0].advice
     assert "RACE" not in {d.code for d in found}
+
+
+@nki.jit
+def number_of_a_tile(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    nl.store(out, nl.multiply(t, float(t[0, 0])))
+    return out
+
+
+@nki.jit
+def rows_by_an_array(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x[np.arange(8), :]))
+    return out
+
+
+@nki.jit
+def keyword_that_is_none(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.exp(nl.load(x), axis=1))
+    return out
+
+
+@pytest.mark.parametrize(
+    "kernel, text",
+    [
+        (number_of_a_tile, r"NKI-TRUTH.*number of `t`"),
+        (rows_by_an_array, r"NKI-SLICE.*`x` is indexed with a ndarray"),
+        (keyword_that_is_none, r"NKI-ARGUMENT.*nl\.exp\(\) got an unexpected keyword argument 'axis'"),
+    ],
+)
+def test_python_that_a_kernel_cannot_run(kernel, text):
+    with pytest.raises(glia.Error, match=text) as e:
+        kernel(np.ones((8, 4), np.float32))
+    assert e.value.diagnostics[0].file == __file__

@@ -273,6 +273,7 @@ _SPECIAL = {
 
 def _bind(op: Op, fn, doc: str) -> None:
     op.fn, op.__doc__ = fn, doc
+    fn.__qualname__ = f"nl.{op.name}"  # what Python calls it where arguments are wrong
     op.__signature__ = inspect.signature(fn)
 
 
