@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from collections.abc import Mapping
 
 import numpy as np
@@ -115,6 +117,13 @@ class Scope(Mapping):
             known = ", ".join(sorted(self.variables)) or "none"
             advice = f"Variables here: {known}." if isinstance(e, NameError) else ""
             raise failure("DEBUG-VALUE", f"`{text}`: {e}", advice) from None
+
+    def holds(self, condition: str, names: dict) -> bool:
+        """Whether a condition is true of some element; one of variables that are not there yet is not."""
+        used = {x.id for x in ast.walk(ast.parse(condition, mode="eval")) if isinstance(x, ast.Name)}
+        if not all(x in self.variables or x in names or x == "np" or hasattr(builtins, x) for x in used):
+            return False
+        return bool(np.any(self.evaluate(condition, names)))
 
 
 def text_of(value) -> str:

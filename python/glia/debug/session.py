@@ -122,7 +122,7 @@ class Session:
             found = self._assigned(b, n, stop)
         if not found or not b.condition:
             return found
-        return found if bool(_any(self.scope(stop).evaluate(b.condition, self.names))) else ""
+        return found if self.scope(stop).holds(b.condition, self.names) else ""
 
     def _assigned(self, b: Breakpoint, n: int, stop: Stop) -> str:
         """Whether the line before has bound the name to a tile, or has written to the tile it is bound to."""
@@ -255,7 +255,3 @@ def _tiles(name: str, variables: dict) -> list:
         else:
             value = value.get(step) if type(value) is dict else None
     return [x for x in (value if type(value) in (list, tuple) else [value]) if type(x) is NkiTensor]
-
-
-def _any(value) -> bool:
-    return bool(value.any()) if hasattr(value, "any") else bool(value)

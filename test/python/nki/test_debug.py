@@ -137,6 +137,12 @@ def test_a_breakpoint_with_a_condition_and_values(tmp_path):
     assert out.endswith("right\n")
 
 
+def test_a_condition_of_variables_that_are_not_there_yet(tmp_path):
+    out = debug(tmp_path, BLOCKS, "b total if j == 2\nc\np j\nc\n")
+    assert "total is assigned by kernel.py:16" in after(out, "c") and after(out, "p j") == "2"
+    assert "has ended" in after(out, "c", 1)
+
+
 def test_steps_into_and_past_a_helper(tmp_path):
     out = debug(tmp_path, BLOCKS, "u 15\ns\nwhere\nup\np j\ndown\np factor\nfinish\nback 1\nuntil 15\nn\n")
     assert "kernel.py:5: doubled" in after(out, "s")
