@@ -1,6 +1,5 @@
 #include "glia/Profile/MemoryUse.h"
-
-#include "glia/Program/Decode.h"
+#include "Touched.h"
 
 #include <algorithm>
 #include <map>
@@ -10,16 +9,11 @@ namespace glia {
 
 namespace {
 
-struct Touch {
-  uint32_t allocation = 0;
-  bool read = false, written = false;
-};
-
-// What the instructions of a stream touch, each instruction decoded once.
+// What the instructions of a stream touch on chip, each instruction decoded once.
 class Touches {
 public:
   explicit Touches(const Program &p) : p(p), first(p.cores * kNumEngines) {}
-  std::pair<const Touch *, const Touch *> of(const TimelineEvent &e) {
+  std::pair<const Touched *, const Touched *> of(const TimelineEvent &e) {
     std::vector<std::pair<uint32_t, uint32_t>> &known = first[e.core * kNumEngines + static_cast<uint32_t>(e.engine)];
     if (known.empty())
       known.resize(p.stream(e.core, e.engine).instrs.size(), {UINT32_MAX, 0});
@@ -27,9 +21,9 @@ public:
     if (range.first == UINT32_MAX) {
       range.first = static_cast<uint32_t>(list.size());
       decode(p, e.core, e.engine, e.index, d);
-      for (size_t s = 0; s < d.values.size(); ++s)
-        if (d.values[s].kind == Value::Tensor && d.values[s].access.object.kind == ObjectKind::Allocation)
-          add(range.first, d.values[s].access.object.index, d.def->slots[s].kind);
+      for (const Touched &t : touched(d))
+        if (t.object.kind == ObjectKind::Allocation)
+          list.push_back(t);
       range.second = static_cast<uint32_t>(list.size());
     }
     return {list.data() + range.first, list.data() + range.second};
@@ -38,16 +32,8 @@ public:
 private:
   const Program &p;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> first; // by stream and instruction: a range of `list`
-  std::vector<Touch> list;
+  std::vector<Touched> list;
   Decoded d;
-
-  void add(uint32_t from, uint32_t allocation, SlotKind kind) {
-    auto at = std::find_if(list.begin() + from, list.end(), [&](const Touch &t) { return t.allocation == allocation; });
-    if (at == list.end())
-      at = list.insert(at, Touch{allocation});
-    at->written |= isWritten(kind);
-    at->read |= kind != SlotKind::Out && kind != SlotKind::OptOut;
-  }
 };
 
 // Follows what each allocation holds. Events come in the order of their starts.
@@ -56,9 +42,9 @@ public:
   explicit Follower(const Program &p) : contents(p.allocations.size()), states(p.allocations.size()), touches(p) {}
   void see(const TimelineEvent &e) {
     for (auto [t, end] = touches.of(e); t != end; ++t) {
-      State &s = states[t->allocation];
+      State &s = states[t->object.index];
       if (s.read && t->written && !t->read)
-        close(t->allocation);
+        close(t->object.index);
       if (!s.used)
         s = {true, false, e.start, e.end};
       s.to = std::max(s.to, e.end);

@@ -1,8 +1,8 @@
 #include "glia/Profile/Proposals.h"
+#include "Touched.h"
 
 #include "glia/ISA/Collective.h"
 #include "glia/Profile/ProgramBound.h"
-#include "glia/Program/Decode.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -136,19 +136,14 @@ private:
     const bool activation = is(i, "activation"), addition = adds(i), maximum = takesMaximum(i);
     const bool product = is(i, "nc_matmul") && !transposes(i);
     const int data = activation || maximum ? tile(i, "data") : -1;
-    decoded(i);
-    for (size_t s = 0; s < d.values.size(); ++s) {
-      if (d.values[s].kind != Value::Tensor)
-        continue;
-      const ObjectRef o = d.values[s].access.object;
-      const SlotKind kind = d.def->slots[s].kind;
-      if (o.kind == ObjectKind::Tensor) {
-        if (!isWritten(kind) && nodes[i].bytes && !isCollective(*d.def))
-          noteRead(reads[o.index], i);
+    for (const Touched &t : touched(decoded(i))) {
+      if (t.object.kind == ObjectKind::Tensor) {
+        if (!t.written && nodes[i].bytes && !isCollective(*d.def))
+          noteRead(reads[t.object.index], i);
         continue;
       }
-      Users &u = users[o.index];
-      if (isWritten(kind)) {
+      Users &u = users[t.object.index];
+      if (t.written) {
         ++u.writers;
         u.writer = i;
         u.byActivation += activation;
@@ -156,9 +151,9 @@ private:
         u.byAddition += addition;
         u.lastWrite = std::max(u.lastWrite, nodes[i].last);
       }
-      if (kind != SlotKind::Out && kind != SlotKind::OptOut) {
+      if (t.read) {
         ++u.readers;
-        u.activations += activation && data == static_cast<int>(o.index);
+        u.activations += activation && data == static_cast<int>(t.object.index);
         u.maxima += maximum;
       }
     }

@@ -1,6 +1,6 @@
 #include "glia/Profile/Waits.h"
+#include "Touched.h"
 
-#include "glia/Program/Decode.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
@@ -29,24 +29,10 @@ namespace {
 
 constexpr double kSlowed = 1.5; // a transfer that takes so many times what it takes alone is slowed down by others
 
-struct Touched {
-  ObjectRef object;
-  bool written = false;
-};
-
-std::vector<Touched> touched(const Program &p, const InstrPlace &x) {
+std::vector<Touched> touchedBy(const Program &p, const InstrPlace &x) {
   Decoded d;
   decode(p, x.core, x.engine, x.index, d);
-  std::vector<Touched> out;
-  for (size_t i = 0; i < d.values.size(); ++i)
-    if (d.values[i].kind == Value::Tensor) {
-      const SlotKind kind = d.def->slots[i].kind;
-      if (isWritten(kind))
-        out.push_back({d.values[i].access.object, true});
-      if (kind != SlotKind::Out && kind != SlotKind::OptOut)
-        out.push_back({d.values[i].access.object, false});
-    }
-  return out;
+  return touched(d);
 }
 
 bool sameMemory(const Program &p, ObjectRef a, ObjectRef b) {
@@ -67,11 +53,11 @@ struct Relation {
 
 // Why one instruction has to come after another: what the first writes and the second reads, else memory that one of them writes.
 Relation relation(const Program &p, const InstrPlace &first, const InstrPlace &second) {
-  const std::vector<Touched> before = touched(p, first), behind = touched(p, second);
+  const std::vector<Touched> before = touchedBy(p, first), behind = touchedBy(p, second);
   Relation reuse;
   for (const Touched &b : behind)
     for (const Touched &a : before) {
-      if (a.written && !b.written && a.object == b.object)
+      if (a.written && b.read && a.object == b.object)
         return {WaitKind::Data, p.objectName(a.object)};
       if (reuse.kind == WaitKind::Order && b.written && sameMemory(p, a.object, b.object))
         reuse = {WaitKind::Reuse, p.objectName(b.object)};

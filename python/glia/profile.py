@@ -74,7 +74,7 @@ class Wait(NamedTuple):
     place: str
     awaited: str  # the place it waited for
     tile: str
-    gain: float  # what the run would take less without them
+    gain: float  # what the run would take less without them; 0, too, for what is not among the 20 longest of the critical path
     critical: float
     length: float
     count: int

@@ -25,6 +25,7 @@ function choose(at) {
     const b = before(at), lines = [describe(at).join("  -  ")];
     if (b) lines.push("started behind  " + describe(b).join("  -  "));
     if (chosen.behind.length) lines.push(chosen.behind.length + " started behind it, first  " + describe(chosen.behind[0]).join("  -  "));
+    if (data.group > 1) lines.push("A bar stands for " + data.group + " instructions here: what it waited for is not known.");
     say(lines);
     const l = data.labels[data.lanes[at.row].labels[at.bar]];
     if (current === "source") showSource(l[3], l[4]);
