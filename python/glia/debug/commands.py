@@ -130,7 +130,7 @@ class Debugger:
     def _say_if_nothing(self) -> None:
         if not self.calls:
             print(
-                "glia: the script called no kernel with arrays, so there was nothing to stop in; "
+                "glia: no call of a kernel came as far as running, so there was nothing to stop in; "
                 "a compiled program is for `glia debug PROGRAM`",
                 file=sys.stderr,
             )

@@ -101,7 +101,7 @@ def test_as_an_entry_point_it_waits_until_it_is_asked(tmp_path):
     tests.mkdir()
     (tests / "test_k.py").write_text(TESTS)
     (tests / "conftest.py").write_text("")
-    env = dict(os.environ, PYTHONPATH=f"{os.environ['PYTHONPATH']}:{tmp_path / 'site'}")
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(glia.__file__).parents[1]), str(tmp_path / "site")]))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = lambda *words: subprocess.run(  # noqa: E731
         [*command, *words], cwd=tests, env=env, capture_output=True, text=True, timeout=120
