@@ -15,7 +15,7 @@ Profile profileOf(const Program &p, const TimingOptions &options) {
   x.kernels = timeUse(p, x.time, x.path, Grouping::Kernel);
   x.waits = waitUse(p, x.time, x.path, options);
   x.memory = memoryUse(p, x.time);
-  x.proposals = proposals(p, x.time, x.waits);
+  x.proposals = proposals(p, x.time, x.path, x.waits);
   return x;
 }
 

@@ -30,6 +30,7 @@ struct Node {
   int64_t bytes = 0;             // moved
   uint64_t count = 0;            // times it was executed
   double first = 0, last = 0;    // ns: start of the first time, end of the last
+  double critical = 0;           // ns of the critical path, with what follows it
 };
 
 // Who writes and who reads a tile.
@@ -50,8 +51,9 @@ struct Reads {
 
 class Finder {
 public:
-  Finder(const Program &p, const TimingResult &r) : p(p), r(r), users(p.allocations.size()), reads(p.tensors.size()) {
-    count();
+  Finder(const Program &p, const TimingResult &r, const std::vector<PathStep> &path)
+      : p(p), r(r), users(p.allocations.size()), reads(p.tensors.size()) {
+    count(path);
     for (uint32_t i = 0; i < nodes.size(); ++i)
       note(i);
   }
@@ -93,7 +95,7 @@ private:
   std::map<std::pair<uint32_t, std::string>, Proposal> found; // by origin and text
   Decoded d;
 
-  void count() {
+  void count(const std::vector<PathStep> &path) {
     std::map<InstrPlace, uint32_t> known;
     const uint32_t engines = p.cores * kNumEngines;
     for (const TimelineEvent &e : r.timeline) {
@@ -113,6 +115,8 @@ private:
         n.bytes += e.bytes;
       }
     }
+    for (const PathStep &step : path)
+      nodes[known.at(instructionOf(r.timeline[step.event]))].critical += step.work + step.latency;
   }
 
   bool ofGraph() const {
@@ -320,6 +324,7 @@ private:
       InstrPlace at;
       uint64_t count = 0;
       int64_t bytes = 0;
+      double critical = 0; // ns
     };
     std::map<uint32_t, Sum> lines; // by origin
     for (const Node &n : nodes)
@@ -328,22 +333,23 @@ private:
         s.at = n.at;
         s.count += n.count;
         s.bytes += n.bytes;
+        s.critical += n.critical;
       }
-    const double start = p.target->number("dma.fixed_latency");
     for (const auto &[origin, s] : lines)
       if (const double each = static_cast<double>(s.bytes) / static_cast<double>(s.count);
           s.count >= kManyTransfers && each < kSmall)
         propose(s.at,
                 format("%llu transfers of %.0f bytes: fewer and larger ones move as much in less time",
                        (unsigned long long)s.count, each),
-                kTransfers, start * static_cast<double>(s.count));
+                kRun, s.critical);
   }
 };
 
 } // namespace
 
-std::vector<Proposal> proposals(const Program &p, const TimingResult &r, const std::vector<WaitUse> &waits) {
-  return Finder(p, r).find(waits);
+std::vector<Proposal> proposals(const Program &p, const TimingResult &r, const std::vector<PathStep> &path,
+                                const std::vector<WaitUse> &waits) {
+  return Finder(p, r, path).find(waits);
 }
 
 } // namespace glia

@@ -14,6 +14,7 @@ struct Proposal {
 };
 
 // First those about the engine that is busiest, the largest first.
-std::vector<Proposal> proposals(const Program &p, const TimingResult &r, const std::vector<WaitUse> &waits);
+std::vector<Proposal> proposals(const Program &p, const TimingResult &r, const std::vector<PathStep> &path,
+                                const std::vector<WaitUse> &waits);
 
 } // namespace glia
