@@ -3,6 +3,7 @@
 #include "glia/Profile/ProfileDiff.h"
 #include "glia/Profile/WhatIf.h"
 #include "glia/Sim/Steps.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <nanobind/stl/shared_ptr.h>
 
@@ -107,12 +108,46 @@ nb::list memory(const Prediction &p) {
   return out;
 }
 
+std::vector<Sensitivity> sensitivitiesOf(const Prediction &p) {
+  return withoutLock([&] { return sensitivities(*p.program, p.options, p.time().total); });
+}
+
 nb::list sensitive(const Prediction &p) {
-  const std::vector<Sensitivity> all = withoutLock([&] { return sensitivities(*p.program, p.options, p.time().total); });
   nb::list out;
-  for (const Sensitivity &s : all)
+  for (const Sensitivity &s : sensitivitiesOf(p))
     out.append(nb::make_tuple(s.key, s.value, s.unit, s.half, s.twice));
   return out;
+}
+
+nb::tuple roofline(const Prediction &p) {
+  const Roofline &r = p.profile.roofline;
+  nb::list roofs, points;
+  for (const Roof &x : r.roofs)
+    roofs.append(nb::make_tuple(x.name, x.perSecond));
+  for (const RooflinePoint &x : r.points)
+    points.append(nb::make_tuple(x.name, x.operations, x.bytes, x.time));
+  return nb::make_tuple(roofs, points, r.bytesPerSecond);
+}
+
+double retimed(const Prediction &p, const std::string &changes) {
+  const Elsewhere x = withoutLock([&] { return timeIf(*p.program, p.options, parseChanges(changes)); });
+  if (!x.refused.empty())
+    throw Error(x.refused);
+  return x.total;
+}
+
+// Beside it what is compiled for the changed target, or why it cannot be.
+nb::tuple whatIf(const Prediction &p, const std::string &changes, const Prediction *compiled, const Diagnostic *refused) {
+  WhatIf x;
+  x.before = p.time().total;
+  x.same = withoutLock([&] { return timeIf(*p.program, p.options, parseChanges(changes)); });
+  x.compiled.emplace();
+  if (refused)
+    x.compiled->refused = {*refused};
+  else
+    x.compiled->total = compiled->time().total;
+  const auto total = [](const Elsewhere &e) { return e.refused.empty() ? nb::cast(e.total) : nb::none(); };
+  return nb::make_tuple(x.before, total(x.same), total(*x.compiled), whatIfText(x), whatIfJson(x, changes));
 }
 
 nb::dict origins(const Prediction &p) {
@@ -139,14 +174,15 @@ void bindProfiles(nb::module_ &m) {
       .def_prop_ro("waits", &waits)
       .def_prop_ro("memory", &memory)
       .def_prop_ro("proposals", &proposed)
+      .def_prop_ro("roofline", &roofline)
       .def_prop_ro("origins", &origins)
       .def_prop_ro("assumed_parameters", [](const Prediction &p) { return p.time().assumedParameters; });
   profile.def("places", &places)
       .def("sensitivities", &sensitive)
-      .def("what_if",
-           [](const Prediction &p, const std::string &changes) {
-             return withoutLock([&] { return timeIf(*p.program, p.options, parseChanges(changes)); });
-           })
+      .def("retimed", &retimed)
+      .def("what_if", &whatIf, nb::arg(), nb::arg().none(), nb::arg().none())
+      .def("sensitivity_text", [](const Prediction &p) { return sensitivityText(sensitivitiesOf(p), p.time().total); })
+      .def("sensitivity_json", [](const Prediction &p) { return sensitivityJson(sensitivitiesOf(p), p.time().total); })
       .def("summary", [](const Prediction &p) { return profileText(*p.program, p.profile); })
       .def("html", [](const Prediction &p) { return profileHtml(*p.program, p.profile); })
       .def("json", [](const Prediction &p) { return profileJson(*p.program, p.profile); })

@@ -79,12 +79,14 @@ ParseResult KernelOp::parse(OpAsmParser &p, OperationState &state) {
   const SMLoc at = p.getCurrentLocation();
   if (p.parseString(&target))
     return failure();
-  if (!StringRef(target).ends_with(".toml")) { // one's own file is looked for when the kernel is compiled
+  const StringRef base = StringRef(target).split('=').first.split(',').first; // what is changed of it follows
+  if (!base.ends_with(".toml") &&
+      !StringRef(target).ends_with(".toml")) { // one's own file is looked for when the kernel is compiled
     std::string all;
     bool known = false;
     for (const BuiltinFile &f : builtinTargetFiles()) {
       all += " " + std::string(f.name);
-      known |= f.name == target;
+      known |= StringRef(f.name) == base;
     }
     if (!known)
       return p.emitError(at) << "there is no target `" << printable(target) << "`; there are" << all

@@ -221,6 +221,16 @@ Json boundsJson(const Program &p, const TimingResult &r) {
   return out;
 }
 
+// Roofs, slope and points as [name, numbers...].
+Json rooflineJson(const Roofline &r) {
+  Json roofs = Json::array(), points = Json::array();
+  for (const Roof &x : r.roofs)
+    roofs.push_back({x.name, x.perSecond});
+  for (const RooflinePoint &x : r.points)
+    points.push_back({x.name, x.operations, x.bytes, x.time});
+  return {{"roofs", std::move(roofs)}, {"slope", r.bytesPerSecond}, {"points", std::move(points)}};
+}
+
 void fill(std::string &page, std::string_view mark, const std::string &text) {
   if (const size_t at = page.find(mark); at != std::string::npos)
     page.replace(at, mark.size(), text);
@@ -242,6 +252,7 @@ std::string profileHtml(const Program &p, const Profile &x) {
                      {"memory", memoryJson(x.memory)},
                      {"proposals", proposalsJson(x.proposals)},
                      {"bounds", boundsJson(p, x.time)},
+                     {"roofline", rooflineJson(x.roofline)},
                      {"sources", sourcesJson(x.lines)}};
   std::map<std::string_view, std::string_view> files;
   for (const BuiltinFile &f : builtinPageFiles())
@@ -249,6 +260,7 @@ std::string profileHtml(const Program &p, const Profile &x) {
   std::string page(files["shell"]);
   fill(page, "@STYLE@", std::string(files["style"]));
   fill(page, "@CHART@", std::string(files["chart"]));
+  fill(page, "@ROOFLINE@", std::string(files["roofline"]));
   fill(page, "@PANELS@", std::string(files["panels"]));
   fill(page, "@DATA@", embed(data));
   fill(page, "@TITLE@", escape(titleOf(*p.target) + ": " + timeText(x.time.total))); // the first such mark is the page's own

@@ -60,6 +60,15 @@ static Json memoryJson(const std::vector<MemoryUse> &all) {
   return out;
 }
 
+static Json rooflineJson(const Roofline &r) {
+  Json out = {{"bytes_per_second", r.bytesPerSecond}, {"roofs", Json::array()}, {"points", Json::array()}};
+  for (const Roof &x : r.roofs)
+    out["roofs"].push_back({{"name", x.name}, {"operations_per_second", x.perSecond}});
+  for (const RooflinePoint &x : r.points)
+    out["points"].push_back({{"name", x.name}, {"operations", x.operations}, {"bytes", x.bytes}, {"ns", x.time}});
+  return out;
+}
+
 std::string profileJson(const Program &p, const Profile &x) {
   const TimingResult &r = x.time;
   Json j;
@@ -98,6 +107,7 @@ std::string profileJson(const Program &p, const Profile &x) {
     j["proposals"] = Json::array();
     for (const Proposal &a : x.proposals)
       j["proposals"].push_back({{"place", a.place}, {"text", a.text}, {"about", a.about}, {"ns", a.time}});
+    j["roofline"] = rooflineJson(x.roofline);
   }
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

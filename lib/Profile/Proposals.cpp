@@ -2,6 +2,7 @@
 #include "Touched.h"
 
 #include "glia/ISA/Collective.h"
+#include "glia/ISA/Runs.h"
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -69,6 +70,7 @@ public:
       madeAgain();
       loadedAgain();
       smallTransfers();
+      shortRuns();
     }
     std::vector<Proposal> out;
     for (auto &[key, x] : found)
@@ -342,6 +344,30 @@ private:
                 format("%llu transfers of %.0f bytes: fewer and larger ones move as much in less time",
                        (unsigned long long)s.count, each),
                 kRun, s.critical);
+  }
+
+  // The tensor in HBM whose bytes a copy takes in the shortest runs, and how long those are.
+  std::pair<uint32_t, int64_t> shortest(uint32_t i) {
+    std::pair<uint32_t, int64_t> out = {0, INT64_MAX};
+    const Decoded &d = decoded(i);
+    for (const Value &v : d.values)
+      if (v.kind == Value::Tensor && v.access.object.kind == ObjectKind::Tensor)
+        if (const int64_t run = runBytes(p.patterns[v.access.pattern]); run < out.second)
+          out = {v.access.object.index, run};
+    return out;
+  }
+
+  void shortRuns() {
+    const double worth = p.target->number("dma.descriptor_floor") * p.target->number("dma.bytes_per_ns");
+    for (uint32_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].bytes && nodes[i].def->name == "dma_copy")
+        if (const auto [tensor, run] = shortest(i); static_cast<double>(run) < worth / 2)
+          propose(
+              nodes[i].at,
+              format("`%s` is taken in runs of %lld bytes, a descriptor for each: move it as it lies, in runs of %.0f or "
+                     "more, and turn it on chip or with dma_transpose",
+                     p.tensors[tensor].name.c_str(), (long long)run, worth),
+              kRun, nodes[i].critical * (1 - static_cast<double>(run) / worth));
   }
 };
 

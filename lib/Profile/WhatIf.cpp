@@ -1,6 +1,7 @@
 #include "glia/Profile/WhatIf.h"
 
-#include "glia/Support/Diagnostic.h"
+#include "glia/Program/Decode.h"
+#include "glia/Verify/VerifyRanks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,9 +34,19 @@ double largest(const Sensitivity &s, double total) {
 
 } // namespace
 
-double timeIf(const Program &p, const TimingOptions &options, const std::vector<TargetChange> &changes) {
+Elsewhere timeIf(const Program &p, const TimingOptions &options, const std::vector<TargetChange> &changes) {
   Program copy = p;
-  return timed(copy, options, changeTarget(*p.target, changes));
+  copy.target = changeTarget(*p.target, changes);
+  Elsewhere out;
+  try {
+    checkStructure(copy);
+    out.refused = verifyRanks(copy).diagnostics;
+  } catch (const Error &e) {
+    out.refused = e.diagnostics();
+  }
+  if (out.refused.empty())
+    out.total = timed(copy, options, copy.target);
+  return out;
 }
 
 std::vector<Sensitivity> sensitivities(const Program &p, const TimingOptions &options, double total) {

@@ -1,5 +1,6 @@
 // How long a transfer keeps the DMA engines busy when nothing else moves: rows dealt to engines, descriptors per row, rates.
 #include "TimingModel.h"
+#include "glia/ISA/Runs.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Sim/RankTopology.h"
 #include "glia/Target/CollectiveCost.h"
@@ -10,19 +11,6 @@
 namespace glia::timing {
 
 namespace {
-
-// Bytes of the longest run of adjacent elements that the innermost dimensions form.
-int64_t runBytes(const Pattern &p) {
-  int64_t run = 1;
-  for (int i = p.rank - 1; i >= 0; --i) {
-    if (p.dims[i].count == 1)
-      continue;
-    if (p.dims[i].stride != run)
-      break;
-    run *= p.dims[i].count;
-  }
-  return run * sizeOf(p.dtype);
-}
 
 struct Sides {
   const Pattern *dst = nullptr, *src = nullptr; // the first source

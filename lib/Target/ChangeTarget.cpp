@@ -48,6 +48,13 @@ static std::string advice(const Target &t, const std::string &key) {
   return t.values.contains(turned) ? "Did you mean `" + turned + "`?" : didYouMean(key, keys, list);
 }
 
+// A part of what is counted is counted too.
+static double multiplied(const TargetValue &v, double factor) {
+  const bool counted = v.number == std::floor(v.number) && (v.unit.empty() || v.unit == "bytes" || v.unit == "elements" ||
+                                                            v.unit == "partitions" || v.unit == "columns");
+  return counted ? std::floor(v.number * factor) : v.number * factor;
+}
+
 std::shared_ptr<const Target> changeTarget(const Target &t, const std::vector<TargetChange> &changes) {
   toml::table root = toml::parse(t.text);
   for (const TargetChange &c : changes) {
@@ -57,7 +64,7 @@ std::shared_ptr<const Target> changeTarget(const Target &t, const std::vector<Ta
     toml::table *entry = section ? (*section)[c.key.substr(dot + 1)].as_table() : nullptr;
     if (!entry)
       throw Error("TARGET-KEY", format("target `%s` has no value `%s`", t.name.c_str(), c.key.c_str()), advice(t, c.key));
-    const double value = c.factor ? found->second.number * c.value : c.value;
+    const double value = c.factor ? multiplied(found->second, c.value) : c.value;
     if ((*entry)["value"].is_boolean())
       entry->insert_or_assign("value", value != 0);
     else if (value == std::floor(value) && std::abs(value) < 1e15)

@@ -1,9 +1,11 @@
 #include "glia/Target/Target.h"
-#include "TargetFiles.h"
+#include "TargetOrigin.h"
 #include "ValueFile.h"
 #include "glia/Support/BuiltinFiles.h"
 #include "glia/Support/Diagnostic.h"
+#include "glia/Target/ChangeTarget.h"
 
+#include <filesystem>
 #include <mutex>
 
 namespace glia {
@@ -110,19 +112,31 @@ std::vector<std::string> builtinTargets() {
   return names;
 }
 
-std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath) {
+// Where the changes begin in "trn2,dma.fixed_latency=0"; npos if there are none.
+static size_t changesIn(std::string_view reference) {
+  const size_t equals = reference.find('=');
+  return equals == std::string_view::npos ? equals : reference.substr(0, equals).find(',');
+}
+
+std::shared_ptr<const Target> loadTarget(std::string_view reference) {
   for (const BuiltinFile &f : builtinTargetFiles())
-    if (f.name == nameOrPath) {
+    if (f.name == reference) {
       static std::mutex lock; // built-in targets never change: each is parsed once
       static std::map<std::string_view, std::shared_ptr<const Target>> parsed;
       const std::lock_guard guard(lock);
       std::shared_ptr<const Target> &t = parsed[f.name];
       if (!t)
-        t = parseTarget(f.text, std::string(nameOrPath) + ".toml");
+        t = parseTarget(f.text, std::string(reference) + ".toml");
       return t;
     }
-  std::shared_ptr<const Target> t = parseTarget(readValueFile(nameOrPath, kKind, builtinTargets()), nameOrPath);
-  rememberFile(*t, nameOrPath);
+  if (const size_t comma = changesIn(reference); comma != std::string_view::npos && !std::filesystem::exists(reference)) {
+    const std::string_view changes = reference.substr(comma + 1);
+    std::shared_ptr<const Target> t = changeTarget(*loadTarget(reference.substr(0, comma)), parseChanges(changes));
+    rememberOrigin(*t, "with " + std::string(changes));
+    return t;
+  }
+  std::shared_ptr<const Target> t = parseTarget(readValueFile(reference, kKind, builtinTargets()), reference);
+  rememberOrigin(*t, "from " + std::filesystem::path(reference).filename().string());
   return t;
 }
 

@@ -1,8 +1,7 @@
 #include "glia/Target/Title.h"
-#include "TargetFiles.h"
+#include "TargetOrigin.h"
 #include "glia/Support/BuiltinFiles.h"
 
-#include <filesystem>
 #include <mutex>
 
 namespace glia {
@@ -10,31 +9,31 @@ namespace glia {
 namespace {
 
 // By text, which is all that a target is: it travels with a program, its file does not.
-struct Files {
+struct Origins {
   std::mutex lock;
-  std::map<std::string, std::string, std::less<>> names;
+  std::map<std::string, std::string, std::less<>> words;
 };
-Files &files() {
-  static Files all;
+Origins &origins() {
+  static Origins all;
   return all;
 }
 
 } // namespace
 
-void rememberFile(const Target &t, std::string_view path) {
-  Files &all = files();
+void rememberOrigin(const Target &t, std::string words) {
+  Origins &all = origins();
   const std::lock_guard guard(all.lock);
-  all.names[t.text] = std::filesystem::path(path).filename().string();
+  all.words[t.text] = std::move(words);
 }
 
 std::string titleOf(const Target &t) {
   for (const BuiltinFile &f : builtinTargetFiles())
     if (f.text == t.text)
       return t.name;
-  Files &all = files();
+  Origins &all = origins();
   const std::lock_guard guard(all.lock);
-  const auto it = all.names.find(t.text);
-  return t.name + (it == all.names.end() ? " (not the built-in one)" : " (from " + it->second + ")");
+  const auto it = all.words.find(t.text);
+  return t.name + " (" + (it == all.words.end() ? "not the built-in one" : it->second) + ")";
 }
 
 } // namespace glia

@@ -43,6 +43,14 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     diagnostics.add_option(parser)
     if command == "profile":
         parser.add_argument("--html", metavar="FILE", help="write a timeline of each kernel")
+        parser.add_argument("--trace", metavar="FILE", help="write a Perfetto trace (.pftrace) of each kernel")
+        other = parser.add_mutually_exclusive_group()
+        other.add_argument(
+            "--what-if", metavar="CHANGES", help="time on another machine: dma.fixed_latency=0,clock.vector=2x"
+        )
+        other.add_argument(
+            "--sensitivity", action="store_true", help="time with half and twice of each value of the target"
+        )
     if command == "run":
         parser.add_argument(
             "--watch", metavar="NAME", action="append", help="m, m@46 or m@kernel.py:46; may be repeated"
@@ -61,7 +69,7 @@ def _observer(command: str, options, state: dict):
     from .nki import observers
 
     if command == "profile":
-        return observers.profile(options.html, options.json)
+        return observers.profile(options)
     if command == "check":
         return observers.check(state, options.json)
     if command == "debug":

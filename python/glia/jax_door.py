@@ -47,9 +47,9 @@ def _jax():
 class GraphExecutable(Executable):
     """A compiled JAX function."""
 
-    def __init__(self, program: Program, text: str, counts: dict, function: Jitted, traced, reference: str):
-        super().__init__(program)
-        self._text, self._function, self._reference = text, function, reference
+    def __init__(self, program: Program, text: str, counts: dict, function: Jitted, traced, reference: str, again):
+        super().__init__(program, reference)
+        self._text, self._function, self._again = text, function, again
         self._in_tree, self._arguments = traced.in_tree, _jax().tree.leaves(traced.in_avals)
         self._results, self._out_tree = _jax().tree.flatten(traced.out_info)
         self._tensors = {t.name: t for t in program.tensors}
@@ -202,7 +202,7 @@ class Jitted:
                 f"`{name}` is a function of glia.jit, called in one that JAX traces",
                 "glia.jit is the outermost: glia.jit(jax.grad(f)), not jax.grad(glia.jit(f)).",
             )
-        if self.target is not None and _t.target_reference(self.target) != target:
+        if self.target is not None and not _t.is_target(self.target, target):
             raise _t.failure("GRAPH-TARGET", f"`{name}` is for {self.target}, the program is for {target}")
         return self.function(*args, **kwargs)
 
@@ -220,7 +220,9 @@ class Jitted:
 
     def compile(self, *args, dump: str = "", **kwargs) -> GraphExecutable:
         """Compiles and proves the program for arguments like these; `dump` is a folder for what the compiler makes on the way."""
-        target = _target(self.target)
+        return self._compile(_target(self.target), dump, args, kwargs)
+
+    def _compile(self, target: _t.Target, dump: str, args, kwargs) -> GraphExecutable:
         traced = self._trace(target, args, kwargs)
         key = (target, id(traced.jaxpr))  # JAX keeps one per shapes, types, structure and static arguments
         found = self._made.get(key)
@@ -243,7 +245,10 @@ class Jitted:
                 raise _glia.error_of(merged(e.diagnostics)) from None
             for warning in counts["warnings"]:
                 warnings.warn(warning, stacklevel=2)
-            found = (traced.jaxpr, GraphExecutable(Program(handle), text, counts, self, traced, target.reference))
+            like = _jax().tree.map(_without_data, (args, kwargs))
+            again = lambda reference: self._compile(_t.find_target(reference), "", *like)  # noqa: E731
+            exe = GraphExecutable(Program(handle), text, counts, self, traced, target.reference, again)
+            found = (traced.jaxpr, exe)
             self._made[key] = found  # with the trace, so that its identity stays its own
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
@@ -273,6 +278,14 @@ class Jitted:
                 **self._options,
             )
         return self._jitted[target]
+
+
+def _without_data(x):
+    """What is compiled for like this argument."""
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return x
+    kept = {name: getattr(x, name, None) for name in ("sharding", "weak_type")}
+    return _jax().ShapeDtypeStruct(x.shape, x.dtype, **{k: v for k, v in kept.items() if v is not None})
 
 
 def _text(traced, target: _t.Target) -> str:

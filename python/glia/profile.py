@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from . import _glia
@@ -110,6 +110,23 @@ class Memory(NamedTuple):
     tiles: Table
 
 
+class Point(NamedTuple):
+    """What a kernel computes and moves; the first is the whole program, whose name is "".
+
+    An operation is one element that an instruction goes over; in a product a multiplication with its addition is two."""
+
+    name: str
+    operations: float
+    bytes: float  # of HBM; of a kernel all that its transfers move
+    time: float  # of a kernel its share of the critical path
+
+
+class Roofline(NamedTuple):
+    roofs: dict[str, float]  # operations per second, the highest first
+    points: Table
+    bytes_per_second: float  # to and from HBM
+
+
 class Sensitivity(NamedTuple):
     """The predicted time with half and with twice of a value of the target; None: there is no such machine."""
 
@@ -118,6 +135,22 @@ class Sensitivity(NamedTuple):
     unit: str
     half: float | None
     twice: float | None
+
+
+class WhatIf(NamedTuple):
+    """The predicted time on another machine; None where it cannot run or cannot be compiled, and the text says why."""
+
+    before: float
+    as_it_is: float | None
+    compiled: float | None  # again, for the other machine
+    text: str
+
+
+def changes_text(changes: str | Mapping[str, float | str]) -> str:
+    """Changes to a target, as `--what-if` takes them."""
+    if isinstance(changes, Mapping):
+        return ",".join(f"{key}={value}" for key, value in changes.items())
+    return changes
 
 
 class Profile:
@@ -180,6 +213,12 @@ class Profile:
         return Table(Proposal(*row) for row in self._result.proposals)
 
     @property
+    def roofline(self) -> Roofline:
+        """Operations, bytes and time of the program and its kernels, and what the machine does at most."""
+        roofs, points, bandwidth = self._result.roofline
+        return Roofline(dict(roofs), Table(Point(*row) for row in points), bandwidth)
+
+    @property
     def memory(self) -> Table:
         """What lay in SBUF and PSUM, and when."""
         return Table(
@@ -188,13 +227,18 @@ class Profile:
         )
 
     def what_if(self, changes: str | Mapping[str, float | str]) -> float:
-        """The predicted time on another machine: `{"dma.fixed_latency": 0, "clock.vector": "2x"}`, or that as text.
+        """The predicted time of this very program on another machine: `{"dma.fixed_latency": 0, "clock.vector": "2x"}`, or that as
+        text. Any value of the target can change; what only the compiler looks at, such as sizes of memories, is seen with
+        `exe.what_if`, which compiles again."""
+        return self._result.retimed(changes_text(changes))
 
-        Any value of the target can change. Sizes of memories change nothing: only the compiler looks at them.
-        """
-        if isinstance(changes, Mapping):
-            changes = ",".join(f"{key}={value}" for key, value in changes.items())
-        return self._result.what_if(changes)
+    def _what_if(self, changes: str, again: Callable[[], Profile]) -> tuple[WhatIf, dict]:
+        """Also as a program sees it. `again` compiles for the other machine."""
+        try:
+            *row, as_json = self._result.what_if(changes, again()._result, None)
+        except _glia.Error as e:
+            *row, as_json = self._result.what_if(changes, None, e.diagnostics[0])
+        return WhatIf(*row), json.loads(as_json)
 
     def sensitivities(self) -> Table:
         """The predicted time with half and twice of each value of the target that matters, most important first."""
@@ -202,6 +246,10 @@ class Profile:
             Sensitivity(key, value, unit, half or None, twice or None)
             for key, value, unit, half, twice in self._result.sensitivities()
         )
+
+    def sensitivity(self) -> str:
+        """The same as text."""
+        return self._result.sensitivity_text()
 
     def diff(self, other: Profile) -> str:
         """What became faster in `other`, by line, as text."""

@@ -164,15 +164,17 @@ TEST(Profile, PageDrawsInABrowser) {
                   "--virtual-time-budget=10000 --dump-dom 'file://" +
                   page.string() + view + "' 2>/dev/null");
   };
-  const std::string dom = load(""), waits = load("#tab=waits&choose=path&search=tensor"), memory = load("#tab=memory");
+  const std::string dom = load(""), waits = load("#tab=waits&choose=path&search=tensor"), memory = load("#tab=memory"),
+                    bounds = load("#tab=bounds");
   std::filesystem::remove_all(folder);
-  for (const std::string &view : {waits, memory}) {
+  for (const std::string &view : {waits, memory, bounds}) {
     EXPECT_EQ(attribute(view, "data-error"), "");
     EXPECT_EQ(attribute(view, "data-ready"), "1");
   }
   EXPECT_NE(waits.find("DMA bandwidth"), std::string::npos);
   EXPECT_NE(waits.find("started behind"), std::string::npos);
   EXPECT_NE(memory.find("SBUF of core 0: at most"), std::string::npos);
+  EXPECT_NE(bounds.find("% of the roof above it"), std::string::npos);
   EXPECT_EQ(attribute(dom, "data-error"), "");
   EXPECT_EQ(attribute(dom, "data-ready"), "1");
   size_t lanes = 0;

@@ -1,4 +1,5 @@
 // glia bound: the least time of a graph, a kernel or a program on a target.
+#include "Source.h"
 #include "Tool.h"
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Sim/Steps.h"
@@ -117,7 +118,7 @@ std::string ofKernel(const Options &o, std::string_view text) {
 
 std::string boundOf(const Options &o) {
 #ifdef GLIA_COMPILER
-  if (!o.file.ends_with(".glia") && !o.file.ends_with(".gasm")) {
+  if (mustBeCompiled({.file = o.file})) {
     const FileBytes f = readFile(o.file);
     return isGraph(o.file, f.text()) ? ofGraph(o, f.text()) : ofKernel(o, f.text());
   }

@@ -1,6 +1,6 @@
 // glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
 #include "InternalError.h"
-#include "glia/CodeGen/Compile.h"
+#include "Source.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #include "glia/Program/Container.h"
@@ -151,19 +151,7 @@ int compileModel(const Options &o, std::string_view text) {
 
 int compileText(const Options &o, std::string_view text) {
   Progress progress("compiling");
-  nisa::Kernel k = nisa::parseKernel(text, o.file);
-  if (!o.target.empty()) {
-    loadTarget(o.target); // likewise
-    k.op().setTarget(o.target);
-  }
-  if (!o.schedule.empty())
-    nisa::setSchedule(k.op(), o.schedule);
-  if (std::vector<Diagnostic> bad = checkKernel(k); !bad.empty())
-    throw Error(std::move(bad));
-  CompileOptions options;
-  options.dump = o.dump;
-  options.tryOrders = true;
-  const Program p = compileKernel(k, options);
+  const Program p = programOfKernel(text, {.file = o.file, .target = o.target}, o.schedule, o.dump);
   requireVerified(p, CompiledFrom::Kernel);
   saveWhole(p, o.output);
   return 0;

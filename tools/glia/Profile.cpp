@@ -1,54 +1,44 @@
 #include "glia/Profile/Profile.h"
 #include "Data.h"
+#include "Source.h"
 #include "Tool.h"
 #include "glia/Profile/WhatIf.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/File.h"
-
-#include <nlohmann/json.hpp>
+#include "glia/Verify/VerifyRanks.h"
 
 namespace glia::tool {
 
 namespace {
 
 struct Options {
-  std::string file, target, trace, html, whatIf;
+  Source source;
+  std::string trace, html, whatIf;
   std::vector<std::string> inputs;
   uint64_t maxSteps = kDefaultMaxSteps;
   bool json = false, noVerify = false, sensitivity = false;
 };
 
-std::string ifText(double before, double after, const std::string &changes, bool json) {
-  if (json)
-    return nlohmann::ordered_json{{"what_if", changes}, {"total_ns", before}, {"then_ns", after}}.dump(2) + "\n";
-  if (before == after)
-    return timeText(before) + " as before: a compiled program takes no notice of that. What the compiler looks at needs a "
-                              "target file of its own "
-                              "(`glia targets trn2 --toml`) and `--target` when the program is compiled.\n";
-  return format("%s instead of %s, %.2fx %s\n", timeText(after).c_str(), timeText(before).c_str(),
-                after < before ? before / std::max(after, 1e-3) : after / std::max(before, 1e-3),
-                after < before ? "faster" : "slower");
-}
-
-std::string sensitivityText(const std::vector<Sensitivity> &all, double total, bool json) {
-  if (json) {
-    nlohmann::ordered_json j = {{"total_ns", total}, {"sensitivities", nlohmann::ordered_json::array()}};
-    for (const Sensitivity &s : all)
-      j["sensitivities"].push_back(
-          {{"key", s.key}, {"value", s.value}, {"unit", s.unit}, {"half_ns", s.half}, {"twice_ns", s.twice}});
-    return j.dump(2) + "\n";
+WhatIf whatIf(const Options &o, const Program &p, const TimingOptions &options, double total) {
+  WhatIf out = {total, timeIf(p, options, parseChanges(o.whatIf)), {}};
+  if (!mustBeCompiled(o.source))
+    return out;
+  Source changed = o.source;
+  changed.changes = o.whatIf;
+  out.compiled.emplace();
+  try {
+    const Program again = programOf(changed);
+    out.compiled->refused = verifyRanks(again).diagnostics;
+    if (out.compiled->refused.empty())
+      out.compiled->total = simulateTime(again, options).total;
+  } catch (const Error &e) {
+    out.compiled->refused = e.diagnostics();
   }
-  auto cell = [&](double ns) { return ns > 0 ? format("%+.1f %%", 100 * (ns - total) / total) : std::string("-"); };
-  std::string out = timeText(total) + "; how much longer it takes with half and with twice of\n";
-  out += format("  %-34s %14s %10s %10s\n", "", "", "half", "twice");
-  for (const Sensitivity &s : all)
-    out += format("  %-34s %14s %10s %10s\n", s.key.c_str(), format("%g %s", s.value, s.unit.c_str()).c_str(),
-                  cell(s.half).c_str(), cell(s.twice).c_str());
   return out;
 }
 
 int profile(const Options &o, const Tool &tool) {
-  const Program p = loadProgram(o.file, o.target);
+  const Program p = programOf(o.source);
   const TensorData inputs = readInputs(p, o.inputs);
   if (!o.noVerify && !verified(tool, p))
     return 1;
@@ -58,8 +48,13 @@ int profile(const Options &o, const Tool &tool) {
   Progress progress("timing " + grouped(p.instructionCount()) + " instructions");
   if (!o.whatIf.empty() || o.sensitivity) {
     const double total = simulateTime(p, options).total;
-    write(o.sensitivity ? sensitivityText(sensitivities(p, options, total), total, o.json)
-                        : ifText(total, timeIf(p, options, parseChanges(o.whatIf)), o.whatIf, o.json));
+    if (o.sensitivity) {
+      const std::vector<Sensitivity> all = sensitivities(p, options, total);
+      write(o.json ? sensitivityJson(all, total) : sensitivityText(all, total));
+    } else {
+      const WhatIf x = whatIf(o, p, options, total);
+      write(o.json ? whatIfJson(x, o.whatIf) : whatIfText(x));
+    }
     return 0;
   }
   options.timeline = true;
@@ -77,14 +72,18 @@ int profile(const Options &o, const Tool &tool) {
 void addProfile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("profile", "Predicts how long a program takes and where the time goes");
-  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
+  c->add_option("file", o->source.file,
+                "A program (.glia or .gasm), or a graph or the IR of a kernel (.nisa), which is compiled")
+      ->required();
   c->add_option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data")
       ->allow_extra_args(false);
-  c->add_option("--target", o->target, "Time it on this target instead of the program's own");
+  c->add_option("--target", o->source.target, "Time it on this target instead of the file's own; graphs: trn2 if not given");
+  c->add_option("--lnc", o->source.cores, "Of a graph: on how many cores; 1 if not given");
+  c->add_option("--effort", o->source.effort, "Of a graph, as of glia compile")->check(CLI::Range(0, 2));
   c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
   c->add_option("--html", o->html, "Write a page with a zoomable timeline");
-  CLI::Option *whatIf =
-      c->add_option("--what-if", o->whatIf, "Time it on another machine: dma.fixed_latency=0,clock.vector=2x");
+  CLI::Option *whatIf = c->add_option(
+      "--what-if", o->whatIf, "Time it on another machine, and compile it for that: dma.fixed_latency=0,clock.vector=2x");
   c->add_flag("--sensitivity", o->sensitivity, "Time it with half and with twice of each value of the target")
       ->excludes(whatIf);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");

@@ -3,6 +3,7 @@
 #pragma once
 #include "glia/Profile/MemoryUse.h"
 #include "glia/Profile/Proposals.h"
+#include "glia/Profile/Roofline.h"
 #include "glia/Profile/TimeUse.h"
 #include "glia/Profile/Waits.h"
 #include "glia/Program/Program.h"
@@ -20,6 +21,7 @@ struct Profile {
   std::vector<WaitUse> waits;
   std::vector<MemoryUse> memory;
   std::vector<Proposal> proposals;
+  Roofline roofline;
 };
 // Times a program and finds out where the time goes.
 Profile profileOf(const Program &p, const TimingOptions &options);

@@ -2,15 +2,30 @@
 #pragma once
 #include "glia/Program/Program.h"
 #include "glia/Sim/Timing.h"
+#include "glia/Support/Diagnostic.h"
 #include "glia/Target/ChangeTarget.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace glia {
 
-// ns with these changes. What only the compiler looks at (sizes of memories) changes nothing here.
-double timeIf(const Program &p, const TimingOptions &options, const std::vector<TargetChange> &changes);
+// A program as it is on another machine. What only the compiler looks at (sizes of memories) does not change its time, but the
+// other machine may not be able to run it.
+struct Elsewhere {
+  double total = 0; // ns; 0 if it is
+  std::vector<Diagnostic> refused;
+};
+Elsewhere timeIf(const Program &p, const TimingOptions &options, const std::vector<TargetChange> &changes);
+
+struct WhatIf {
+  double before = 0; // ns
+  Elsewhere same;
+  std::optional<Elsewhere> compiled; // what it is compiled to for the other machine, where there is something to compile
+};
+std::string whatIfText(const WhatIf &x);
+std::string whatIfJson(const WhatIf &x, const std::string &changes);
 
 struct Sensitivity {
   std::string key;
@@ -20,5 +35,7 @@ struct Sensitivity {
 };
 // Of every value of the target that changes the time, those that change it most first.
 std::vector<Sensitivity> sensitivities(const Program &p, const TimingOptions &options, double total);
+std::string sensitivityText(const std::vector<Sensitivity> &all, double total);
+std::string sensitivityJson(const std::vector<Sensitivity> &all, double total);
 
 } // namespace glia

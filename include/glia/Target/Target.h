@@ -57,8 +57,9 @@ public:
   int maxActivationSets = 0;
 };
 
-// `nameOrPath`: a built-in name ("trn2") or a path to a TOML file. Throws Error TARGET-UNKNOWN / TARGET-FILE.
-std::shared_ptr<const Target> loadTarget(std::string_view nameOrPath);
+// `reference`: a built-in name ("trn2") or a path to a TOML file, and behind it, with commas, what is to be changed of it
+// ("trn2,dma.fixed_latency=0,clock.vector=2x"). Throws Error TARGET-UNKNOWN, TARGET-FILE, TARGET-CHANGE, TARGET-KEY.
+std::shared_ptr<const Target> loadTarget(std::string_view reference);
 std::shared_ptr<const Target> parseTarget(std::string_view tomlText, std::string_view fileName);
 std::vector<std::string> builtinTargets();
 

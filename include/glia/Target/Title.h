@@ -4,7 +4,7 @@
 
 namespace glia {
 
-// "trn2" for what is built in; else also the file that it was read from: "trn2 (from mine.toml)".
+// "trn2" for what is built in; else also where it comes from: "trn2 (from mine.toml)", "trn2 (with clock.vector=2x)".
 std::string titleOf(const Target &t);
 
 } // namespace glia

@@ -135,7 +135,8 @@ const views = {
     data.proposals.map((r) => ({ row: r, cells: [time(r[0]), meter(r[0] / total), element("td", r[1]), element("td", r[2]), element("td", r[3])] })),
     ({ row }) => find((l) => l[3] === row[4] && l[4] === row[5])) : element("p", "Nothing was found that would save 1 % or more.")),
   bounds: () => panel.replaceChildren(element("p", "Time that each part needs for what this program does, against the " + time(total) + " that it takes."),
-    table(["part", "needs", "", ""], data.bounds.map(([name, ns]) => ({ cells: [element("td", name), time(ns), (100 * ns / total).toFixed(0) + " %", meter(ns / total)] })))),
+    table(["part", "needs", "", ""], data.bounds.map(([name, ns]) => ({ cells: [element("td", name), time(ns), (100 * ns / total).toFixed(0) + " %", meter(ns / total)] }))),
+    element("p", "An operation is one element that an instruction goes over; in a product a multiplication with its addition is two."), rooflinePicture(data.roofline)),
   memory: showMemory,
   summary: () => panel.replaceChildren(Object.assign(element("pre", data.summary), { id: "summary" })),
 };

@@ -67,7 +67,7 @@ class Graph:
 
     def call(self, kernel, args, kwargs):
         """A call of a kernel; what it returns stands for its results."""
-        if kernel.target is not None and _t.target_reference(kernel.target) != self.target:
+        if kernel.target is not None and not _t.is_target(kernel.target, self.target):
             raise _t.failure(
                 "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {self.target}"
             )
@@ -131,11 +131,10 @@ class KernelExecutable(Executable):
     """A compiled function of kernels."""
 
     def __init__(
-        self, function, program: Program, target: str, inputs, structure, updates, calls, traced, axis: RankAxis
+        self, function, program: Program, target: str, inputs, structure, updates, calls, traced, axis: RankAxis, again
     ):
-        super().__init__(program)
-        self._target = target  # as Target.reference
-        self._axis = axis
+        super().__init__(program, target)
+        self._axis, self._again = axis, again
         self._function, self._objects = function, list({id(o): o for o in calls}.values())
         self._calls = [(traced[id(o)].kernel, calls.count(o)) for o in self._objects]
         self.groups, self.kernels = len(calls), len(self._objects)  # calls in the program, and distinct kernels
@@ -157,7 +156,7 @@ class KernelExecutable(Executable):
 
             if self._axis.count:
                 raise not_followed("watch", self._axis.count)
-            return captured(self._function, self._target, watch, args, kwargs)
+            return captured(self._function, self._reference, watch, args, kwargs)
         arrays = _arrays_of(self._function, args, kwargs)
         if len(arrays) != len(self._inputs):
             raise _t.failure("GRAPH-ARGUMENT", f"{len(self._inputs)} arrays are needed, {len(arrays)} are given")
@@ -208,7 +207,7 @@ class KernelExecutable(Executable):
             return
         from .capture import Calls
 
-        calls = Calls(self._target, [])
+        calls = Calls(self._reference, [])
         calls.run(self._function, _map(args, _copied), _map(kwargs, _copied))
         found = [nan.found(seen.traced, inputs_of(seen.traced), seen.outputs) for seen in calls.observed]
         report(next(filter(None, found), []), about)
@@ -223,7 +222,7 @@ class KernelExecutable(Executable):
         if self._axis.count:
             raise not_followed("compare", self._axis.count)
         args = _map(args, _copied)
-        return compare(self._function, self._target, reference, args, kwargs, tolerance)
+        return compare(self._function, self._reference, reference, args, kwargs, tolerance)
 
     def inputs(self, *args, **kwargs) -> dict:
         arrays = _arrays_of(self._function, args, kwargs)
@@ -251,6 +250,12 @@ class KernelExecutable(Executable):
 
 def _copied(x):
     return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _without_data(x):
+    """An array that is compiled for like this one."""
+    array = to_numpy(x)
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
 
 
 def _bound(function, args, kwargs):
@@ -334,7 +339,11 @@ def compile(function, *args, target: str | None = None, ranks: int | None = None
             program_of(traced)  # a kernel that is wrong by itself says so with its lines
         raise _glia.error_of(merged(e.diagnostics)) from None
     calls = [o for o, *_ in graph.calls]
-    return KernelExecutable(function, program, graph.target, inputs, structure, updates, calls, graph.traced, axis)
+    like = (_map(args, _without_data), _map(kwargs, _without_data))
+    again = lambda target: compile(function, *like[0], target=target, ranks=ranks, **like[1])  # noqa: E731
+    return KernelExecutable(
+        function, program, graph.target, inputs, structure, updates, calls, graph.traced, axis, again
+    )
 
 
 def active() -> Graph | None:

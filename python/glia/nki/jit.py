@@ -134,7 +134,7 @@ class Kernel:
     def __call__(self, *args, **kwargs):
         t = _t.current()
         if t is not None:  # in another kernel: an ordinary call
-            if self.target is not None and _t.target_reference(self.target) != t.target.reference:
+            if self.target is not None and not _t.is_target(self.target, t.target.reference):
                 _t.error(
                     "NKI-TARGET",
                     f"`{self.__name__}`, a kernel for {self.target}, is called in a kernel for {t.target}",

@@ -19,19 +19,43 @@ def _say(as_json: bool, entry: dict, text: str) -> None:
     print(json.dumps(entry) if as_json else text)
 
 
-def profile(html: str | None, as_json: bool = False):
+def profile(options):
+    """`options` are those of the command: html, trace, what_if, sensitivity, json."""
     counts: dict[str, int] = {}
 
+    def path(given: str, name: str, n: int) -> str:
+        stem, ending = os.path.splitext(given)
+        return given if len(counts) == 1 and n == 1 else f"{stem}-{name}-{n}{ending}"
+
+    def said(predicted, again) -> tuple[dict, str]:
+        if options.what_if:
+            row, entry = predicted._what_if(options.what_if, again)
+            return entry, row.text
+        if options.sensitivity:
+            rows = [row._asdict() for row in predicted.sensitivities()]
+            return {"total_ns": predicted.total, "sensitivities": rows}, predicted.sensitivity()
+        return predicted.to_json(), predicted.summary()
+
     def look(kernel, args, kwargs, traced, program, inputs):
+        def again():
+            other = kernel.on(f"{traced.target.reference},{options.what_if}").trace(*args, **kwargs)
+            return runtime.program_of(other).profile(inputs)
+
         n = counts[traced.name] = counts.get(traced.name, 0) + 1
+        head = {"kernel": traced.name, "call": n}
         predicted = program.profile(inputs)
-        entry = {"kernel": traced.name, "call": n, "target": str(traced.target), **predicted.to_json()}
-        _say(as_json, entry, f"kernel {traced.name}, call {n}, {traced.target}\n{predicted.summary()}")
-        if html:
-            stem, ending = os.path.splitext(html)
-            path = html if len(counts) == 1 and n == 1 else f"{stem}-{traced.name}-{n}{ending}"
-            predicted.html(path)
-            _say(as_json, {"kernel": traced.name, "call": n, "timeline": path}, f"timeline: {path}")
+        entry, text = said(predicted, again)
+        title = f"kernel {traced.name}, call {n}, {traced.target}\n"
+        _say(options.json, {**head, "target": str(traced.target), **entry}, title + text)
+        if options.html:
+            page = path(options.html, traced.name, n)
+            predicted.html(page)
+            _say(options.json, {**head, "timeline": page}, f"timeline: {page}")
+        if options.trace:
+            file = path(options.trace, traced.name, n)
+            with open(file, "wb") as f:
+                f.write(predicted.trace())
+            _say(options.json, {**head, "trace": file}, f"trace: {file}")
 
     return look
 

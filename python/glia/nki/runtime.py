@@ -147,7 +147,7 @@ def booleans(traced: Traced, outputs: dict[str, np.ndarray]) -> None:
 def call(kernel: Kernel, args: tuple, kwargs: dict):
     """A call of a kernel with arrays."""
     target = getattr(_t._state, "jit_target", None)  # of a function that glia.jit traces
-    if target is not None and kernel.target is not None and _t.target_reference(kernel.target) != target:
+    if target is not None and kernel.target is not None and not _t.is_target(kernel.target, target):
         raise _t.failure(
             "GRAPH-TARGET", f"`{kernel.__name__}` is a kernel for {kernel.target}, the program is for {target}"
         )

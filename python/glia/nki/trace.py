@@ -252,19 +252,35 @@ _targets: dict[tuple, Target] = {}
 
 
 def target_reference(name) -> str:
-    """A built-in name, or the whole path of a target file: the same wherever the process goes."""
+    """A built-in name, or the whole path of a target file, and what is changed of it ("trn2,clock.vector=2x"): the same wherever
+    the process goes."""
     if not isinstance(name, (str, os.PathLike)):
         raise failure("NKI-TARGET", f"a target is a name or the path of a target file, not a {type(name).__name__}")
     name = os.fspath(name)
-    return name if name in _BUILT_IN or not os.path.exists(name) else os.path.abspath(name)
+    base = _file_of(name)
+    return name if base is None else os.path.abspath(base) + name[len(base) :]
+
+
+def _file_of(reference: str) -> str | None:
+    """The file that a target is read from."""
+    for base in (reference, reference.partition("=")[0].partition(",")[0]):
+        if base not in _BUILT_IN and os.path.exists(base):
+            return base
+    return None
+
+
+def is_target(asked, reference: str) -> bool:
+    """Whether a kernel for the target `asked` may be compiled for this one: the same, or a changed one."""
+    asked = target_reference(asked)
+    return reference == asked or reference.startswith(asked + ",")
 
 
 def find_target(name) -> Target:
     """One object per target, and per state of a target file."""
     reference = target_reference(name)
     key: tuple = (reference,)
-    if reference not in _BUILT_IN and os.path.exists(reference):
-        state = os.stat(reference)
+    if file := _file_of(reference):
+        state = os.stat(file)
         key = (reference, state.st_mtime_ns, state.st_size, state.st_ino)
     t = _targets.get(key)
     if t is None:

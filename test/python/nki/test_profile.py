@@ -179,3 +179,62 @@ def test_without_a_timeline_there_are_totals_only(x):
     assert not plain.lines and not plain.waits and not plain.critical_path and not plain.memory
     assert plain.total == exe.profile().total
     assert "longest stalls" in plain.summary()
+
+
+@nki.jit
+def product(a, b):
+    m, n = a.shape[1], b.shape[1]
+    out = nl.ndarray((m, n), dtype=a.dtype, buffer=nl.shared_hbm)
+    sums = nl.zeros((m, n), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=sums, stationary=nl.load(a), moving=nl.load(b))
+    nl.store(out, nl.copy(sums))
+    return out
+
+
+def test_roofline():
+    k, m, n = 128, 64, 512
+    exe = glia.compile(product, np.zeros((k, m), np.float32), np.zeros((k, n), np.float32), target="trn2")
+    predicted = exe.profile()
+    (whole,) = predicted.roofline.points
+    elements = whole.operations - 2 * k * m * n
+    assert elements in (m * n, 2 * m * n)  # the copy out of PSUM, and what makes zeros, if it is there
+    assert whole.bytes == 4 * (k * m + k * n + m * n) and whole.time == predicted.total
+    most = predicted.roofline.roofs
+    assert most["Tensor, 16 bits"] == 4 * most["Tensor, 32 bits"] == pytest.approx(2 * 128 * 128 * 2.4e9)
+    assert predicted.roofline.bytes_per_second == 725e9
+    a, b = np.zeros((128, 128), np.float32), np.zeros((128, 512), np.float32)
+    two = glia.compile(lambda a, b: one_buffer(product(a, b)), a, b, target="trn2").profile()
+    whole, *kernels = two.roofline.points
+    assert {kernel.name for kernel in kernels} == {"product", "one_buffer"}
+    assert (
+        sum(kernel.operations for kernel in kernels)
+        == whole.operations
+        == two.to_json()["roofline"]["points"][0]["operations"]
+    )
+
+
+@nki.jit
+def across(x):
+    out = nl.ndarray((128, 512), x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x.ap([[1, 128], [128, 512]]))
+    nl.store(out, tile)
+    return out
+
+
+def test_short_runs_are_proposed_to_be_longer():
+    x = np.arange(512 * 128, dtype=np.float32).reshape(512, 128)
+    exe = glia.compile(across, x, target="trn2")
+    np.testing.assert_array_equal(exe.run(x), x.T)
+    first, *others = exe.profile().proposals
+    assert first.text.startswith("`x` is taken in runs of 4 bytes") and not others
+    transposed = glia.compile(nki.jit(transposes), x, target="trn2").profile()
+    assert transposed.total < exe.time() - 0.5 * first.time and not transposed.proposals
+
+
+def transposes(x):
+    out = nl.ndarray((128, 512), x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), x.dtype, buffer=nl.sbuf)
+    nisa.dma_transpose(dst=tile, src=x)
+    nl.store(out, tile)
+    return out
