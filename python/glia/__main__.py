@@ -9,6 +9,7 @@ commands:
   tune      the fastest of many versions of a kernel: python -m glia tune k.py:kernel --space tile=128,256 --arg f32[512,128]
   lint      what the vendor's front end would not take
   completion bash   prints a script for the shell
+  explain nl.softmax   a call of nki with an example that runs
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import sys
 import traceback
 
 from . import _glia, diagnostics, hook, tracebacks, warn
-from .command import BOOKS, tool
+from .command import BOOKS, CALLS, tool
 
 _COMMANDS = ("run", "profile", "check", "compare", "debug")
 # Commands with arguments of their own: modules with main(argv) and parser().
@@ -111,9 +112,9 @@ def _run(command: str, options) -> int:
     return 1 if state["bad"] else 0
 
 
-def _own(argv: list[str]) -> int:
+def _own(module: str, argv: list[str]) -> int:
     try:
-        status = importlib.import_module(f".{_OWN[argv[0]]}", __package__).main(argv[1:])
+        status = importlib.import_module(f".{module}", __package__).main(argv)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -130,10 +131,12 @@ def _seen_enough() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
+    if len(argv) == 2 and argv[0] == "explain" and argv[1].startswith(CALLS):
+        return _own("nki.book.command", argv[1:])
     if argv and argv[0] in BOOKS:
         return tool(argv)
     if argv and argv[0] in _OWN:
-        return _own(argv)
+        return _own(_OWN[argv[0]], argv[1:])
     command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
     options = parser_of(command).parse_args(argv)
     if not os.path.exists(options.file):

@@ -10,6 +10,8 @@ from pathlib import Path
 from . import _glia
 
 BOOKS = ("explain", "rules", "targets", "isa")  # commands that need no file
+# How calls of nki begin, of which `python -m glia explain` prints an example.
+CALLS = ("nki.", "nl.", "nisa.", "ncc.", "tensor.", "Kernel.")
 
 
 def path() -> str:

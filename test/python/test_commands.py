@@ -153,7 +153,7 @@ def folder(tmp_path_factory):
         "commands.txt": "break vector#0\ncontinue\n",
     }.items():
         (out / name).write_text(text)
-    for name in ("kernel.py", "k.py", "script.py"):
+    for name in ("kernel.py", "k.py", "script.py", "example.py"):
         (out / name).write_text(KERNEL)
     story = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "workbench.md").read_text(), re.S)[1]
     (out / "attention.py").write_text(story.replace("            m = bm\n", "            m = new\n"))
@@ -203,6 +203,7 @@ def _is_whole(command: str, words: list[str]) -> bool:
 
 
 def _check(command: str, folder: Path) -> None:
+    command, _, written = command.partition(" > ")
     words = shlex.split(command.replace("[", "").replace("]", ""))
     environment = dict(words.pop(0).split("=") for _ in range(1) if "=" in words[0])
     sub = next((w for w in words[1:] if not w.startswith("-") and w not in ("-m", "glia")), "")
@@ -224,6 +225,8 @@ def _check(command: str, folder: Path) -> None:
         words += ["-o", "made.glia"]
     done = _run(words, folder, **environment)
     assert done.returncode == 0, f"`{command}` as {' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    if written:
+        (folder / written).write_text(done.stdout)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

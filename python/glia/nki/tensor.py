@@ -154,9 +154,11 @@ class NkiTensor(NKIObject):
         assign(_indexed(self, key), value)
 
     def is_indirect(self) -> bool:
+        """Whether what it names is known only when the kernel runs."""
         return self.dynamic
 
     def is_contiguous(self) -> bool:
+        """Whether its elements lie one behind the other; of a tile, in each partition."""
         expected = 1
         last = 0 if self.storage.on_chip else None  # partitions are apart anyway
         for n, stride in zip(self.shape[:last:-1], self.strides[:last:-1]):
@@ -166,6 +168,7 @@ class NkiTensor(NKIObject):
         return True
 
     def get_pattern(self) -> list[list[int]]:
+        """Its dimensions as [step, count]."""
         return [[stride, n] for stride, n in zip(self.strides, self.shape)]
 
 

@@ -61,6 +61,7 @@ def _keep_first(t, dim: int, what: str) -> None:
 
 
 def permute(self, dims):
+    """The dimensions in another order; the first of a tile stays."""
     dims = [_dim(self, d) for d in dims]
     if sorted(dims) != list(range(len(self.shape))):
         raise _t.failure("NKI-VIEW", f"permute takes each dimension of {self.shape} once", value=tuple(dims))
@@ -70,6 +71,7 @@ def permute(self, dims):
 
 
 def broadcast(self, dim, size):
+    """A dimension of size 1, repeated."""
     dim, size = _dim(self, dim), _integer(size, "a size")
     _keep_first(self, dim, "broadcast")
     if self.shape[dim] != 1 or size < 1:
@@ -83,6 +85,7 @@ def broadcast(self, dim, size):
 
 
 def expand_dim(self, dim):
+    """One more dimension, of size 1, in front of `dim`."""
     dim = _dim(self, dim, 1)
     _keep_first(self, dim, "expand_dim")
     stride = self.shape[dim] * self.strides[dim] if dim < len(self.shape) else 1
@@ -92,6 +95,7 @@ def expand_dim(self, dim):
 
 
 def squeeze_dim(self, dim):
+    """Without a dimension of size 1."""
     dim = _dim(self, dim)
     _keep_first(self, dim, "squeeze_dim")
     if self.shape[dim] != 1:
@@ -115,6 +119,7 @@ def _completed(shape, size: int, what: str) -> tuple[int, ...]:
 
 
 def reshape_dim(self, dim, shape):
+    """One dimension as several; one of them may be -1."""
     dim = _dim(self, dim)
     shape = _completed(shape, self.shape[dim], "reshape_dim")
     if shape != (self.shape[dim],):
@@ -130,6 +135,7 @@ def reshape_dim(self, dim, shape):
 
 
 def flatten_dims(self, start_dim, end_dim):
+    """The dimensions from the first to the last, which lie one behind the other, as one."""
     first, last = _dim(self, start_dim), _dim(self, end_dim)
     if first > last:
         raise _t.failure("NKI-VIEW", "flatten_dims goes from a dimension to a later one", value=(first, last))
@@ -170,6 +176,7 @@ def _restrided(shape, strides, new_shape):
 
 
 def reshape(self, shape):
+    """The same elements in the same order in another shape; one size may be -1."""
     shape = _completed(shape, self.size, "reshape")
     if not _fixed_first(self):
         strides = _restrided(self.shape, self.strides, shape)
@@ -197,6 +204,7 @@ def reshape(self, shape):
 
 
 def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None):
+    """Dimensions split, put in order and joined by their names."""
     sizes = dict(fixed_sizes or {})
     groups = [(g,) if isinstance(g, str) else tuple(g) for g in src_pattern]
     if len(groups) != len(self.shape):
@@ -225,6 +233,7 @@ def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None):
 
 
 def slice(self, dim, start, end, step=1):
+    """A part of one dimension, as t[..., start:end:step]."""
     dim = _dim(self, dim)
     key = (_slice(None),) * dim + (_slice(start, end, step),)
     return _indexed(self, key)
@@ -265,6 +274,7 @@ def _with_scalar(view, source, dim_stride: int, itemsize: int, partition: bool):
 
 
 def select(self, dim, index):
+    """One index of a dimension, which goes away; also one that is known when the kernel runs."""
     dim = _dim(self, dim)
     if not hasattr(index, "storage") and not isinstance(index, VirtualRegister):
         index = _integer(index, "an index")
@@ -301,6 +311,7 @@ def _vector_index(t, vector) -> None:
 
 
 def vector_select(self, dim, vector_offset):
+    """Rows of a tensor in HBM, by a tile of int32 or uint32 with a row number for each partition."""
     if _dim(self, dim) != 0:
         raise _t.failure("NKI-VIEW", "vector_select chooses along dimension 0", value=dim)
     _one_dynamic(self)
@@ -311,6 +322,7 @@ def vector_select(self, dim, vector_offset):
 
 
 def ap(self, pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0, dtype=None):
+    """The elements that an access pattern names, [[step, count], ...], from the first of this view and `offset` on."""
     new = self.dtype if dtype is None else _dtype_of(dtype)
     try:
         pairs = [(_integer(s, "a step"), _integer(n, "a count")) for s, n in pattern]
@@ -404,6 +416,7 @@ def _check_hbm(out, pairs, ignore_first: bool) -> None:
 
 
 def view(self, dtype):
+    """The same bytes as another type."""
     new = _dtype_of(dtype)
     old = self.dtype
     if new.itemsize == old.itemsize:
@@ -424,6 +437,7 @@ def view(self, dtype):
 
 
 def indirect(self, index, num_elem=None):
+    """Refused: tensor indirection is not available."""
     raise _t.failure(
         "NKI-UNSUPPORTED", "tensor indirection (t.indirect) is not supported", "Use local_gather or dma_copy."
     )

@@ -11,7 +11,7 @@ from .enums import engine, reduce_cmd
 _MX = "MX types are not implemented"
 _UNUSED = "no public kernel uses it yet"
 _RANDOM = "the random number generator of the hardware is not public"
-_WHY = {
+WHY = {
     "nc_matmul_mx": _MX,
     "quantize_mx": _MX,
     "activate2": _UNUSED,
@@ -32,7 +32,7 @@ _maximum = OPS["maximum"]
 
 def _refuse(name: str):
     refuse(
-        f"nki.isa.{name} is not available: {_WHY[name]}",
+        f"nki.isa.{name} is not available: {WHY[name]}",
         f"run `glia isa` for the calls that are; {name} is not one of them",
     )
 
@@ -128,5 +128,5 @@ def rand2(dst, min, max, name=None):
     return _refuse("rand2")
 
 
-for _name, _why in _WHY.items():
+for _name, _why in WHY.items():
     globals()[_name].__doc__ = f"Refused: {_why}."

@@ -262,6 +262,33 @@ _BINARY = {
     "left_shift": "The bits of x shifted left by y.",
     "right_shift": "The bits of x shifted right by y; zeros come in.",
 }
+_FUNCTIONS = {
+    "arctan": "The arc tangent of x.",
+    "erf": "The error function of x.",
+    "erf_dx": "The derivative of erf: 2 / sqrt(pi) exp(-x^2).",
+    "exp": "e to the power of x.",
+    "gelu": "x Phi(x), Phi being the distribution function of the normal distribution.",
+    "gelu_apprx_sigmoid": "gelu as x sigmoid(1.702 x).",
+    "gelu_apprx_sigmoid_dx": "The derivative of gelu_apprx_sigmoid.",
+    "gelu_apprx_tanh": "gelu as x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).",
+    "gelu_dx": "The derivative of gelu.",
+    "log": "The natural logarithm of x.",
+    "mish": "x tanh(softplus(x)).",
+    "rsqrt": "1 / sqrt(x).",
+    "sigmoid": "1 / (1 + exp(-x)).",
+    "sign": "-1, 0 or 1.",
+    "silu": "x sigmoid(x).",
+    "silu_dx": "The derivative of silu.",
+    "sin": "The sine of x.",
+    "softplus": "log(1 + exp(x)).",
+    "sqrt": "The square root of x.",
+    "tanh": "The hyperbolic tangent of x.",
+}
+_OPERANDS = {
+    "average": "The mean of what is reduced: an operand of nki.isa.",
+    "bypass": "The first operand as it is: an operand of nki.isa.",
+    "prelu": "Refused: the machine has no such function.",
+}
 _SPECIAL = {
     "abs": absolute,
     "square": square,
@@ -297,4 +324,6 @@ for _name, _fn in _SPECIAL.items():
     _bind(OPS[_name], _fn, _fn.__doc__)
 for _op in OPS.values():
     if _op.fn is None and _op.act is not None and _op.name != "copy":
-        _bind(_op, _unary_function(_op.name, _op.act), f"{_op.name}(x), computed by the Scalar engine.")
+        _bind(_op, _unary_function(_op.name, _op.act), _FUNCTIONS[_op.name])
+for _name, _doc in _OPERANDS.items():
+    OPS[_name].__doc__ = _doc
