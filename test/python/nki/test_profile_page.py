@@ -1,12 +1,11 @@
 """What docs/profile.md and docs/getting-started-nki.md show of profiles is what their commands print, and the steps do what the page says."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import glia
 import pytest
+from pages import changed, occurs, output, parts
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
@@ -16,45 +15,16 @@ KERNEL = re.search(r"```python\n(.*?)```", (DOCS / "workbench.md").read_text(), 
     "m = bm\n", "m = new\n"
 )
 STORY = re.search(r"## Five steps\n(.*?)\n## ", (DOCS / "profile.md").read_text(), re.S)[1]
-# Changes of the kernel, and outputs behind them, in the order of the page.
-PARTS = re.findall(
-    r"```diff\n(.*?)```|^    \$ python -m glia profile attention.py\n((?:    [^\n]*\n)+)", STORY, re.S | re.M
-)
-
-
-def changed(text: str, diff: str) -> str:
-    lines = diff.splitlines()
-    old = "\n".join(line[1:] for line in lines if line.startswith("-"))
-    new = "\n".join(line[1:] for line in lines if line.startswith("+"))
-    assert text.count(old) == 1, old
-    return text.replace(old, new)
-
-
-def occurs(shown: str, found: list[str]) -> None:
-    """The lines of a page are lines of the output, in that order; `...` stands for others."""
-    at = 0
-    for line in re.sub(r"^    ", "", shown, flags=re.M).splitlines():
-        if line != "...":
-            assert line.rstrip() in found[at:], f"{line}\nin\n" + "\n".join(found[at:])
-            at = found.index(line.rstrip(), at) + 1
-
-
-def profile(file: Path) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "glia", "profile", file.name], cwd=file.parent, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return [line.rstrip() for line in done.stdout.splitlines()]
 
 
 def test_the_story(tmp_path):
     file, text, times = tmp_path / "attention.py", KERNEL, []
-    for diff, shown in PARTS:
-        if diff:
-            text = changed(text, diff)
+    for kind, command, shown in parts(STORY):
+        if kind == "diff":
+            text = changed(text, shown)
             continue
         file.write_text(text)
-        found = profile(file)
+        found = output(command, tmp_path)
         assert found[-1] == "right"
         occurs(shown, found)
         times.append(float(found[1].split()[0]))
@@ -65,6 +35,5 @@ def test_the_first_profile(tmp_path):
     page = (DOCS / "getting-started-nki.md").read_text()
     file = tmp_path / "kernel.py"
     file.write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    occurs(
-        re.search(r"^    \$ python -m glia profile --html [^\n]*\n((?:    [^\n]*\n)+)", page, re.M)[1], profile(file)
-    )
+    part = next(p for p in parts(page) if p.name.startswith("python -m glia profile --html"))
+    occurs(part.text, output(part.name, tmp_path))
