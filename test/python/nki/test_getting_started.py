@@ -8,6 +8,7 @@ from pathlib import Path
 import glia
 import numpy as np
 import pytest
+from pages import occurs, output, parts
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
@@ -37,37 +38,42 @@ def kernel(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("command", [[], ["--target", "trn1"], ["profile"], ["check"]], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["--target", "trn1"]], ids=" ".join)
 def test_the_kernel_runs(kernel, command):
     status, said = glia_run(*command, str(kernel))
     assert status == 0, said
     assert float(re.search(r"largest error: (\S+)", said)[1]) < 1e-5
-    if command == ["profile"]:
-        assert "without this wait" in said and "kernel.py:" in said
-    if command == ["check"]:
-        assert "kernel rms_norm: the compiled program agrees with its sequential meaning, bit for bit" in said
+
+
+def without_digits(text: str) -> str:
+    """An error of 1e-6 is another one in another NumPy."""
+    return re.sub(r"\d\.\d+e-\d+", "small", text)
 
 
 @pytest.mark.parametrize(
-    "old,new,code,text",
+    "part", [p for p in parts(PAGE) if p.text and p.name.endswith(" kernel.py")], ids=lambda p: p.name
+)
+def test_what_a_command_prints(part, kernel):
+    found = output(part.name, kernel.parent)
+    occurs(without_digits(part.text), [without_digits(line) for line in found])
+
+
+@pytest.mark.parametrize(
+    "old,new,code",
     [
         (
             "t = nl.load(x[i * 128 : (i + 1) * 128, :])",
-            "t = nl.load(x[i * 128 : (i + 1) * 128 + 1, :])",
+            "t = nl.load(x[i * 128 + i // 3 : (i + 1) * 128 + i // 3, :])",
             "NKI-SLICE",
-            "nl.load(x[",
         ),
-        ("operand0=total, op1", "operand0=total[0:64], op1", "PER-PARTITION-SCALAR", "scalar_tensor_tensor"),
+        ("operand0=total, op1", "operand0=total[0:64], op1", "PER-PARTITION-SCALAR"),
     ],
 )
-def test_the_errors_are_given(kernel, old, new, code, text):
+def test_the_errors_are_given(kernel, old, new, code):
     assert old in BLOCKS[0]
     kernel.write_text(BLOCKS[0].replace(old, new))
-    status, said = glia_run(str(kernel))
-    line = 1 + next(n for n, t in enumerate(BLOCKS[0].splitlines()) if text in t)
-    shown = re.search(rf"error\[{code}\]: (.*)\n      --> kernel.py:(\d+)", PAGE)
-    assert status == 1 and f"error[{code}]: {shown[1]}\n" in said and int(shown[2]) == line
-    assert re.search(rf"{code}\]: .*\n  --> .*kernel.py:{line}\n", said), said
+    shown = re.search(rf"^    error\[{code}\].*?\n(?=\n)", PAGE, re.S | re.M)[0]
+    occurs(re.sub(r"^    ", "", shown, flags=re.M), output("python -m glia kernel.py", kernel.parent, status=1))
 
 
 def test_the_programs_of_several_kernels(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What docs/profile.md and docs/getting-started-nki.md show of profiles is what their commands print, and the steps do what the page says."""
+"""What docs/profile.md shows is what its commands print, and the steps do what the page says."""
 
 import re
 from pathlib import Path
@@ -29,11 +29,3 @@ def test_the_story(tmp_path):
         occurs(shown, found)
         times.append(float(found[1].split()[0]))
     assert len(times) == 6 and times == sorted(times, reverse=True) and times[0] / times[-1] > 2.2
-
-
-def test_the_first_profile(tmp_path):
-    page = (DOCS / "getting-started-nki.md").read_text()
-    file = tmp_path / "kernel.py"
-    file.write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    part = next(p for p in parts(page) if p.name.startswith("python -m glia profile --html"))
-    occurs(part.text, output(part.name, tmp_path))
