@@ -14,6 +14,7 @@ import pytest
 from glia.nki import book, collectives, isa, language
 from glia.nki.book.calls import REFUSED, named, sentence
 from glia.nki.book.page import page
+from glia.nki.ops import Op
 from glia.nki.tensor import NkiTensor
 from glia.nki.views import METHODS
 
@@ -64,13 +65,36 @@ def test_an_example(cell, target, monkeypatch, capfd, tmp_path):
         assert "loaded" in capfd.readouterr().out
 
 
+def calls_of(path: Path) -> set:
+    """What a script calls itself: the code of functions, and operations of nki.language."""
+    called = set()
+
+    def look(frame, event, _):
+        if event == "call" and frame.f_back is not None and frame.f_back.f_code.co_filename == str(path):
+            called.add(frame.f_locals["self"] if frame.f_code is Op.__call__.__code__ else frame.f_code)
+
+    sys.setprofile(look)
+    try:
+        runpy.run_path(str(path))
+    finally:
+        sys.setprofile(None)
+    return called
+
+
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.title)
-def test_it_uses_what_it_is_about(cell):
-    used = {ast.unparse(node) for node in ast.walk(ast.parse(cell.script)) if isinstance(node, ast.Attribute)}
-    methods = {name.rpartition(".")[2] for name in used}
+def test_it_calls_what_it_is_about(cell, tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(cell.script)
+    called = calls_of(path)
+    written = {ast.unparse(node) for node in ast.walk(ast.parse(cell.script)) if isinstance(node, ast.Attribute)}
     for call in cell.calls:
-        place, _, name = call.partition(".")
-        assert call in used or (place in ("tensor", "Kernel") and name in methods), call
+        value = named(call)
+        if inspect.isfunction(value):
+            assert value.__code__ in called, call
+        elif isinstance(value, Op) and value.fn is not None:
+            assert value in called, call
+        else:  # a class, an enumeration, what is only an operand
+            assert call in written, call
 
 
 @pytest.mark.parametrize("call", sorted(PUBLIC))
