@@ -7,16 +7,12 @@ from pathlib import Path
 
 import glia
 import pytest
+from pages import parts
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-
-
-def shown(page: str) -> list[tuple[str, str]]:
-    found = re.findall(r"^    \$ ([^\n]*)\n((?:    (?!\$)[^\n]*\n)*)", page, re.M)
-    return [(command, re.sub(r"^    ", "", output, flags=re.M)) for command, output in found]
 
 
 def untimed(text: str) -> str:
@@ -28,7 +24,7 @@ def untimed(text: str) -> str:
 def test_the_commands(name, tmp_path):
     page = (DOCS / f"{name}.md").read_text()
     (tmp_path / "k.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    commands = shown(page)
+    commands = [(p.name, p.text) for p in parts(page) if p.kind == "command"]
     assert any(command.startswith("python -m glia") for command, _ in commands)
     for command, output in commands:
         source, pipe, words = command.rpartition(" | ")

@@ -1,6 +1,6 @@
 """nki.isa: Tensor
 
-The Tensor engine multiplies matrices from SBUF into PSUM. What it takes as `stationary` has up to 128 columns, `moving` up to 512; the rows of both, up to 128, are the partitions that it sums over.
+The Tensor engine multiplies matrices from SBUF into PSUM. What it takes as `stationary` has up to 128 columns, `moving` up to 512 (trn3: 4096); the rows of both, up to 128, are the partitions that it sums over.
 """
 
 import nki
@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 rng = np.random.default_rng(0)
 
 # %% nisa.nc_matmul
-# `accumulate=None`: an element that no matmul has written since its tensor was allocated is overwritten, others are added to, element by element. `is_transpose` overwrites. fp32 takes four
-# passes, bf16 one. `perf_mode="double_row"` is for fp8.
+# `accumulate=None` decides element by element. `is_transpose` overwrites. fp32 takes four passes, bf16 one. `perf_mode="double_row"` is for fp8.
 
 
 @nki.jit
@@ -32,7 +31,7 @@ a, b = rng.standard_normal((256, 64), np.float32), rng.standard_normal((256, 512
 assert_allclose(kernel(a, b), a.T @ b, atol=1e-4)
 
 # %% nisa.nc_transpose
-# Engine unknown: by place and size. trn1 multiplies by an identity into fp32. Vector transposes blocks of 32 x 32, each in its place.
+# Engine unknown: by place and size. trn1 multiplies by an identity into fp32.
 
 
 @nki.jit

@@ -1,7 +1,7 @@
 """nki.language: views
 
-Slices and methods of a tensor make views: no instruction, the same memory. What a view cannot be (an order that no access pattern has, a first dimension of a tile that is no
-partition any more) is refused where an instruction uses it. Bounds are not clipped. `glia explain NKI-VIEW` says more.
+Slices and methods of a tensor make views: no instruction, the same memory. What no access pattern can say, and what would change the partitions of a tile, is refused; so are
+bounds outside of the tensor, which are not clipped. `glia explain NKI-VIEW` says more.
 """
 
 import nki
