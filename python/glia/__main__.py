@@ -9,7 +9,7 @@ commands:
   tune      the fastest of many versions of a kernel: python -m glia tune k.py:kernel --space tile=128,256 --arg f32[512,128]
   lint      what the vendor's front end would not take
   completion bash   prints a script for the shell
-  explain nl.softmax   a call of nki with an example that runs
+  explain nl.softmax   a call of nki with an example that runs; explain nl. lists them
   explain, rules, targets, isa: as those of the command glia"""
 
 from __future__ import annotations

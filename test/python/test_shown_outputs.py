@@ -62,6 +62,14 @@ def test_the_race(folder):
     occurs("...\n" + re.sub(r"^    ", "", error, flags=re.M) + "...\n", found)
 
 
+def test_the_kernel_and_the_program_of_the_readme(folder):
+    kernel, *_, program = re.findall(r"```python\n(.*?)```", README, re.S)
+    (folder / "kernel.py").write_text(kernel)
+    assert output("python -m glia kernel.py", folder)[0] == "[[3. 3. 3. ... 3. 3. 3.]"
+    (folder / "program.py").write_text(f"import numpy as np\nx = np.load('x.npy')\n{program}print(y.shape)\n")
+    assert output("python program.py", folder) == ["(128, 1024)"]
+
+
 def test_every_page_with_outputs_has_a_test():
     pages = [p.relative_to(ROOT) for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]]
     with_outputs = {str(p) for p in pages if any(text for _, text in shown(str(p)))}

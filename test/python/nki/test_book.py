@@ -131,6 +131,8 @@ def test_explain(tmp_path):
     (tmp_path / "example.py").write_text(shown.stdout.replace("axis=1), x)", "axis=1), 2 * x)"))
     assert "Not equal to tolerance" in explain("example.py", folder=tmp_path).stderr
     assert explain("explain", "nisa.topk").stdout == "nisa.topk is refused: no public kernel uses it yet\n"
+    listed = explain("explain", "nki.collectives.").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == sorted(c for c in CALLS if c.startswith("ncc."))
     wrong = explain("explain", "nl.sofmax")
     assert (
         wrong.returncode == 1 and wrong.stderr == "error: there is no example of nl.sofmax; did you mean nl.softmax?\n"

@@ -1,11 +1,11 @@
-"""python -m glia explain nl.softmax: a call of nki, as a script that runs."""
+"""python -m glia explain nl.softmax: a call of nki, as a script that runs; `python -m glia explain nl.` lists calls."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
 
-from . import Cell, close_to, find, plain
+from . import Cell, cells, close_to, find, plain
 from .calls import REFUSED, sentence, signature
 
 
@@ -20,8 +20,18 @@ def script(cell: Cell) -> str:
     return f"{comment}\n{cell.script}"
 
 
+def listed(prefix: str) -> str:
+    """The calls that begin so, each with its first sentence."""
+    names = sorted(call for cell in cells() for call in cell.calls if call.startswith(prefix))
+    width = max(map(len, names), default=0)
+    return "".join(f"{name:{width}}  {sentence(name).partition('. ')[0].rstrip('.')}\n" for name in names)
+
+
 def main(argv: list[str]) -> int:
     name = plain(argv[0])
+    if name.endswith(".") and listed(name):
+        print(listed(name), end="")
+        return 0
     cell = find(name)
     if cell is not None:
         print(script(cell), end="")

@@ -12,7 +12,7 @@ _HEAD = """# The NKI API
 Made by `python -m glia.nki.book` from python/glia/nki/book/chapters; do not edit.
 
 `nki`, `nki.isa`, `nki.language` and `nki.collectives` of NKI 0.6, as glia has them: every call, what differs from the vendor's, and an example of each, which a test runs and
-compares with NumPy. Python records; every number comes from the compiled, verified program. `python -m glia explain nl.softmax` prints one of them as a script that runs:
+compares with NumPy. Python records; every number comes from the compiled, verified program. `python -m glia explain nl.` lists those of `nl`, and `python -m glia explain nl.softmax` prints one as a script that runs:
 
     python -m glia explain nl.softmax > example.py
     python -m glia example.py
