@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from glia.command import path as tool_path
 
-_PARTS = re.compile(
+PARTS = re.compile(
     r"`(?P<file>[\w.]+\.py)`[^`]*?:\n\n```python\n(?P<text>.*?)```"
     r"|```diff\n(?P<diff>.*?)```"
     r"|^    \$ (?P<command>[^\n]*)\n(?P<shown>(?:    (?!\$ )[^\n]*\n|\n(?=    (?!\$ )))*)",
@@ -26,17 +26,17 @@ class Part(NamedTuple):
     text: str
 
 
+def part_of(m: re.Match) -> Part:
+    if m["file"]:
+        return Part("file", m["file"], m["text"])
+    if m["diff"]:
+        return Part("diff", "", m["diff"])
+    return Part("command", m["command"], re.sub(r"^    ", "", m["shown"], flags=re.M))
+
+
 def parts(page: str) -> list[Part]:
     """In the order of the page."""
-    found = []
-    for m in _PARTS.finditer(page):
-        if m["file"]:
-            found.append(Part("file", m["file"], m["text"]))
-        elif m["diff"]:
-            found.append(Part("diff", "", m["diff"]))
-        else:
-            found.append(Part("command", m["command"], re.sub(r"^    ", "", m["shown"], flags=re.M)))
-    return found
+    return [part_of(m) for m in PARTS.finditer(page)]
 
 
 def changed(text: str, diff: str) -> str:

@@ -7,6 +7,7 @@ import glia
 import numpy as np
 import pytest
 from pages import occurs, output, parts
+from refresh_page import again, refreshed
 
 if not hasattr(glia._glia.Kernel, "compile"):
     pytest.skip("this build of glia has no compiler", allow_module_level=True)
@@ -77,3 +78,22 @@ def test_every_page_with_outputs_has_a_test():
     for page, test in ELSEWHERE.items():
         named = (ROOT / "test" / "python" / test).read_text()
         assert Path(page).stem in named, f"{test} says nothing of {page}"
+
+
+PAGE = """`k.py`:
+
+```python
+print("took 12.5 us\\nmore\\nright")
+```
+
+    $ python k.py
+    took 3 us
+    wrong
+    ...
+"""
+
+
+def test_a_page_is_refreshed(tmp_path, capsys):
+    assert again("a 1\n...\nb 2\n", ["a 3", "c", "b 4"]) == "a 3\n...\nb 4\n"
+    assert refreshed(PAGE, tmp_path).endswith("$ python k.py\n    took 12.5 us\n    ...\n")
+    assert capsys.readouterr().err == "is not printed any more: wrong\n"
