@@ -45,7 +45,7 @@ public:
   std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &target) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
     const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
-    const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, nullptr, nullptr, nullptr) : std::nullopt;
+    const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, target) : std::nullopt;
     if (!p || p->row.count * p->columns < kLeastScores || p->width > kWidest || p->instructions() > kMostInstructions ||
         p->bytes() > target.sbufBytes / 8 * 7)
       return {};
@@ -63,8 +63,7 @@ public:
     std::vector<mlir::Operation *> ops = behindOf(g.ops, *m);
     ops.push_back(op);
     const mlir::Value root = m->result->getResult(0);
-    return ops.size() <= kMostBehind && planEpilogue(ops, root) &&
-           epilogueBytes(ops, root, planWeightedMean(*m, nullptr, nullptr, nullptr)->width) <= kMostBytes;
+    return ops.size() <= kMostBehind && planEpilogue(ops, root) && epilogueBytes(ops, root, widthOf(*m)) <= kMostBytes;
   }
 
   void emit(KernelBuilder &k, const Group &g, std::span<const Tile> inputs, std::span<const Tile> outputs) const override {
@@ -75,8 +74,8 @@ public:
     Group behind = g;
     behind.ops = behindOf(g.ops, *m);
     Epilogue epilogue(k, behind, m->result->getResult(0), inputs, outputs);
-    const std::optional<WeightedPlan> p = planWeightedMean(*m, at(m->scores->getOperand(0)), at(m->scores->getOperand(1)),
-                                                           at(m->result->getOperand(1 - m->side)));
+    const std::optional<WeightedPlan> p = planWeightedMean(
+        *m, k.target(), at(m->scores->getOperand(0)), at(m->scores->getOperand(1)), at(m->result->getOperand(1 - m->side)));
     if (!p->together)
       return WeightedKernel(k, *m, *p, epilogue).run();
     std::vector<std::vector<Tile>> tensors;

@@ -98,7 +98,7 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
           return;
         if (all > 1)
           k.reduce(out, *found, "max", true);
-        if (others)
+        if (others && !std::isinf(masked))
           k.scalar(out, out, "min", -masked);
       });
       if (read)
@@ -210,7 +210,7 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
   const Tile other = others ? otherWeights(rows) : Tile();
   const auto ends = [&](int64_t a, int64_t b) {
     if (a < b)
-      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), operands.sumOfBlocks(*rows.shared, a, b), true);
+      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), operands.sumOfBlocks(*rows.shared, a, b));
   };
   ends(0, first == end ? all : first);
   ends(first == end ? all : end, all);
@@ -237,10 +237,10 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     const Part &part = parts[i];
     const Tile values = rows.shared->values.index(0, 0).index(0, part.column / kContract).rows(0, part.count);
     if (part.from < part.to)
-      sums.add(part.from, part.to, weights[i], values, false);
+      sums.add(part.from, part.to, weights[i], values);
     const auto without = [&](int64_t a, int64_t b) { // blocks of rows for which the part does not count
       if (a < b)
-        sums.add(a, b, other.rows(0, part.count).columns(limit(a), limit(b) - limit(a)), values, false);
+        sums.add(a, b, other.rows(0, part.count).columns(limit(a), limit(b) - limit(a)), values);
     };
     without(0, part.from);
     without(part.to, blocks);

@@ -15,8 +15,8 @@ graph::DotDimensionNumbersAttr numbersOf(graph::DotGeneralOp op) { return op.get
 
 class Planner {
 public:
-  Planner(const WeightedMean &m, const Tile *left, const Tile *right, const Tile *values)
-      : m(m), tiles{left, right, values}, scores(numbersOf(m.scores)), result(numbersOf(m.result)) {
+  Planner(const WeightedMean &m, const Target &target, const Tile *left, const Tile *right, const Tile *values)
+      : m(m), target(target), tiles{left, right, values}, scores(numbersOf(m.scores)), result(numbersOf(m.result)) {
     operands[0] = m.scores->getOperand(0);
     operands[1] = m.scores->getOperand(1);
     operands[2] = m.result->getOperand(1 - m.side);
@@ -41,6 +41,7 @@ public:
 
 private:
   const WeightedMean &m;
+  const Target &target;
   const Tile *tiles[3];
   mlir::Value operands[3]; // of the scores: left, right; the values
   graph::DotDimensionNumbersAttr scores, result;
@@ -98,10 +99,9 @@ private:
         inResult[d] = own + static_cast<int>(i);
       }
     const int first = m.side ? before : before + static_cast<int>(wf.size());
-    for (size_t i = 0; i < vf.size(); ++i) {
+    for (size_t i = 0; i < vf.size(); ++i)
       p.widthDims.push_back(first + static_cast<int>(i));
-      p.width *= shapeOf(operands[2])[static_cast<size_t>(vf[i])];
-    }
+    p.width = widthOf(m);
     // Rows are the longest dimension, or that of the conditions.
     std::vector<WeightedAxis> rows;
     for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
@@ -223,7 +223,9 @@ private:
         const int64_t wide = !across ? 1 : down ? 2 * kScoreColumns : p.columns;
         p.besideBytes += 2 * wide * (across ? sizeOf(*type) : 4) + (s.strides.size() > 1 ? 4 * kScoreColumns * 4 : 0);
       }
-    if (p.width > kWidestTurned)
+    // Scores of fp32 take four passes of the Tensor engine: to turn weights once costs less than to make the scores twice.
+    if (p.width > kWidestTurned || (p.rowSide.type == DType::F32 && target.has("exact_transpose") &&
+                                    WeightedPlan::madeBytes(1, p.columns) <= kMostMade))
       p.together = 1;
     if (m.steps.empty())
       return true;
@@ -233,7 +235,7 @@ private:
       p.rowFactor = m.steps[0].number;
     // Functions take turns with exp, each time with its own table.
     p.together = llvm::any_of(m.steps, [](const ScoreStep &s) { return s.kind == ScoreStep::Function; }) ? 4 : 1;
-    while (p.together > 1 && p.madeBytes() > kMostMade)
+    while (p.together > 1 && WeightedPlan::madeBytes(p.together, p.columns) > kMostMade)
       p.together /= 2;
     return true;
   }
@@ -265,7 +267,7 @@ int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
   return flat % batch[axis].count;
 }
 
-int64_t WeightedPlan::madeBytes() const { return 2 * together * (columns + kContract) * 4; }
+int64_t WeightedPlan::madeBytes(int64_t blocks, int64_t columns) { return 2 * blocks * (columns + kContract) * 4; }
 
 int64_t WeightedPlan::bytes() const {
   const int64_t depth = blocksOf(contract, kContract);
@@ -275,7 +277,7 @@ int64_t WeightedPlan::bytes() const {
   const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
   const int64_t stepped =
-      together ? madeBytes() + besideBytes + (together + 1) * (columns + kContract) * sizeOf(weights) : 0;
+      together ? madeBytes(together, columns) + besideBytes + (together + 1) * (columns + kContract) * sizeOf(weights) : 0;
   return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + stepped + 4 * (width + 8) * 4;
 }
 
@@ -291,9 +293,19 @@ int64_t WeightedPlan::instructions() const {
          (rowBlocks * (blocksOf(columns, kRowsAtOnce) * depth + columnBlocks + 12) + passes * columnBlocks * (depth + 2));
 }
 
-std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Tile *scoresLeft, const Tile *scoresRight,
-                                             const Tile *values) {
-  return Planner(m, scoresLeft, scoresRight, values).run();
+int64_t widthOf(const WeightedMean &m) {
+  const graph::DotDimensionNumbersAttr numbers = numbersOf(m.result);
+  const std::vector<int64_t> shape = shapeOf(m.result->getOperand(1 - m.side));
+  int64_t width = 1;
+  for (int64_t d : freeDims(shape.size(), m.side ? numbers.getLhsBatchingDimensions() : numbers.getRhsBatchingDimensions(),
+                            m.side ? numbers.getLhsContractingDimensions() : numbers.getRhsContractingDimensions()))
+    width *= shape[static_cast<size_t>(d)];
+  return width;
+}
+
+std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Target &target, const Tile *scoresLeft,
+                                             const Tile *scoresRight, const Tile *values) {
+  return Planner(m, target, scoresLeft, scoresRight, values).run();
 }
 
 } // namespace glia::emit

@@ -49,12 +49,15 @@ struct WeightedPlan {
   int64_t step = 1;
   int64_t indexOf(int64_t flat, size_t axis) const; // of a flat index of all of `batch`
   int64_t bytes() const;                            // of SBUF, per partition
-  int64_t madeBytes() const;                        // of these: what the steps give, of these rows and the next ones
-  int64_t instructions() const;                     // about, of what is not in a loop or of one iteration
+  // Of these: what the steps give, of so many blocks of rows and the next ones.
+  static int64_t madeBytes(int64_t blocks, int64_t columns);
+  int64_t instructions() const; // about, of what is not in a loop or of one iteration
 };
 
+int64_t widthOf(const WeightedMean &m); // of its values
+
 // nullopt: not in this form. Tiles are those of the operands of both contractions; without them sizes only.
-std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Tile *scoresLeft, const Tile *scoresRight,
-                                             const Tile *values);
+std::optional<WeightedPlan> planWeightedMean(const WeightedMean &m, const Target &target, const Tile *scoresLeft = nullptr,
+                                             const Tile *scoresRight = nullptr, const Tile *values = nullptr);
 
 } // namespace glia::emit

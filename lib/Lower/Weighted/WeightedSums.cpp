@@ -5,53 +5,35 @@
 namespace glia::emit {
 
 WeightedSums::WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows)
-    : k(k), p(p), rows(rows), turned(k.target().has("exact_transpose") && p.width <= kContract),
-      beside(!turned || p.width < kContract) {
+    : k(k), p(p), rows(rows), turned(k.target().has("exact_transpose") && p.width < kContract) {
   const int64_t count = blocksOf(rows, kRowBlockOf), wide = p.width + 1;
   begun.assign(static_cast<size_t>(count), false);
   if (turned) {
-    whole = k.psum(beside ? wide : p.width, {rows});
-  } else { // several share a bank
-    const int64_t share = std::max<int64_t>(1, kBank / wide);
-    for (int64_t i = 0; i < count; i += share) {
-      const int64_t here = std::min(share, count - i);
-      const Tile bank = k.psum(limit(i + 1) - limit(i), {here * wide});
-      for (int64_t j = 0; j < here; ++j)
-        blocks.push_back(bank.rows(0, limit(i + j + 1) - limit(i + j)).columns(j * wide, wide));
-    }
+    whole = k.psum(wide, {rows});
+    return;
   }
-  if (!beside) {
-    weights = k.sbuf(DType::F32, kContract, {rows});
-    k.fill(weights, 0);
+  const int64_t share = std::max<int64_t>(1, kBank / wide); // of a bank
+  for (int64_t i = 0; i < count; i += share) {
+    const int64_t here = std::min(share, count - i);
+    const Tile bank = k.psum(limit(i + 1) - limit(i), {here * wide});
+    for (int64_t j = 0; j < here; ++j)
+      blocks.push_back(bank.rows(0, limit(i + j + 1) - limit(i + j)).columns(j * wide, wide));
   }
 }
 
-void WeightedSums::add(int64_t from, int64_t to, const Tile &w, const Tile &values, bool counted) {
-  const Tile v = beside ? values : values.columns(0, p.width);
+void WeightedSums::add(int64_t from, int64_t to, const Tile &weights, const Tile &values) {
   for (int64_t b = from; b < to;) {
     int64_t end = b + 1; // blocks that are begun alike are one product
     while (turned && end < to && begun[static_cast<size_t>(end)] == begun[static_cast<size_t>(b)])
       ++end;
-    const Tile mine = w.columns(limit(b) - limit(from), limit(end) - limit(b));
+    const Tile mine = weights.columns(limit(b) - limit(from), limit(end) - limit(b));
     if (turned)
-      k.matmul(whole.columns(limit(b), limit(end) - limit(b)), v, mine, begun[static_cast<size_t>(b)]);
+      k.matmul(whole.columns(limit(b), limit(end) - limit(b)), values, mine, begun[static_cast<size_t>(b)]);
     else
-      k.matmul(blocks[static_cast<size_t>(b)], mine, v, begun[static_cast<size_t>(b)]);
+      k.matmul(blocks[static_cast<size_t>(b)], mine, values, begun[static_cast<size_t>(b)]);
     for (; b < end; ++b)
       begun[static_cast<size_t>(b)] = true;
   }
-  if (beside)
-    return;
-  const int64_t n = limit(to) - limit(from);
-  Tile mine = w;
-  if (counted) {
-    const Tile times = k.sbuf(DType::F32, v.partitions, {1}), several = k.sbuf(DType::F32, v.partitions, {n});
-    k.move(times, values.columns(p.width, 1));
-    k.scalar(several, w, "multiply", times);
-    mine = several;
-  }
-  const Tile sum = weights.rows(0, v.partitions).columns(limit(from), n);
-  k.tensor(sum, sum, mine, "add");
 }
 
 WeightedSums::Mean WeightedSums::mean(int64_t block) {
@@ -66,12 +48,7 @@ WeightedSums::Mean WeightedSums::mean(int64_t block) {
   const int64_t n = limit(block + 1) - limit(block);
   const Tile back = k.psum(n, {whole.partitions});
   k.transpose(back, out.columns(limit(block), n));
-  if (beside)
-    return {back.columns(0, p.width), back.columns(p.width, 1)};
-  const Tile ones = k.sbuf(DType::F32, kContract, {1}), total = k.psum(n, {1});
-  k.fill(ones, 1);
-  k.matmul(total, weights.columns(limit(block), n), ones, false);
-  return {back, total};
+  return {back.columns(0, p.width), back.columns(p.width, 1)};
 }
 
 } // namespace glia::emit
