@@ -385,6 +385,94 @@ TEST_F(Pjrt, CopiesAreOnTheirOwn) {
   EXPECT_NE(said(table().BufferReadyEvent(&r)).find("PJRT-DELETED"), std::string::npos);
 }
 
+// What somebody outside reads stays as it is, whatever becomes of the array.
+TEST_F(Pjrt, MemoryThatIsReadStays) {
+  LoadedExecutable *e = nullptr;
+  ASSERT_EQ(compile(R"(
+func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+})",
+                    e),
+            "");
+  const auto inUse = [&] {
+    DeviceMemoryStatsArgs m{};
+    m.device = devices[0];
+    EXPECT_EQ(said(table().DeviceMemoryStats(&m)), "");
+    return m.bytesInUse;
+  };
+  Buffer *a = put({1, 2, 3, 4}, {4}), *b = put({5, 6, 7, 8}, {4});
+  const int64_t both = inUse();
+  for (Buffer *x : {a, b}) {
+    BufferIncreaseExternalReferenceCountArgs hold{};
+    hold.buffer = x;
+    DONE(table().BufferIncreaseExternalReferenceCount(&hold));
+  }
+  const auto *readA = reinterpret_cast<const float *>(pointer(a)), *readB = reinterpret_cast<const float *>(pointer(b));
+  std::vector<Buffer *> out(1);
+  ASSERT_EQ(run(e, {a}, out), ""); // donated: computed in other memory
+  BufferDeleteArgs d{};
+  d.buffer = b;
+  DONE(table().BufferDelete(&d));
+  EXPECT_EQ(get(out[0]), (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(std::vector<float>(readA, readA + 4), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(std::vector<float>(readB, readB + 4), (std::vector<float>{5, 6, 7, 8}));
+  EXPECT_TRUE(isDeleted(a) && isDeleted(b));
+  EXPECT_EQ(inUse(), both + 16);
+  for (Buffer *x : {a, b}) {
+    BufferDecreaseExternalReferenceCountArgs letGo{};
+    letGo.buffer = x;
+    DONE(table().BufferDecreaseExternalReferenceCount(&letGo));
+    BufferIncreaseExternalReferenceCountArgs hold{};
+    hold.buffer = x;
+    EXPECT_NE(said(table().BufferIncreaseExternalReferenceCount(&hold)).find("PJRT-DELETED"), std::string::npos);
+    BufferIsOnCpuArgs on{};
+    on.buffer = x;
+    DONE(table().BufferIsOnCpu(&on));
+    EXPECT_FALSE(on.isOnCpu);
+  }
+  EXPECT_EQ(inUse(), both - 16);
+}
+
+TEST_F(Pjrt, APlaceIsKnownBeforeItsBytes) {
+  LoadedExecutable *e = nullptr;
+  ASSERT_EQ(compile(kSum, e), "");
+  Promised p;
+  promise({2, 3}, p);
+  Buffer *const given[] = {p.buffer, p.buffer};
+  Buffer *outs[2];
+  Buffer **lists[] = {outs};
+  Buffer *const *in[] = {given};
+  ExecuteOptions options{};
+  LoadedExecutableExecuteArgs a{};
+  a.loaded = e;
+  a.options = &options;
+  a.arguments = in, a.outputs = lists;
+  a.numDevices = 1, a.numArguments = 2;
+  DONE(table().LoadedExecutableExecute(&a));
+  buffers.insert(buffers.end(), {outs[0], outs[1]});
+  BufferIsOnCpuArgs on{};
+  on.buffer = outs[0];
+  DONE(table().BufferIsOnCpu(&on));
+  EXPECT_FALSE(on.isOnCpu);
+  BufferOpaqueDeviceMemoryDataPointerArgs where{};
+  where.buffer = outs[0];
+  DONE(table().BufferOpaqueDeviceMemoryDataPointer(&where)); // does not wait
+  const std::vector<float> data{1, 2, 3, 4, 5, 6};
+  TransferManagerTransferDataArgs t{};
+  t.manager = p.manager;
+  t.data = data.data(), t.size = 24, t.isLast = true;
+  DONE(table().TransferManagerTransferData(&t));
+  EXPECT_EQ(await(t.done), "");
+  EXPECT_EQ(get(outs[0]), (std::vector<float>{2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(pointer(outs[0]), reinterpret_cast<uintptr_t>(where.pointer));
+  DONE(table().BufferIsOnCpu(&on));
+  EXPECT_TRUE(on.isOnCpu);
+  TransferManagerDestroyArgs d{};
+  d.manager = p.manager;
+  DONE(table().TransferManagerDestroy(&d));
+}
+
 TEST(PjrtTable, HasEveryCallAndNamesWhatIsMissing) {
 #define CHECK_ENTRY(name, text) EXPECT_NE(table().name, nullptr) << text;
   GLIA_PJRT_CALLS(CHECK_ENTRY)

@@ -1,26 +1,37 @@
 #include "Buffer.h"
 #include "ElementTypes.h"
 
-#include <cstdlib>
-#include <new>
-
 namespace glia::pjrt {
 
-std::span<std::byte> Storage::allocate() {
+std::span<std::byte> Storage::allocate(Fill fill) {
+  const std::lock_guard lock(mutex);
+  if (start) // zeroed, for who waits
+    return bytes();
   use->take(static_cast<int64_t>(size));
-  start = static_cast<std::byte *>(std::calloc(std::max<size_t>(size, 1), 1));
-  if (!start) {
+  try {
+    start = takeBlock(size, fill);
+  } catch (...) {
     use->give(static_cast<int64_t>(size));
-    throw std::bad_alloc();
+    throw;
   }
   return bytes();
 }
 
 bool Storage::takeOver(Storage &from) {
-  if (!from.use || from.use != use || from.size != size)
+  const std::scoped_lock lock(mutex, from.mutex);
+  if (start || !from.use || from.use != use || from.size != size)
     return false;
   std::swap(start, from.start); // what is taken stays taken
   return true;
+}
+
+std::byte *Storage::place() {
+  if (ready->isDone()) {
+    if (const Failure *f = ready->failure())
+      throw *f;
+    return start;
+  }
+  return allocate(Fill::Zero).data();
 }
 
 Storage::Storage(std::byte *foreign, int64_t bytes, std::function<void()> release)
@@ -28,7 +39,7 @@ Storage::Storage(std::byte *foreign, int64_t bytes, std::function<void()> releas
 
 Storage::~Storage() {
   if (use && start) {
-    std::free(start);
+    giveBlock(start, size);
     use->give(static_cast<int64_t>(size));
   }
   if (release)
@@ -48,6 +59,10 @@ Buffer::Buffer(ElementType type, Shape dims, Memory &memory, StoragePtr storage)
 
 StoragePtr Buffer::storage() const {
   const std::lock_guard lock(mutex);
+  return present();
+}
+
+const StoragePtr &Buffer::present() const {
   if (!held)
     throw failure(Code::InvalidArgument, "PJRT-DELETED", std::string("the array was ") + gone,
                   "Do not use an array after it was deleted, or given to a function that takes it over (donate_argnums).");
@@ -59,6 +74,11 @@ bool Buffer::isDeleted() const {
   return !held;
 }
 
+bool Buffer::isReady() const {
+  const std::lock_guard lock(mutex);
+  return held && held->ready->isDone();
+}
+
 void Buffer::remove(const char *how) {
   StoragePtr last; // let go of without the lock
   const std::lock_guard lock(mutex);
@@ -67,14 +87,17 @@ void Buffer::remove(const char *how) {
     gone = how;
 }
 
-bool Buffer::isHeld() const {
+void Buffer::hold() {
   const std::lock_guard lock(mutex);
-  return holders > 0;
+  read = present();
+  ++holders;
 }
 
-void Buffer::hold(int change) {
+void Buffer::letGo() {
+  StoragePtr last;
   const std::lock_guard lock(mutex);
-  holders += change;
+  if (holders > 0 && --holders == 0)
+    last.swap(read);
 }
 
 Event *whenReady(const StoragePtr &storage, std::function<void(const Storage &)> f) {

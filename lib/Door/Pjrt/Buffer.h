@@ -1,5 +1,6 @@
 // Arrays on a device: always row by row, in memory of the host that stands for the device's.
 #pragma once
+#include "Blocks.h"
 #include "Client.h"
 #include "Completion.h"
 #include "Strides.h"
@@ -21,12 +22,16 @@ public:
   Storage(const Storage &) = delete;
   ~Storage();
 
-  std::span<std::byte> allocate(); // by who writes them, once: zeroed; throws Failure PJRT-MEMORY
-  bool takeOver(Storage &from);    // instead: the memory of another one, bytes and all; false if it cannot be had
-  std::span<std::byte> bytes() const { return {start, size}; } // of what is allocated
+  // By who writes the bytes; throws Failure PJRT-MEMORY.
+  std::span<std::byte> allocate(Fill fill);
+  bool takeOver(Storage &from); // instead: the memory of another one, bytes and all; false if it cannot be had
+  // Where the bytes lie or are going to lie, for who waits for them.
+  std::byte *place();
+  std::span<std::byte> bytes() const { return {start, size}; } // of what is ready
   const CompletionPtr ready;
 
 private:
+  std::mutex mutex; // of the memory, until it is there
   std::shared_ptr<MemoryUse> use;
   std::byte *start = nullptr;
   size_t size = 0;
@@ -46,14 +51,18 @@ public:
 
   StoragePtr storage() const; // throws Failure PJRT-DELETED
   bool isDeleted() const;
+  bool isReady() const;         // there, and computed
   void remove(const char *how); // "deleted" or "donated"
-  void hold(int change);        // by 1 or -1: somebody outside uses the memory
-  bool isHeld() const;
+  // Somebody outside reads the memory: it stays, and stays as it is, until let go of, even if the array is deleted or donated.
+  void hold(); // throws Failure PJRT-DELETED
+  void letGo();
 
 private:
+  const StoragePtr &present() const; // with the lock
   mutable std::mutex mutex;
   StoragePtr held;
   const char *gone = nullptr;
+  StoragePtr read; // by holders
   int holders = 0;
 };
 

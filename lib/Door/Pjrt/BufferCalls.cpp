@@ -21,9 +21,9 @@ void requireRowMajor(const MemoryLayout *layout, const Shape &dims, int64_t elem
                   "Leave the layout to the platform.");
 }
 
-StoragePtr allocate(Memory &memory, int64_t bytes) { // for what is written at once
+StoragePtr allocate(Memory &memory, int64_t bytes, Fill fill) { // for what is there at once
   auto out = std::make_shared<Storage>(memory.use, bytes, completed());
-  out->allocate();
+  out->allocate(fill);
   return out;
 }
 
@@ -39,7 +39,7 @@ Buffer *copyTo(const Buffer &from, Memory &memory) {
       return ready->finish(*bad);
     std::optional<Failure> failed;
     try {
-      std::memcpy(copy->allocate().data(), source->bytes().data(), source->bytes().size());
+      std::memcpy(copy->allocate(Fill::None).data(), source->bytes().data(), source->bytes().size());
     } catch (...) {
       failed = currentFailure();
     }
@@ -60,7 +60,7 @@ void call(ClientBufferFromHostBufferArgs &a) {
   const Shape there = a.byteStrides && a.numByteStrides ? Shape(a.byteStrides, a.byteStrides + a.numByteStrides) : here;
   if (there.size() != dims.size())
     throw failure(Code::InvalidArgument, "PJRT-LAYOUT", "an array has another number of strides than of dimensions");
-  const StoragePtr storage = allocate(memory, bytes);
+  const StoragePtr storage = allocate(memory, bytes, Fill::None);
   copyStrided(storage->bytes().data(), here, static_cast<const std::byte *>(a.data), there, dims, element);
   a.buffer = new Buffer(a.type, std::move(dims), memory, storage);
   a.doneWithHostBuffer = new Event(completed());
@@ -70,7 +70,7 @@ void call(ClientCreateUninitializedBufferArgs &a) {
   Memory &memory = placeOf(a.memory, a.device);
   Shape dims(a.dims, a.dims + a.numDims);
   requireRowMajor(a.layout, dims, bytesPerElement(a.type));
-  const StoragePtr storage = allocate(memory, bytesOf(a.type, dims));
+  const StoragePtr storage = allocate(memory, bytesOf(a.type, dims), Fill::Zero);
   a.buffer = new Buffer(a.type, std::move(dims), memory, storage);
 }
 
@@ -95,9 +95,10 @@ void call(BufferDeviceArgs &a) { a.device = a.buffer->memory.device; }
 void call(BufferMemoryArgs &a) { a.memory = &a.buffer->memory; }
 void call(BufferDeleteArgs &a) { a.buffer->remove("deleted"); }
 void call(BufferIsDeletedArgs &a) { a.isDeleted = a.buffer->isDeleted(); }
-void call(BufferIsOnCpuArgs &a) { a.isOnCpu = false; }
-void call(BufferIncreaseExternalReferenceCountArgs &a) { a.buffer->hold(1); }
-void call(BufferDecreaseExternalReferenceCountArgs &a) { a.buffer->hold(-1); }
+// What is there may be read where it lies. While it is computed the answer is no: JAX would wait for it, deaf to Ctrl-C.
+void call(BufferIsOnCpuArgs &a) { a.isOnCpu = a.buffer->isReady(); }
+void call(BufferIncreaseExternalReferenceCountArgs &a) { a.buffer->hold(); }
+void call(BufferDecreaseExternalReferenceCountArgs &a) { a.buffer->letGo(); }
 
 void call(BufferGetMemoryLayoutArgs &a) {
   a.layout.type = LayoutType::Tiled;
@@ -112,16 +113,14 @@ void call(BufferGetMemoryLayoutArgs &a) {
 
 void call(BufferReadyEventArgs &a) { a.event = new Event(a.buffer->storage()->ready); }
 
-static std::byte *memoryOf(const Buffer &b) {
-  const StoragePtr s = b.storage();
+void call(BufferUnsafePointerArgs &a) {
+  const StoragePtr s = a.buffer->storage();
   s->ready->wait();
-  if (const Failure *f = s->ready->failure())
-    throw *f;
-  return s->bytes().data();
+  a.pointer = reinterpret_cast<uintptr_t>(s->place());
 }
 
-void call(BufferUnsafePointerArgs &a) { a.pointer = reinterpret_cast<uintptr_t>(memoryOf(*a.buffer)); }
-void call(BufferOpaqueDeviceMemoryDataPointerArgs &a) { a.pointer = memoryOf(*a.buffer); }
+// Whoever asks waits for the bytes by itself.
+void call(BufferOpaqueDeviceMemoryDataPointerArgs &a) { a.pointer = a.buffer->storage()->place(); }
 
 void call(BufferCopyToDeviceArgs &a) {
   if (a.device == a.buffer->memory.device)

@@ -9,6 +9,7 @@
 #include "glia/Sim/Steps.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 namespace glia::pjrt {
@@ -59,8 +60,10 @@ TensorBuffers Launch::outputs() {
     const int place = compiled->inPlaceOf[i];
     const bool free =
         place >= 0 && donated[static_cast<size_t>(place)] && arguments[static_cast<size_t>(place)].use_count() == 1;
+    if (free)
+      std::atomic_thread_fence(std::memory_order_acquire); // behind what others read of it
     if (!free || !results[i]->takeOver(*arguments[static_cast<size_t>(place)]))
-      results[i]->allocate();
+      results[i]->allocate(Fill::Zero);
     if (const std::string &name = compiled->signature.results[i].tensor; !name.empty())
       out.emplace(name, results[i]->bytes());
   }
@@ -127,10 +130,6 @@ void checkDonated(const Buffer &b, std::span<Buffer *const> all, size_t number) 
     throw failure(Code::InvalidArgument, "PJRT-DELETED",
                   format("argument %zu is donated and passed a second time in the same call", number),
                   "Pass a copy, or do not donate it.");
-  if (b.isHeld())
-    throw failure(Code::FailedPrecondition, "PJRT-DELETED",
-                  format("argument %zu is donated while its memory is in use outside of the platform", number),
-                  "Let go of views of the array first.");
 }
 
 // Which arguments this call takes over: what the module says, without those that the caller keeps.

@@ -44,7 +44,7 @@ void call(ClientCreateBuffersForAsyncHostToDeviceArgs &a) {
       throw failure(Code::Unimplemented, "PJRT-LAYOUT", "an array is to lie on the device other than row by row",
                     "Leave the layout to the platform.");
     slot.storage = std::make_shared<Storage>(a.memory->use, bytesOf(slot.type, slot.dims), slot.ready);
-    slot.storage->allocate();
+    slot.storage->allocate(Fill::Zero);
     manager->slots.push_back(std::move(slot));
   }
   a.manager = manager.release();
