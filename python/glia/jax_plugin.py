@@ -5,6 +5,7 @@ JAX calls `initialize` when it looks for platforms; nobody else has to. What is 
 from __future__ import annotations
 
 import functools
+import inspect
 from pathlib import Path
 
 from . import jax_rules
@@ -33,6 +34,7 @@ def initialize() -> None:
     )
     _allow_donation()
     _allow_compilation_cache()
+    _know_layouts()
     jax_rules.register()
     _refuse_by_name()
 
@@ -56,6 +58,30 @@ def _allow_compilation_cache() -> None:
         return known(backend)
 
     compilation_cache.is_cache_used = is_cache_used
+
+
+def _know_layouts() -> None:
+    """How the arrays of an executable lie. JAX would turn its whole module into HLO, twice, to read that they lie row by row."""
+    from jax._src import core
+    from jax._src.interpreters import pxla
+    from jax._src.layout import Layout
+
+    asked = getattr(pxla, "_get_layouts_from_executable", None)
+    wanted = ("xla_executable", "in_layouts", "out_layouts", "num_ordered_effects", "in_avals", "out_avals")
+    if asked is None or tuple(inspect.signature(asked).parameters) != wanted:
+        return  # another JAX, which asks
+
+    def row_by_row(aval):
+        return Layout(tuple(range(len(core.physical_aval(aval).shape))), ())
+
+    @functools.wraps(asked)
+    def layouts(xla_executable, in_layouts, out_layouts, num_ordered_effects, in_avals, out_avals):
+        chosen = any(x is not None for x in (*in_layouts, *out_layouts))
+        if chosen or num_ordered_effects or xla_executable.client.platform != NAME:
+            return asked(xla_executable, in_layouts, out_layouts, num_ordered_effects, in_avals, out_avals)
+        return [row_by_row(a) for a in in_avals], [row_by_row(a) for a in out_avals]
+
+    pxla._get_layouts_from_executable = layouts
 
 
 def _refuse_by_name() -> None:

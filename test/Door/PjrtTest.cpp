@@ -42,6 +42,7 @@ protected:
   std::vector<LoadedExecutable *> executables;
 
   void SetUp() override {
+    setenv("XDG_STATE_HOME", testing::TempDir().c_str(), 1); // not the user's
     setenv("GLIA_DEVICES", "2", 1);
     ClientCreateArgs a{};
     DONE(table().ClientCreate(&a));

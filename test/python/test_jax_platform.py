@@ -25,10 +25,11 @@ PACKAGES = os.path.dirname(os.path.dirname(glia.__file__))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def device():
-    """JAX on one device of the platform; the CPU stays the default elsewhere."""
+def device(tmp_path_factory):
+    """JAX on one device of the platform; the CPU stays the default elsewhere. What the platform keeps for the user is kept apart."""
     found = jax.devices("glia")[0]
-    with jax.default_device(found):
+    with pytest.MonkeyPatch.context() as patch, jax.default_device(found):
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield found
 
 
@@ -233,6 +234,24 @@ def test_cost_and_memory_of_an_executable():
     assert "dot" in compiled.as_text()
 
 
+def test_layouts_of_an_executable_are_those_of_its_arrays(device):
+    for f, *args in (
+        (lambda a, b: (a @ b, a.sum(), b.T), random(2, 3), random(3, 4)),
+        (lambda a, n: a.reshape(3, 2, 2) + n, random(12), 3),
+        (lambda a: (a, a[0]), np.zeros((0, 3), np.float32).T),
+        (jax.random.split, jax.random.key(3)),
+    ):
+        args = jax.device_put(args, device)
+        compiled = jax.jit(f).lower(*args).compile()
+        if not hasattr(compiled, "output_formats"):
+            pytest.skip("this JAX does not say layouts")
+        said = *compiled.input_formats[0], *jax.tree.leaves(compiled.output_formats)
+        arrays = jax.tree.leaves((args, compiled(*args)))
+        keys = [jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in arrays]
+        arrays = [jax.random.key_data(x) if key else x for x, key in zip(arrays, keys)]
+        assert [x.layout for x in said] == [x.format.layout for x in arrays]
+
+
 def test_executables_can_be_kept(device):
     from jax.experimental import serialize_executable as kept
 
@@ -404,9 +423,17 @@ def test_compiled_programs_are_found_again(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
     }
-    first, second = script(text, **cache).stdout.split(), script(text, **cache).stdout.split()
-    assert first[1:3] == second[1:3] and first[2] == "True"
-    assert first[3] == "0" and second[3] != "0"
+    first = script(text, **cache).stdout.split()
+    assert first[2] == "True" and first[3] == "0"
+    key = Path(os.environ["XDG_STATE_HOME"], "glia", "seal.key")
+    assert key.stat().st_mode & 0o777 == 0o600
+    for how in (
+        {},
+        {"GLIA_PROVE_AGAIN": "1"},
+        {"XDG_STATE_HOME": str(tmp_path / "nobody")},
+    ):  # believed, or proved again
+        again = script(text, **cache, **how).stdout.split()
+        assert again[1:3] == first[1:3] and again[3] != "0"
 
 
 def test_a_forked_child_is_told():

@@ -87,7 +87,7 @@ struct Kept {
   std::vector<int64_t> devices; // that it was loaded on, by rank; empty: on none of its own
 };
 
-// Everything in bytes, and back; what comes back is verified too. Throws Failure PJRT-SERIALIZED.
+// Everything in bytes, and back; what comes back is verified too, unless it carries a seal (Seal.h). Throws Failure PJRT-SERIALIZED.
 std::string serialize(const Kept &kept);
 Kept deserialize(std::string_view bytes, const Settings &settings);
 

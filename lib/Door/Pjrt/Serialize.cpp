@@ -1,6 +1,7 @@
-// An executable in bytes: a magic number, a checksum of what follows, then the signature, the module and the program's container. Numbers
-// are 64 bits, little-endian; texts and lists begin with their length.
+// An executable in bytes: a magic number, a seal, a checksum of what follows, then the signature, the module and the program's container.
+// Numbers are 64 bits, little-endian; texts and lists begin with their length.
 #include "Compiled.h"
+#include "Seal.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Program/Container.h"
 #include "glia/Support/Checksum.h"
@@ -12,7 +13,7 @@ namespace glia::pjrt {
 
 namespace {
 
-constexpr std::string_view kMagic = "GLIAEXE3";
+constexpr std::string_view kMagic = "GLIAEXE4";
 
 std::span<const std::byte> bytesIn(std::string_view text) {
   return {reinterpret_cast<const std::byte *>(text.data()), text.size()};
@@ -68,6 +69,7 @@ public:
     }
     return out;
   }
+  std::string_view remaining() const { return rest; }
   size_t count() { // of things that take at least a number each
     const uint64_t n = number();
     if (n > rest.size() / 8)
@@ -112,6 +114,7 @@ std::string serialize(const Kept &kept) {
   w.text({reinterpret_cast<const char *>(program.data()), program.size()});
   Writer head;
   head.out = kMagic;
+  head.text(sealOf(w.out)); // what is compiled was proved
   head.number(checksum64(bytesIn(w.out)));
   return head.out + w.out;
 }
@@ -120,8 +123,9 @@ Kept deserialize(std::string_view bytes, const Settings &settings) {
   if (!bytes.starts_with(kMagic))
     bad("does not begin like one");
   Reader head(bytes.substr(kMagic.size()));
+  const std::string_view seal = head.text();
   const uint64_t sum = head.number();
-  const std::string_view body = bytes.substr(kMagic.size() + 8);
+  const std::string_view body = head.remaining();
   if (checksum64(bytesIn(body)) != sum)
     bad("is not as it was written");
   Reader r(body);
@@ -147,8 +151,9 @@ Kept deserialize(std::string_view bytes, const Settings &settings) {
     throw failure(Code::InvalidArgument, "PJRT-SERIALIZED",
                   "a serialized executable is for " + target + " and the devices are " + settings.target,
                   "Set GLIA_TARGET to what it was compiled for, or compile the function again.");
-  if (VerifyResult v = verifyRanks(p); !v.ok())
-    throw Error(std::move(v.diagnostics));
+  if (settings.proveAgain || !isSealed(body, seal))
+    if (VerifyResult v = verifyRanks(p); !v.ok())
+      throw Error(std::move(v.diagnostics));
   if (s.replicas < 1 || s.partitions < 1 || s.replicas > kMostRanks || s.partitions > kMostRanks || s.ranks() != ranksOf(p))
     bad("is for another number of devices than its program");
   checkSignature(s, p);

@@ -68,6 +68,7 @@ Settings readSettings(std::span<const NamedValue> options) {
   s.time = truth("GLIA_TIME");
   s.strict = truth("GLIA_STRICT");
   s.check = truth("GLIA_CHECK");
+  s.proveAgain = truth("GLIA_PROVE_AGAIN");
   s.profile = variable("GLIA_PROFILE");
   if (!s.profile.empty()) {
     std::error_code wrong;

@@ -17,6 +17,7 @@ struct Settings {
   bool time = false;             // GLIA_TIME: say how long each call is predicted to take
   bool strict = false;           // GLIA_STRICT: run as `glia run --strict` does
   bool check = false;            // GLIA_CHECK: compare each executable with the reference when it first runs
+  bool proveAgain = false;       // GLIA_PROVE_AGAIN: executables that are read back, even if they carry a seal
   std::string profile;           // GLIA_PROFILE: a folder for a page per executable
   uint64_t maxSteps = 0;         // GLIA_MAX_STEPS; 0: no limit
 };
