@@ -1,4 +1,4 @@
-"""The rows of `make bench` about debuggers: what it costs to come to a breakpoint in the middle of a program.
+"""The rows of `make bench` about debugging: what it costs to come to a breakpoint in the middle of a program, and to capture what tiles hold.
 
 python bench/debugging.py        these rows alone
 """
@@ -10,10 +10,15 @@ import time
 from pathlib import Path
 
 import glia
+
+glia.install()
+
+import nki_kernels
 from glia.command import path
 
 INSTRUCTIONS = 100_000
 PAIRS = 5
+CHUNKS, WATCHED = 16, ("inverse_t", "fresh", "current")
 HEAD = """target trn2
 output y : f32[128, 64]
 sbuf t : f32[128, 64] @ 0
@@ -49,7 +54,24 @@ def to_a_breakpoint(report) -> None:
     )
 
 
-PARTS = (to_a_breakpoint,)
+def capture(report) -> None:
+    """A run that captures every value of three tiles, against one that does not, in turns. The first one also traces the kernel under watch."""
+    arrays = nki_kernels.delta_inputs(CHUNKS)
+    exe = glia.compile(nki_kernels.delta_rule, *arrays)
+
+    def elapsed(**options) -> float:
+        start = time.perf_counter()
+        exe.run(*arrays, **options)
+        return time.perf_counter() - start
+
+    plain = statistics.median(elapsed() for _ in range(PAIRS))
+    first = elapsed(watch=WATCHED) / plain
+    ratio = statistics.median(elapsed(watch=WATCHED) / elapsed() for _ in range(3 * PAIRS))
+    name = f"capture of {len(WATCHED)} tiles, {exe.program.instructions:,} instructions / plain run (the first: {first:.1f})"
+    report(name, ratio, "<= 1.5", ratio <= 1.5)
+
+
+PARTS = (to_a_breakpoint, capture)
 
 if __name__ == "__main__":
     for part in PARTS:

@@ -10,17 +10,20 @@
 
 namespace glia {
 
+struct Moment;
+
 void bindErrors(nanobind::module_ &m);   // Diagnostic, Error, Trap
 void bindData(nanobind::module_ &m);     // targets, instructions, rules
 void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
 void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
-void bindLink(nanobind::module_ &m);      // kernel objects to programs, likewise
-void bindKernel(nanobind::module_ &m);    // traced kernels, if the compiler is built
-void bindExecution(nanobind::module_ &m); // their sequential meaning step by step, likewise
-void bindTrace(nanobind::module_ &m);     // tracing of kernels, if the compiler is built
-void bindInterpret(nanobind::module_ &m); // the reference of graphs, likewise
-void bindGraph(nanobind::module_ &m);     // graphs to programs, likewise
+void bindLink(nanobind::module_ &m);       // kernel objects to programs, likewise
+void bindKernel(nanobind::module_ &m);     // traced kernels, if the compiler is built
+void bindExecution(nanobind::module_ &m);  // their sequential meaning step by step, likewise
+void bindSequential(nanobind::module_ &m); // and as a whole
+void bindTrace(nanobind::module_ &m);      // tracing of kernels, if the compiler is built
+void bindInterpret(nanobind::module_ &m);  // the reference of graphs, likewise
+void bindGraph(nanobind::module_ &m);      // graphs to programs, likewise
 
 nanobind::object raisable(const char *exception, nanobind::object diagnostics); // an instance of glia.Error or glia.Trap
 TensorData toTensorData(nanobind::dict arrays);                                 // name -> bytes
@@ -39,6 +42,7 @@ template <class Work> auto withoutLock(Work &&work) {
 }
 // The bytes as an array of NumPy, which keeps them: there may be many.
 nanobind::object arrayOf(std::vector<std::byte> bytes);
+nanobind::object toPython(const Moment &m);   // (instruction, core, rounds of the loops around it)
 nanobind::dict outputsOf(const RunResult &r); // name -> bytes; prints what was printed; raises a fault or a trap
 
 } // namespace glia

@@ -25,12 +25,7 @@ static nb::object step(Execution &e) {
     const nb::gil_scoped_release release;
     m = e.step();
   }
-  if (!m)
-    return nb::none();
-  nb::list rounds;
-  for (int64_t i : m->iterations)
-    rounds.append(i);
-  return nb::make_tuple(m->instruction, m->core, nb::tuple(rounds));
+  return m ? toPython(*m) : nb::none();
 }
 
 static uint64_t advance(Execution &e, uint64_t steps) {

@@ -5,11 +5,8 @@
 #include "glia/CodeGen/ScheduleBound.h"
 #include "glia/Sim/Steps.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,32 +35,15 @@ static nb::dict execute(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps) {
   const TensorData in = toTensorData(inputs);
   ExecuteOptions options;
   options.maxSteps = stepLimit(maxSteps);
+  options.threads = 0;
   options.stop = interrupted;
   return outputsOf(withoutLock([&] { return executeKernel(k, in, options); }));
 }
 
-static nb::tuple toPython(const Moment &m) {
-  nb::list iterations;
-  for (int64_t i : m.iterations)
-    iterations.append(i);
-  return nb::make_tuple(m.instruction, m.core, nb::tuple(iterations));
-}
-
-static nb::object toPython(const std::optional<Moment> &m) { return m ? nb::object(toPython(*m)) : nb::none(); }
-
-nb::object arrayOf(std::vector<std::byte> bytes) {
-  auto *kept = new std::vector<std::byte>(std::move(bytes));
-  const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<std::byte> *>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
-}
-
-// Runs it and looks on: what is captured, where NaNs and undefined data come from. A fault ends the run, not the look.
-static nb::dict observe(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps,
-                        const std::vector<std::tuple<uint32_t, uint32_t, bool>> &captures, bool nan, bool undefined) {
+// Runs it and looks on: where NaNs and undefined data come from. A fault ends the run, not the look.
+static nb::dict observe(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps, bool nan, bool undefined) {
   const TensorData in = toTensorData(inputs);
   Observations seen;
-  for (const auto &[instruction, tensor, before] : captures)
-    seen.captures.push_back({instruction, tensor, before});
   seen.findNaN = nan;
   seen.findUndefined = undefined;
   ExecuteOptions options;
@@ -72,24 +52,17 @@ static nb::dict observe(nisa::Kernel &k, nb::dict inputs, uint64_t maxSteps,
   options.observe = &seen;
   if (nan)
     options.unwritten = std::byte{0}; // all ones would be a NaN of its own
-  const RunResult r = withoutLock([&] { return executeKernel(k, in, options); });
-  nb::list captured, nans, origins;
-  for (Captured &c : seen.captured)
-    captured.append(nb::make_tuple(c.capture, toPython(c.at), arrayOf(std::move(c.bytes))));
+  withoutLock([&] { return executeKernel(k, in, options); });
+  nb::list nans, origins;
+  auto moment = [](const std::optional<Moment> &m) { return m ? toPython(*m) : nb::none(); };
   for (const NanOrigin &o : seen.nans)
     nans.append(nb::make_tuple(toPython(o.at), o.tensor, o.partition, o.byte, o.output));
   for (const UndefinedOrigin &o : seen.undefined)
     origins.append(nb::make_tuple(o.tensor, nb::make_tuple(o.partitions[0], o.partitions[1]),
-                                  nb::make_tuple(o.bytes[0], o.bytes[1]), toPython(o.reader), o.output, toPython(o.stored)));
-  nb::dict out, outputs;
-  for (const auto &[name, data] : r.outputs)
-    outputs[name.c_str()] = nb::bytes(data.data(), data.size());
-  out["outputs"] = outputs;
-  out["printed"] = r.printed;
-  out["captured"] = captured;
+                                  nb::make_tuple(o.bytes[0], o.bytes[1]), moment(o.reader), o.output, moment(o.stored)));
+  nb::dict out;
   out["nans"] = nans;
   out["undefined"] = origins;
-  out["fault"] = r.fault ? nb::cast(*r.fault) : r.trap ? nb::cast(*r.trap) : nb::none();
   return out;
 }
 
@@ -127,9 +100,8 @@ void bindKernel(nb::module_ &m) {
       .def("compile", &compile, "dump"_a = "", "A kernel object; `dump`: a folder for the kernel after each stage.")
       .def("bound", &bound, "The least time of any schedule: a dictionary of nanoseconds, and the reason.")
       .def("execute", &execute, "inputs"_a, "max_steps"_a = 0, "Runs the instructions one after the other.")
-      .def("observe", &observe, "inputs"_a, "max_steps"_a = 0,
-           "captures"_a = std::vector<std::tuple<uint32_t, uint32_t, bool>>(), "nan"_a = false, "undefined"_a = false,
-           "Runs them and looks on. `captures`: (instruction, tensor, before it) by their numbers in the trace.");
+      .def("observe", &observe, "inputs"_a, "max_steps"_a = 0, "nan"_a = false, "undefined"_a = false,
+           "Runs them and looks for where NaNs and undefined data come from.");
 }
 
 } // namespace glia

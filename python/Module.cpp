@@ -10,6 +10,7 @@ NB_MODULE(_glia, m) {
 #ifdef GLIA_COMPILER
   glia::bindKernel(m);
   glia::bindExecution(m);
+  glia::bindSequential(m);
   glia::bindLink(m);
   glia::bindTrace(m);
   glia::bindInterpret(m);

@@ -1,6 +1,7 @@
 // Programs for Python: the doors to assembler, container, verifier and simulator. Arrays cross as bytes; types and
 // shapes are checked in glia/program.py, everything else here or below.
 #include "Bindings.h"
+#include "Lent.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
@@ -45,30 +46,7 @@ static void raise(const char *exception, const Diagnostic &d) {
   throw nb::python_error();
 }
 
-namespace {
-
-// The memory of Python objects, lent for as long as this lives.
-class Lent {
-public:
-  Lent() = default;
-  Lent(const Lent &) = delete;
-  ~Lent() {
-    for (Py_buffer &b : buffers)
-      PyBuffer_Release(&b);
-  }
-  std::span<std::byte> lend(nb::handle object, bool write) {
-    Py_buffer b;
-    if (PyObject_GetBuffer(object.ptr(), &b, write ? PyBUF_WRITABLE : PyBUF_SIMPLE))
-      throw nb::python_error();
-    buffers.push_back(b);
-    return {static_cast<std::byte *>(b.buf), static_cast<size_t>(b.len)};
-  }
-
-private:
-  std::vector<Py_buffer> buffers;
-};
-
-} // namespace
+namespace {} // namespace
 
 TensorData toTensorData(nb::dict arrays) {
   TensorData out;

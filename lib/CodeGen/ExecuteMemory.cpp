@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <queue>
 
 namespace glia::execute {
 
@@ -35,46 +37,107 @@ static int64_t bytesOf(nisa::TensorType t, size_t firstDim) {
   return bytes;
 }
 
+static int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
+
 std::byte *Memory::fresh(int64_t bytes) {
-  std::byte *p = pages.emplace_back(static_cast<size_t>(std::max<int64_t>(bytes, 1))).data();
-  std::memset(p, static_cast<int>(unwritten), static_cast<size_t>(bytes));
-  return p;
+  return pages.emplace_back(static_cast<size_t>(std::max<int64_t>(bytes, 1))).data();
 }
 
-Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs, std::byte unwritten)
-    : kernel(kernel), unwritten(unwritten) {
-  ProgramWriter writer(kernel, target);
-  sim::checkInputs(writer.builder().program(), viewsOf(inputs));
+void Memory::clear(const Place &p) const {
+  std::memset(p.base, static_cast<int>(unwritten), static_cast<size_t>(p.pitch * p.partitions));
+}
+
+Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, bool shared, const codegen::Looks &looks)
+    : kernel(kernel), writer(kernel, target) {
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
-    placeTensor(t, writer.object(t.getTensor()), inputs);
-  for (auto core : kernel.getBody().getOps<nisa::CoreOp>())
-    placeAllocations(core, *target, writer);
-}
-
-void Memory::placeTensor(nisa::TensorOp op, ObjectRef object, const TensorData &inputs) {
-  Place place;
-  place.object = object;
-  place.bytes = bytesOf(op.getTensor().getType(), 0);
-  for (int core = 0; core < static_cast<int>(kernel.cores()); ++core) {
-    if (core == 0 || op.getIsPrivate()) {
-      place.base = fresh(place.bytes);
-      const std::byte *from = nullptr;
-      if (op.getKind() == "input" || op.getAlias()) {
-        const auto it = inputs.find(std::string_view(op.getAlias() ? *op.getAlias() : op.getLabel()));
-        if (it != inputs.end() && static_cast<int64_t>(it->second.size()) == place.bytes)
-          from = it->second.data();
-      } else if (op.getData()) {
-        from = reinterpret_cast<const std::byte *>(op.getData()->data());
-      }
-      if (from)
-        std::memcpy(place.base, from, static_cast<size_t>(place.bytes));
-    }
-    places[{op.getTensor(), core}] = place;
+    placeTensor(t);
+  for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
+    if (shared)
+      shareAllocations(core, looks);
+    placeAllocations(core, *target);
   }
 }
 
-void Memory::placeAllocations(nisa::CoreOp core, const Target &t, const ProgramWriter &writer) {
-  auto padded = [](int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; };
+void Memory::begin(const TensorViews &inputs, std::byte nothing) {
+  sim::checkInputs(writer.builder().program(), inputs);
+  unwritten = nothing;
+  for (const auto &[base, bytes] : whole)
+    std::memset(base, static_cast<int>(unwritten), static_cast<size_t>(bytes));
+  for (auto op : kernel.getBody().getOps<nisa::TensorOp>()) {
+    const std::byte *from = nullptr;
+    if (op.getKind() == "input" || op.getAlias())
+      from = inputs.find(std::string_view(op.getAlias() ? *op.getAlias() : op.getLabel()))->second.data();
+    else if (op.getData())
+      from = reinterpret_cast<const std::byte *>(op.getData()->data());
+    for (int core = 0; core < static_cast<int>(op.getIsPrivate() ? kernel.cores() : 1); ++core) {
+      const Place &p = place(op.getTensor(), core);
+      if (from)
+        std::memcpy(p.base, from, static_cast<size_t>(p.bytes));
+      else
+        std::memset(p.base, static_cast<int>(unwritten), static_cast<size_t>(p.bytes));
+    }
+  }
+}
+
+void Memory::placeTensor(nisa::TensorOp op) {
+  for (int core = 0; core < static_cast<int>(kernel.cores()); ++core) {
+    if (core == 0 || op.getIsPrivate()) {
+      Place &p = made.emplace_back();
+      p.object = writer.object(op.getTensor());
+      p.bytes = bytesOf(op.getTensor().getType(), 0);
+      p.base = fresh(p.bytes);
+    }
+    places[{op.getTensor(), core}] = &made.back();
+  }
+}
+
+Place &Memory::placeOf(nisa::AllocOp op, int core) {
+  const nisa::TensorType type = op.getTensor().getType();
+  Place &p = made.emplace_back();
+  p.space = type.getSpace();
+  p.object = writer.object(op.getTensor());
+  p.partitions = static_cast<int32_t>(type.getShape()[0]);
+  p.bytes = bytesOf(type, 1);
+  p.pitch = padded(p.bytes);
+  places[{op.getTensor(), core}] = &p;
+  return p;
+}
+
+static bool isExchanged(nisa::AllocOp op) {
+  return llvm::any_of(op.getTensor().getUsers(),
+                      [](mlir::Operation *u) { return nisa::Instr(u).def().unit == Unit::Exchange; });
+}
+
+// Tiles of one shape take the memory that was used last, which is still in the host's cache. What an exchange works on is in use until the
+// other core has come, which no place in the text tells.
+void Memory::shareAllocations(nisa::CoreOp core, const codegen::Looks &looks) {
+  struct Used {
+    uint32_t to;
+    std::pair<int64_t, int32_t> shape;
+    std::byte *base;
+    bool operator<(const Used &o) const { return to > o.to; } // the earliest on top
+  };
+  std::priority_queue<Used> used;
+  std::map<std::pair<int64_t, int32_t>, std::vector<std::byte *>> idle; // by pitch and partitions
+  for (const codegen::Lifetime &l : codegen::lifetimesOf(core, looks)) {
+    if (!l.first || l.kept || l.op.getAt() || isExchanged(l.op))
+      continue;
+    for (; !used.empty() && used.top().to <= l.from; used.pop())
+      idle[used.top().shape].push_back(used.top().base);
+    Place &p = placeOf(l.op, static_cast<int>(core.getNumber()));
+    const std::pair shape(p.pitch, p.partitions);
+    std::vector<std::byte *> &fitting = idle[shape];
+    if (fitting.empty())
+      fitting.push_back(fresh(p.pitch * p.partitions));
+    p.base = fitting.back();
+    fitting.pop_back();
+    used.push({l.to, shape, p.base});
+    first[l.first].push_back(&p);
+  }
+}
+
+void Memory::placeAllocations(nisa::CoreOp core, const Target &t) {
+  const int number = static_cast<int>(core.getNumber());
   struct Chip { // the part of a memory that its author has placed tensors in
     int64_t from = INT64_MAX, to = 0;
     std::byte *base = nullptr;
@@ -89,27 +152,24 @@ void Memory::placeAllocations(nisa::CoreOp core, const Target &t, const ProgramW
     c.to = std::max(c.to, byte + bytesOf(type, 1));
   });
   core.walk([&](nisa::AllocOp op) {
-    const nisa::TensorType type = op.getTensor().getType();
-    const nisa::Address at = nisa::addressOf(op.getTensor());
-    const bool psum = type.getSpace() == Space::Psum;
-    Place place;
-    place.space = type.getSpace();
-    place.object = writer.object(op.getTensor());
-    place.partitions = static_cast<int32_t>(type.getShape()[0]);
-    place.bytes = bytesOf(type, 1);
+    if (places.contains({op.getTensor(), number}))
+      return;
+    Place &place = placeOf(op, number);
     if (op.getAt()) { // real storage: what its author put at one address shares it
-      Chip &c = chips[psum];
+      const nisa::Address at = nisa::addressOf(op.getTensor());
+      Chip &c = chips[place.space == Space::Psum];
       place.pitch = padded(c.to - c.from);
-      if (!c.base)
+      if (!c.base) {
         c.base = fresh(place.pitch * t.partitions);
+        whole.push_back({c.base, place.pitch * t.partitions});
+      }
       place.base = c.base + at.partition * place.pitch + at.byte - c.from;
       place.firstPartition = at.partition;
       place.start = at.byte;
     } else {
-      place.pitch = padded(place.bytes);
       place.base = fresh(place.pitch * place.partitions);
+      whole.push_back({place.base, place.pitch * place.partitions});
     }
-    places[{op.getTensor(), static_cast<int>(core.getNumber())}] = place;
   });
 }
 

@@ -1,9 +1,12 @@
 // The memory of the sequential executor: where each tensor of a kernel lies, and operands bound to it.
 #pragma once
+#include "Lifetimes.h"
 #include "Sim/Memory.h"
 #include "Transforms/PsumState.h"
 #include "glia/CodeGen/ProgramWriter.h"
 #include "glia/ISA/Exec.h"
+
+#include <deque>
 
 namespace glia::execute {
 
@@ -25,19 +28,34 @@ struct Place { // of a tensor, in one core's view
 
 class Memory {
 public:
-  // Throws Error RUN-INPUT.
-  Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, const TensorData &inputs, std::byte unwritten);
-  const Place &place(mlir::Value tensor, int core) const { return places.find({tensor, core})->second; }
+  // `shared`: tiles that are not in use at the same time share memory; what somebody looks at beside its uses is in `looks`.
+  Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, bool shared,
+         const codegen::Looks &looks = codegen::Looks());
+  // Before a run. Throws Error RUN-INPUT.
+  void begin(const TensorViews &inputs, std::byte unwritten);
+  // Tiles that come into use with an operation: before it they are to be cleared.
+  llvm::ArrayRef<const Place *> entering(mlir::Operation *op) const {
+    const auto it = first.find(op);
+    return it == first.end() ? llvm::ArrayRef<const Place *>() : it->second;
+  }
+  void clear(const Place &p) const;
+  const Place &place(mlir::Value tensor, int core) const { return *places.find({tensor, core})->second; }
   TensorData outputs() const;
 
 private:
   nisa::KernelOp kernel;
-  std::byte unwritten;
+  ProgramWriter writer;
+  std::byte unwritten{};
   std::vector<sim::Pages> pages;
-  llvm::DenseMap<std::pair<mlir::Value, int>, Place> places;
+  std::deque<Place> made;
+  std::vector<std::pair<std::byte *, int64_t>> whole; // memory that holds nothing when a run begins
+  llvm::DenseMap<std::pair<mlir::Value, int>, const Place *> places;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<const Place *, 1>> first;
   std::byte *fresh(int64_t bytes);
-  void placeTensor(nisa::TensorOp op, ObjectRef object, const TensorData &inputs);
-  void placeAllocations(nisa::CoreOp core, const Target &t, const ProgramWriter &writer);
+  void placeTensor(nisa::TensorOp op);
+  void placeAllocations(nisa::CoreOp core, const Target &t);
+  void shareAllocations(nisa::CoreOp core, const codegen::Looks &looks);
+  Place &placeOf(nisa::AllocOp op, int core);
 };
 
 using Registers = llvm::DenseMap<mlir::Value, int32_t>;

@@ -1,6 +1,7 @@
 // What the observers of a run share, and capture: what tensors hold at chosen moments.
 #include "ExecuteObserver.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace glia::execute {
@@ -44,11 +45,16 @@ Owners::Owner Owners::of(const Bound &x, int slot, int core) const {
   return own;
 }
 
-std::vector<std::byte> bytesOf(const Place &p) {
-  std::vector<std::byte> out;
-  out.reserve(static_cast<size_t>(p.partitions * p.bytes));
+int64_t sizeOf(const Place &p) { return p.partitions * p.bytes; }
+
+void copyBytes(const Place &p, std::byte *to) {
   for (int32_t row = 0; row < p.partitions; ++row)
-    out.insert(out.end(), p.base + row * p.pitch, p.base + row * p.pitch + p.bytes);
+    std::memcpy(to + row * p.bytes, p.base + row * p.pitch, static_cast<size_t>(p.bytes));
+}
+
+std::vector<std::byte> bytesOf(const Place &p) {
+  std::vector<std::byte> out(static_cast<size_t>(sizeOf(p)));
+  copyBytes(p, out.data());
   return out;
 }
 
@@ -71,7 +77,8 @@ namespace {
 
 class CaptureObserver : public Observer {
 public:
-  CaptureObserver(const Memory &m, const Numbers &n, Observations &out) : memory(m), numbers(n), out(out) {
+  CaptureObserver(const Memory &m, const Numbers &n, Observations &out, Copy copy)
+      : memory(m), numbers(n), out(out), copy(std::move(copy)) {
     for (size_t k = 0; k < out.captures.size(); ++k)
       wanted[out.captures[k].instruction].push_back(static_cast<uint32_t>(k));
   }
@@ -88,20 +95,39 @@ private:
       if (out.captures[k].before != before)
         continue;
       const Place &p = memory.place(numbers.tensors[out.captures[k].tensor], m.core);
-      out.captured.push_back({k, m, bytesOf(p)});
+      const auto size = static_cast<size_t>(sizeOf(p));
+      std::byte *to = room(size);
+      copy(p, to);
+      out.captured.push_back({k, m, {to, size}, chunk});
     }
+  }
+
+  // Many tensors share a piece of memory: pages of their own would take longer to get than to fill.
+  std::byte *room(size_t bytes) {
+    const size_t aligned = (bytes + 63) / 64 * 64;
+    if (!chunk || taken + aligned > chunk->bytes()) {
+      next = std::min(2 * next, kLargest);
+      chunk = std::make_shared<sim::Pages>(std::max(next, aligned), std::max(next, aligned) >= kLargest);
+      taken = 0;
+    }
+    taken += aligned;
+    return chunk->data() + (taken - aligned);
   }
 
   const Memory &memory;
   const Numbers &numbers;
   Observations &out;
+  const Copy copy;
+  static constexpr size_t kLargest = 4 << 20;
+  std::shared_ptr<sim::Pages> chunk;
+  size_t taken = 0, next = 32 << 10;
   llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t, 1>> wanted; // by instruction
 };
 
 } // namespace
 
-std::unique_ptr<Observer> captureObserver(const Memory &m, const Numbers &n, Observations &out) {
-  return std::make_unique<CaptureObserver>(m, n, out);
+std::unique_ptr<Observer> captureObserver(const Memory &m, const Numbers &n, Observations &out, Copy copy) {
+  return std::make_unique<CaptureObserver>(m, n, out, std::move(copy));
 }
 
 } // namespace glia::execute

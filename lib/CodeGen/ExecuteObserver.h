@@ -42,13 +42,16 @@ private:
   std::vector<Owner> owners; // each tensor once per core that has its own
 };
 
-std::vector<std::byte> bytesOf(const Place &p); // row by row
+int64_t sizeOf(const Place &p);
+void copyBytes(const Place &p, std::byte *to);  // row by row
+std::vector<std::byte> bytesOf(const Place &p); // the same
 
 // Runs of adjacent bytes of an operand: f(host address, bytes).
 void forEachRun(const Region &r, const std::function<void(std::byte *, int64_t)> &f);
 
 // Each writes what it finds into `out`, which outlives it.
-std::unique_ptr<Observer> captureObserver(const Memory &m, const Numbers &n, Observations &out);
+using Copy = std::function<void(const Place &, std::byte *to)>; // what a tensor holds by now, at once or later
+std::unique_ptr<Observer> captureObserver(const Memory &m, const Numbers &n, Observations &out, Copy copy);
 std::unique_ptr<Observer> nanObserver(nisa::KernelOp kernel, const Memory &m, const Numbers &n, Observations &out);
 std::unique_ptr<Observer> undefinedObserver(nisa::KernelOp kernel, const Memory &m, const Numbers &n, Observations &out);
 

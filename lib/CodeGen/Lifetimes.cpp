@@ -10,6 +10,7 @@ namespace {
 // the other.
 class Walk {
 public:
+  explicit Walk(const Looks &looks) : looks(looks) {}
   std::vector<Lifetime> out;
 
   void block(mlir::Block &b) {
@@ -20,7 +21,7 @@ public:
       else if (nisa::Instr i{&op})
         uses(i, begin);
       if (op.getNumRegions()) {
-        loops.push_back({begin, {}, {}});
+        loops.push_back({begin, &op, {}, {}});
         for (mlir::Region &r : op.getRegions())
           for (mlir::Block &inner : r)
             block(inner);
@@ -33,9 +34,11 @@ public:
 private:
   struct Loop {
     uint32_t begin;
+    mlir::Operation *op;
     std::vector<uint32_t> used; // in it, and made outside
     std::vector<uint32_t> kept; // made in it, and holds what an iteration before has left
   };
+  const Looks &looks;
   std::vector<Loop> loops; // around the present place
   llvm::DenseMap<mlir::Value, uint32_t> numbers;
   std::vector<uint32_t> depth; // of loops around each allocation
@@ -61,25 +64,32 @@ private:
   }
 
   void uses(nisa::Instr i, uint32_t begin) {
-    for (mlir::Value v : i->getOperands()) {
-      const auto it = numbers.find(v);
-      if (it == numbers.end())
-        continue;
-      const uint32_t n = it->second;
-      Lifetime &l = out[n];
-      // The use, as seen from where the tensor was made: the instruction, or the loop that it is in.
-      const bool inside = depth[n] < loops.size();
-      if (inside)
-        loops[depth[n]].used.push_back(n);
-      if (!used[n]) {
-        l.from = inside ? loops[depth[n]].begin : begin;
-        if (!inside && depth[n] > 0 && reads(i, v))
-          loops.back().kept.push_back(n);
-      }
-      if (!inside)
-        l.to = begin + 1;
-      used[n] = true;
+    for (mlir::Value v : i->getOperands())
+      use(v, i, begin);
+    if (const auto it = looks.find(i.operation()); it != looks.end())
+      for (mlir::Value v : it->second)
+        use(v, i, begin);
+  }
+
+  void use(mlir::Value v, nisa::Instr i, uint32_t begin) {
+    const auto it = numbers.find(v);
+    if (it == numbers.end())
+      return;
+    const uint32_t n = it->second;
+    Lifetime &l = out[n];
+    // The use, as seen from where the tensor was made: the instruction, or the loop that it is in.
+    const bool inside = depth[n] < loops.size();
+    if (inside)
+      loops[depth[n]].used.push_back(n);
+    if (!used[n]) {
+      l.from = inside ? loops[depth[n]].begin : begin;
+      l.first = inside ? loops[depth[n]].op : i.operation();
+      if (!inside && depth[n] > 0 && reads(i, v))
+        loops.back().kept.push_back(n);
     }
+    if (!inside)
+      l.to = begin + 1;
+    used[n] = true;
   }
 
   static bool reads(nisa::Instr i, mlir::Value v) {
@@ -95,14 +105,14 @@ private:
     for (uint32_t n : loop.used)
       out[n].to = end;
     for (uint32_t n : loop.kept)
-      out[n].from = loop.begin, out[n].to = end, out[n].kept = true;
+      out[n].from = loop.begin, out[n].first = loop.op, out[n].to = end, out[n].kept = true;
   }
 };
 
 } // namespace
 
-std::vector<Lifetime> lifetimesOf(nisa::CoreOp core) {
-  Walk walk;
+std::vector<Lifetime> lifetimesOf(nisa::CoreOp core, const Looks &looks) {
+  Walk walk(looks);
   walk.block(core.getBody().front());
   std::sort(walk.out.begin(), walk.out.end(),
             [](const Lifetime &a, const Lifetime &b) { return a.from != b.from ? a.from < b.from : a.number < b.number; });

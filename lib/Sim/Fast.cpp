@@ -15,8 +15,9 @@ namespace {
 class Fast : public Machine {
 public:
   Fast(const Program &p, const TensorViews &inputs, const RunOptions &options)
-      : Machine(p, inputs, options), flight(threadsOf(options), options.threads == 0, *p.target,
-                                            [this](Exec &on, Task &t) { executeOn(on, t.x, t.x.operands, 0, 1); }) {
+      : Machine(p, inputs, options), flight(threadsOf(options), options.threads == 0, *p.target, [this](Exec &on, Task &t) {
+          executeOn(on, tasks[t.place], tasks[t.place].operands, 0, 1);
+        }) {
     for (const Semaphore &s : p.semaphores)
       semaphores.push_back(s.initial);
   }
@@ -32,7 +33,7 @@ public:
           throw;
       }
       if (const InFlight::Failure *f = flight.failure()) {
-        current = f->id;
+        current = idOf(f->label);
         result.instructions = f->number;
         std::rethrow_exception(f->error);
       }
@@ -44,6 +45,7 @@ private:
   std::vector<int32_t> semaphores;
   std::map<std::string_view, std::map<int, uint64_t>> barriers; // name -> core -> arrivals
   std::map<std::pair<int, int>, std::deque<Prepared>> pipes;    // (core, pipe) -> issued and not yet met
+  std::array<Prepared, InFlight::kPlaces> tasks;                // of what is in flight
   InFlight flight;                                              // last: its threads use what is above
 
   void runAll() {
@@ -89,7 +91,7 @@ private:
     if (flight.anyFailed())
       throw Stop{};
     Task &task = flight.claim();
-    Prepared &x = fetch(s, task.x);
+    Prepared &x = fetch(s, tasks[task.place]);
     switch (x.d.def->unit) {
     case Unit::Compute:
     case Unit::Register: runInOrder(task, x); break;
@@ -127,10 +129,12 @@ private:
   void runInOrder(Task &task, Prepared &x) {
     if (flight.alone())
       return execute(x, x.operands, 0, 1);
-    if (&x != &task.x) // kept for the loop's next iteration
-      task.x = x;
+    Prepared &own = tasks[task.place];
+    if (&x != &own) // kept for the loop's next iteration
+      own = x;
     task.number = result.instructions;
-    const bool writesTensor = findBoxes(task, memory, stream(x.id).state);
+    task.label = labelOf(own.id);
+    const bool writesTensor = findBoxes(task, own);
     if (x.d.def->unit == Unit::Register) {
       flight.await(task); // its register may decide what comes next
     } else if (writesTensor) {
@@ -140,7 +144,31 @@ private:
       if (flight.anyFailed())
         throw Stop{};
     }
-    execute(task.x, task.x.operands, 0, 1);
+    execute(own, own.operands, 0, 1);
+  }
+
+  static uint64_t labelOf(InstrId id) {
+    return uint64_t{id.core} << 40 | uint64_t{static_cast<uint8_t>(id.engine)} << 32 | id.index;
+  }
+  static InstrId idOf(uint64_t label) {
+    return {static_cast<uint8_t>(label >> 40), static_cast<Engine>(label >> 32 & 0xFF), static_cast<uint32_t>(label)};
+  }
+
+  // What the instruction touches: tensors, and its engine's accumulator. Returns whether it writes a tensor.
+  bool findBoxes(Task &t, const Prepared &x) {
+    bool writesTensor = false;
+    t.boxes.clear();
+    if (x.d.def->accumulator)
+      t.boxes.push_back(boxOf(stream(x.id).state));
+    for (size_t i = 0; i < x.operands.size(); ++i) {
+      const Value &v = x.d.values[i];
+      if (v.kind != Value::Tensor || memory.place(v.access.object, x.d.core).readOnly)
+        continue;
+      const bool write = isWritten(x.d.def->slots[i].kind);
+      writesTensor |= write;
+      t.boxes.push_back(boxOf(x.operands[i].region, write, static_cast<int>(i) == x.indexed));
+    }
+    return writesTensor;
   }
 
   // Waits for the other ranks, with everything before it done. They wait for nothing that comes behind it here: each issues its collectives

@@ -29,38 +29,24 @@ int threadsOf(const RunOptions &options) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
 }
 
-bool findBoxes(Task &t, const Memory &memory, const EngineState &state) {
-  const Prepared &x = t.x;
-  bool writesTensor = false;
-  t.boxes.clear();
-  if (x.d.def->accumulator)
-    t.boxes.push_back({reinterpret_cast<uintptr_t>(&state), 0, 1, 0, 1, true});
-  for (size_t i = 0; i < x.operands.size(); ++i) {
-    const Value &v = x.d.values[i];
-    if (v.kind != Value::Tensor || memory.place(v.access.object, x.d.core).readOnly)
-      continue;
-    const bool write = isWritten(x.d.def->slots[i].kind);
-    writesTensor |= write;
-    const Region &r = x.operands[i].region;
-    const bool anywhere = static_cast<int>(i) == x.indexed; // in its tensor, as indices say
-    const ByteSet set = byteSet(r);
-    if (r.space != Space::Hbm) {
-      const auto base = reinterpret_cast<uintptr_t>(r.base) - static_cast<uintptr_t>(r.firstPartition * r.pitch + r.start);
-      if (anywhere)
-        t.boxes.push_back({base, 0, INT64_MAX, 0, INT32_MAX, write});
-      else
-        t.boxes.push_back({base, set.start, set.last, r.firstPartition, r.firstPartition + r.partitions, write});
-    } else {
-      const int64_t tensor = reinterpret_cast<intptr_t>(r.base) - r.start;
-      const int64_t lo = anywhere ? 0 : set.start, hi = anywhere ? r.objectBytes : set.last;
-      t.boxes.push_back({0, tensor + lo, tensor + hi, 0, 1, write});
-    }
+Box boxOf(const Region &r, bool write, bool anywhere) {
+  const ByteSet set = byteSet(r);
+  if (r.space != Space::Hbm) {
+    const auto base = reinterpret_cast<uintptr_t>(r.base) - static_cast<uintptr_t>(r.firstPartition * r.pitch + r.start);
+    if (anywhere)
+      return {base, 0, INT64_MAX, 0, INT32_MAX, write};
+    return {base, set.start, set.last, r.firstPartition, r.firstPartition + r.partitions, write};
   }
-  return writesTensor;
+  const int64_t tensor = reinterpret_cast<intptr_t>(r.base) - r.start;
+  const int64_t lo = anywhere ? 0 : set.start, hi = anywhere ? r.objectBytes : set.last;
+  return {0, tensor + lo, tensor + hi, 0, 1, write};
 }
 
 InFlight::InFlight(int threads, bool lazy, const Target &target, Run run)
-    : threads(threads), lazy(lazy), target(target), run(std::move(run)), exec(target) {}
+    : threads(threads), lazy(lazy), target(target), run(std::move(run)), exec(target) {
+  for (int place = 0; place < kPlaces; ++place)
+    tasks[place].place = place;
+}
 
 InFlight::~InFlight() {
   drain();
@@ -112,7 +98,7 @@ InFlight::Mask InFlight::sharing(const Task &t, Mask among) const {
 }
 
 void InFlight::issue(Task &t) {
-  const int place = static_cast<int>(&t - tasks.data());
+  const int place = t.place;
   Mask before;
   {
     std::unique_lock lock(mutex);
@@ -160,7 +146,7 @@ void InFlight::runAt(int place, Exec &on, std::unique_lock<std::mutex> &lock) {
   }
   lock.lock();
   if (error && (!failed || t.number < failed->number)) {
-    failed = std::make_unique<Failure>(Failure{t.number, t.x.id, error});
+    failed = std::make_unique<Failure>(Failure{t.number, t.label, error});
     failing = true;
   }
   used &= ~bit(place);

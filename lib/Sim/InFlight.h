@@ -1,13 +1,17 @@
-// Instructions in flight. Fast mode takes a program's instructions in one order; those that touch different bytes may run at
-// the same time, on several threads. One that shares bytes with an earlier one waits for it, whatever the program's own
-// synchronisation says: the bytes are those of the one order, with any number of threads, also for a program with races.
+// Instructions in flight. Fast mode takes a program's instructions in one order, and so does the sequential meaning of a kernel; those
+// that touch different bytes may run at the same time, on several threads. One that shares bytes with an earlier one waits for it,
+// whatever the program's own synchronisation says: the bytes are those of the one order, with any number of threads, also for a
+// program with races.
 #pragma once
-#include "Resolve.h"
+#include "glia/ISA/Exec.h"
+#include "glia/Sim/Simulator.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -25,22 +29,24 @@ struct Box {
 };
 
 struct Task {
-  Prepared x;
+  int place = 0;       // 0 to InFlight::kPlaces - 1; what is to be done there is kept by who gives the task
   uint64_t number = 0; // its place in the one order
+  uint64_t label = 0;  // what the giver calls it
   std::vector<Box> boxes;
 };
 
-// Fills in the boxes of what the instruction touches: tensors, and its engine's accumulator in `state`. Returns whether it
-// writes a tensor.
-bool findBoxes(Task &t, const Memory &memory, const EngineState &state);
+// `anywhere`: in its tensor, as indices say.
+Box boxOf(const Region &r, bool write, bool anywhere = false);
+// The accumulator of an engine.
+inline Box boxOf(const EngineState &s) { return {reinterpret_cast<uintptr_t>(&s), 0, 1, 0, 1, true}; }
 
 class InFlight {
 public:
+  static constexpr int kPlaces = 64; // a bit each
   // Runs an instruction. Called on several threads at once, each with an Exec of its own.
   using Run = std::function<void(Exec &, Task &)>;
   struct Failure { // the first one, in the one order, that threw
-    uint64_t number;
-    InstrId id;
+    uint64_t number, label;
     std::exception_ptr error;
   };
 
@@ -63,7 +69,6 @@ public:
 
 private:
   using Mask = uint64_t;
-  static constexpr int kPlaces = 64; // a bit each
   int threads;
   const bool lazy;
   const Target &target;

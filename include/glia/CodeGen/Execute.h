@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct Capture { // what a tensor holds before or after an instruction, each tim
 struct Captured {
   uint32_t capture = 0; // its number in the list
   Moment at;
-  std::vector<std::byte> bytes; // of the whole tensor, row by row
+  std::span<const std::byte> bytes;   // of the whole tensor, row by row
+  std::shared_ptr<const void> memory; // that they are in, with others
 };
 struct NanOrigin { // an instruction that made a NaN out of numbers, which reached an output
   Moment at;
@@ -56,6 +58,7 @@ struct Observations {
 struct ExecuteOptions {
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   std::byte unwritten{0xFF};      // what memory holds that nothing wrote
+  int threads = 1;                // 0 leaves it to GLIA_THREADS or the host; the bytes are the same with any number
   StopQuestion stop;
   Observations *observe = nullptr;
 };
@@ -68,6 +71,19 @@ struct ExecuteOptions {
 // RunResult::fault: what cannot go on (divergent cores, an address out of bounds); RunResult::trap: as the machine's.
 // A kernel that depends on memory that nothing wrote is wrong, and the verifier says so.
 RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options = {});
+
+// The same for many runs: what they need is made once. Not for several threads at once: they wait for each other.
+class Sequential {
+public:
+  // `wanted`: what the runs will look for; ExecuteOptions::observe says the same.
+  explicit Sequential(nisa::Kernel &k, const Observations &wanted = {});
+  ~Sequential();
+  RunResult run(const TensorViews &inputs, const ExecuteOptions &options = {});
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
 
 // The same run, one instruction at a time. A core goes on until it waits for the other one.
 class Execution {

@@ -3,8 +3,10 @@ else is known while the kernel is traced. What a kernel returns is taken apart h
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
+import types
 
 import numpy as np
 
@@ -123,6 +125,36 @@ def _free(trace: _t.Trace, name: str) -> str:
         name += "_"
     trace.names.add(name)
     return name
+
+
+_PLAIN = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, enum.Enum, np.dtype)
+
+
+def described(x):
+    """An argument without the numbers of its arrays, to be held against that of another call by `same`."""
+    if kind_of(x) is not None:
+        array = to_numpy(x)
+        return (kind_of(x), array.shape, array.dtype)
+    if isinstance(x, np.generic):
+        return x.item()
+    if isinstance(x, (tuple, list)):
+        return [type(x), *map(described, x)]
+    if isinstance(x, dict):
+        return {k: described(y) for k, y in x.items()}
+    if isinstance(x, NKIObject) and hasattr(x, "__dict__"):
+        return [type(x), described(vars(x))]
+    return x
+
+
+def same(a, b) -> bool:
+    """Whether two described arguments mean the same; not known of objects that may have changed."""
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, tuple):
+        return a == b
+    return isinstance(a, _PLAIN) and type(a) is type(b) and a == b
 
 
 def returned_tensors(value, function: str, place) -> list[NkiTensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from ..dtypes import numpy_dtype
 from ..printing import show
 from ..program import step_limit
 from . import trace as _t
+from .arguments import Arrays, bind, described, same
 from .places import source_text
 from .ranks import not_followed
 from .runtime import finish, inputs_of, object_of
@@ -77,32 +80,51 @@ class Observed(NamedTuple):
     outputs: dict[str, np.ndarray]
 
 
-def observe(kernel, args, kwargs, wanted: list[Wanted] | None, call: int = 0) -> Observed:
+class Plan:
+    """A call of a kernel, traced under watch: what is captured where. It runs the sequential meaning of the kernel for any arrays like
+    those it was traced for."""
+
+    def __init__(self, kernel, args, kwargs, wanted: list[Wanted] | None):
+        names = None if wanted is None else {w.name for w in wanted}
+        self.kernel, self.arguments = kernel, described(bind(kernel.func, args, kwargs).arguments)
+        self.traced, watchers = kernel.trace_watched(names, args, kwargs)
+        if self.traced.ranks > 1:
+            raise not_followed("watch", self.traced.ranks)
+        object_of(self.traced)  # says what is wrong with it
+        self.points = [
+            (core, p)
+            for core, w in enumerate(watchers)
+            for p in w.points()
+            if wanted is None or any(x.names(p.name) and x.is_at(p.place) for x in wanted)
+        ]
+        numbers = [t.numbers for t in self.traced.traces]
+        captures = [(numbers[core][p.entry], p.view.storage.handle, p.before) for core, p in self.points]
+        self._runs = _glia.Sequential(self.traced.kernel, captures)
+
+    def fits(self, kernel, args, kwargs) -> bool:
+        """Whether this is the same call, with other arrays of the same kinds."""
+        return kernel == self.kernel and same(self.arguments, described(bind(kernel.func, args, kwargs).arguments))
+
+    def run(self, args, kwargs, call: int) -> Observed:
+        arrays = Arrays(bind(self.kernel.func, args, kwargs), self.traced.arrays.axis)
+        traced = dataclasses.replace(self.traced, arrays=arrays)
+        data = {name: np.ascontiguousarray(x).reshape(-1).view(np.uint8) for name, x in inputs_of(traced).items()}
+        seen = self._runs.run(data, step_limit())
+        show(seen["printed"])
+        if seen["fault"] is not None:
+            raise _glia.error_of([seen["fault"]])
+        once = _once(seen["captured"], self.points)
+        values = [(n, _value(traced, *self.points[n], moment, data, call)) for n, moment, data in once]
+        outputs = {
+            o.name: seen["outputs"][o.name].view(numpy_dtype(o.dtype.machine)).reshape(o.shape)
+            for o in traced.lowered.outputs
+        }
+        return Observed(traced, self.points, values, outputs)
+
+
+def observe(kernel, args, kwargs, wanted: list[Wanted] | None) -> Observed:
     """Traces and runs one call, and captures what is wanted; None: every variable."""
-    names = None if wanted is None else {w.name for w in wanted}
-    traced, watchers = kernel.trace_watched(names, args, kwargs)
-    if traced.ranks > 1:
-        raise not_followed("watch", traced.ranks)
-    object_of(traced)  # says what is wrong with it
-    points = [
-        (core, p)
-        for core, w in enumerate(watchers)
-        for p in w.points()
-        if wanted is None or any(x.names(p.name) and x.is_at(p.place) for x in wanted)
-    ]
-    captures = [(traced.traces[core].numbers[p.entry], p.view.storage.handle, p.before) for core, p in points]
-    data = {name: np.ascontiguousarray(x).tobytes() for name, x in inputs_of(traced).items()}
-    seen = traced.kernel.observe(data, step_limit(), captures)
-    show(seen["printed"])
-    if seen["fault"] is not None:
-        raise _glia.error_of([seen["fault"]])
-    once = _once(seen["captured"], points)
-    values = [(n, _value(traced, *points[n], moment, data, call)) for n, moment, data in once]
-    outputs = {
-        o.name: np.frombuffer(bytearray(seen["outputs"][o.name]), numpy_dtype(o.dtype.machine)).reshape(o.shape)
-        for o in traced.lowered.outputs
-    }
-    return Observed(traced, points, values, outputs)
+    return Plan(kernel, args, kwargs, wanted).run(args, kwargs, 0)
 
 
 def _once(captured: list, points: list) -> list:
@@ -126,14 +148,21 @@ def _value(traced, core: int, p: Point, moment, data: np.ndarray, call: int) -> 
 
 
 class Calls:
-    """Stands in for a graph while a function of kernels is run: each call is run by its sequential meaning at once."""
+    """Stands in for a graph while a function of kernels is run: each call is run by its sequential meaning at once. `plans` are those
+    that an earlier run of the function has left."""
 
-    def __init__(self, target: str, wanted: list[Wanted] | None):
+    def __init__(self, target: str, wanted: list[Wanted] | None, plans: list[Plan] | None = None):
         self.target, self.wanted = target, wanted
+        self.plans = [] if plans is None else plans
         self.observed: list[Observed] = []
 
     def call(self, kernel, args, kwargs):
-        seen = observe(kernel.on(self.target), args, kwargs, self.wanted, len(self.observed))
+        kernel, number = kernel.on(self.target), len(self.observed)
+        if number < len(self.plans) and not self.plans[number].fits(kernel, args, kwargs):
+            del self.plans[number:]
+        if number == len(self.plans):
+            self.plans.append(Plan(kernel, args, kwargs, self.wanted))
+        seen = self.plans[number].run(args, kwargs, number)
         self.observed.append(seen)
         return finish(seen.traced, seen.outputs)
 
@@ -148,10 +177,26 @@ class Calls:
         return [v for seen in self.observed for _, v in seen.values]
 
 
-def captured(function, target: str, watch, args, kwargs) -> Captured:
+class Plans:
+    """What an executable keeps of its runs under watch: the plans of its calls, for the names that were watched last."""
+
+    _MOST = 4
+
+    def __init__(self):
+        self._kept: OrderedDict[tuple, list[Plan]] = OrderedDict()
+
+    def of(self, wanted: list[Wanted]) -> list[Plan]:
+        found = self._kept.setdefault(tuple(wanted), [])
+        self._kept.move_to_end(tuple(wanted))
+        while len(self._kept) > self._MOST:
+            self._kept.popitem(last=False)
+        return found
+
+
+def captured(function, target: str, watch, args, kwargs, plans: Plans) -> Captured:
     """Runs a function of kernels by their sequential meaning; `watch` names variables of the kernels."""
     wanted = [Wanted.parse(w) for w in ([watch] if isinstance(watch, str) else watch)]
-    calls = Calls(target, wanted)
+    calls = Calls(target, wanted, plans.of(wanted))
     result = calls.run(function, args, kwargs)
     out = Captured(calls.values(), result)
     missing = [w.name for w in wanted if not out[w.name]]

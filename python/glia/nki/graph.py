@@ -139,6 +139,7 @@ class KernelExecutable(Executable):
         self._calls = [(traced[id(o)].kernel, calls.count(o)) for o in self._objects]
         self.groups, self.kernels = len(calls), len(self._objects)  # calls in the program, and distinct kernels
         self._inputs, self._structure, self._updates = inputs, structure, updates
+        self._plans = None  # of runs under watch
 
     def __repr__(self) -> str:
         name = getattr(self._function, "__name__", "function")
@@ -152,11 +153,12 @@ class KernelExecutable(Executable):
         meaning, which gives the same bytes, and what comes back is glia.nki.capture.Captured: every value that the variables
         take, as arrays with line, iteration and core, and the `result`."""
         if watch is not None:
-            from .capture import captured
+            from .capture import Plans, captured
 
             if self._axis.count:
                 raise not_followed("watch", self._axis.count)
-            return captured(self._function, self._reference, watch, args, kwargs)
+            self._plans = self._plans or Plans()
+            return captured(self._function, self._reference, watch, args, kwargs, self._plans)
         arrays = _arrays_of(self._function, args, kwargs)
         if len(arrays) != len(self._inputs):
             raise _t.failure("GRAPH-ARGUMENT", f"{len(self._inputs)} arrays are needed, {len(arrays)} are given")

@@ -162,13 +162,8 @@ class Kernel:
 
     def trace(self, *args, **kwargs) -> Traced:
         """Traces the kernel for these arguments. Raises one Error with everything that is wrong."""
-        collecting = gc.isenabled()
-        gc.disable()  # the record is many small tuples that all stay: looking for cycles among them is half the time
-        try:
+        with _no_collection():
             return self._trace(args, kwargs)
-        finally:
-            if collecting:
-                gc.enable()
 
     def trace_watched(self, names: set[str] | None, args, kwargs) -> tuple[Traced, list]:
         """The same, looking at what variables of these names (None: all) are bound to; with the Watcher of each core."""
@@ -178,7 +173,8 @@ class Kernel:
             watchers.append(Watcher(t, names))
             return watchers[-1]
 
-        return self._trace(args, kwargs, look), watchers
+        with _no_collection():
+            return self._trace(args, kwargs, look), watchers
 
     def _trace(self, args, kwargs, look=lambda t: contextlib.nullcontext()) -> Traced:
         environment.say_what_has_no_meaning()
@@ -264,6 +260,18 @@ def _first_line(function) -> tuple[str, int]:
 def _new(diagnostics, t: _t.Trace) -> list:
     known = {(d.code, d.message, d.file, d.line) for d in t.diagnostics()}
     return [d for d in diagnostics if (d.code, d.message, d.file, d.line) not in known]
+
+
+@contextlib.contextmanager
+def _no_collection():
+    """A record is many small tuples that all stay: looking for cycles among them is half the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _tracing:

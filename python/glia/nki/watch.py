@@ -25,6 +25,9 @@ _STANDARD = os.path.dirname(enum.__file__) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
 
 
+_OTHERS: dict = {}  # code -> whether it is glia's, JAX's, Python's or NumPy's; asked at every call
+
+
 def _is_library(file: str) -> bool:
     """A file of Python's own or of NumPy's, which glia calls and the author did not write."""
     return file.startswith(_NUMPY) or (file.startswith(_STANDARD) and "-packages" + os.sep not in file)
@@ -98,11 +101,11 @@ class Watcher:
         return False
 
     def _enter(self, frame, event, _):
-        file = frame.f_code.co_filename
-        if event != "call" or _is_internal(file) or _is_library(file) or _t.current() is not self.trace:
-            return None
-        frame.f_trace_lines = True
-        return self._line
+        code = frame.f_code
+        other = _OTHERS.get(code)
+        if other is None:
+            other = _OTHERS[code] = _is_internal(code.co_filename) or _is_library(code.co_filename)
+        return None if other or _t.current() is not self.trace else self._line
 
     def _line(self, frame, event, _):
         key = id(frame)

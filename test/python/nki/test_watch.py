@@ -133,6 +133,53 @@ def test_cores_and_several_kernels():
     np.testing.assert_array_equal(seen.result, X + 1 + 1)
 
 
+def test_other_arrays_of_the_same_kinds():
+    """A second run under watch does not trace again: its values are those of its own arrays."""
+    exe = glia.compile(running, X)
+    exe.run(X, watch=["m", "acc"])
+    other = np.ascontiguousarray(X[::-1]) * 3
+    seen = exe.run(other, watch=["m", "acc"])
+    np.testing.assert_array_equal(seen.result, exe.run(other))
+    np.testing.assert_array_equal(seen["m"][-1].value, np.maximum(other.max(1, keepdims=True), -10))
+    again = glia.compile(running, other).run(other, watch=["m", "acc"])
+    assert [v[2:] for v in seen] == [v[2:] for v in again]
+    for a, b in zip(seen, again):
+        np.testing.assert_array_equal(a.value, b.value)
+
+
+def test_arguments_that_are_no_arrays():
+    def kernel(x, factors, n):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        t = nl.load(x)
+        for i in range(n):
+            t = nl.multiply(t, factors[i])
+        nl.store(out, t)
+        return out
+
+    exe = glia.compile(nki.jit(kernel), X, [2.0, 4.0, 8.0], 3)
+    factors = [2.0, 4.0, 8.0]
+    for n in (3, 2, 3):
+        seen = exe.run(X, factors, n, watch="t")["t"]
+        assert len(seen) == n + 1
+        np.testing.assert_array_equal(seen[-1].value, X * np.prod(factors[:n]))
+    factors[0] = 0.5  # the same list, changed
+    np.testing.assert_array_equal(exe.run(X, factors, 3, watch="t")["t"][-1].value, X * 16)
+
+
+def test_arguments_that_are_written():
+    def kernel(x, y):
+        t = nl.load(y)
+        nl.store(y, nl.add(t, nl.load(x)))
+        return y
+
+    exe = glia.compile(nki.jit(kernel), X, X.copy())
+    for start in (1, 2):
+        y = np.full_like(X, start)
+        seen = exe.run(X, y, watch="t")
+        np.testing.assert_array_equal(seen["t"][0].value, np.full_like(X, start))
+        np.testing.assert_array_equal(y, X + start)
+
+
 @pytest.mark.parametrize("watch", ["nothing", "m@1", "@3", "m@", "m@x"])
 def test_what_is_not_there(watch, fails):
     (d,) = fails(glia.compile(running, X).run, X, watch=watch)
