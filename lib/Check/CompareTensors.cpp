@@ -95,9 +95,8 @@ public:
       }
     size = finite > 0 ? std::sqrt(squares / static_cast<double>(finite)) : 0;
   }
-  bool holds(double got, double want) const {
-    return std::fabs(got - want) <= part * std::max(std::fabs(want) + size, smallest) + more;
-  }
+  double around(double want) const { return part * std::max(std::fabs(want) + size, smallest) + more; }
+  bool holds(double got, double want) const { return std::fabs(got - want) <= around(want); }
 
 private:
   double smallest, part, size, more;
@@ -165,6 +164,39 @@ Difference compareResults(const HostTensor &got, const HostTensor &want, const H
   return d;
 }
 
+static Room roomOf(const HostTensor &want, const std::vector<double> &w, const std::vector<double> &f, Closeness rule,
+                   std::span<const HostTensor> shaken) {
+  double worst = farthest(w, f);
+  for (const HostTensor &t : shaken)
+    worst = std::max(worst, farthest(numbers(t), f));
+  return {want, w, f, rule == Closeness::Chain ? kChain : 0, 8 * worst};
+}
+
+std::pair<HostTensor, HostTensor> takenFloats(const HostTensor &want, const HostTensor &ideal, Closeness rule,
+                                              std::span<const HostTensor> shaken) {
+  const std::vector<double> w = numbers(want);
+  const Room room = roomOf(want, w, numbers(ideal), rule, shaken);
+  const auto moved = [&](double sign) {
+    std::vector<Word> words(w.size());
+    for (size_t i = 0; i < w.size(); ++i)
+      words[i] = std::bit_cast<Word>(roundTo(info(want.element), w[i] + sign * room.around(w[i])));
+    HostTensor out = want;
+    encode(want.element, words.data(), out.bytes.data(), words.size());
+    return out;
+  };
+  return {moved(-1), moved(1)};
+}
+
+Difference compareBetween(const HostTensor &got, const HostTensor &want, const HostTensor &one, const HostTensor &other) {
+  Difference d = exact(got, want);
+  const std::vector<double> g = numbers(got), w = numbers(want), a = numbers(one), b = numbers(other);
+  d.wrong = 0;
+  for (size_t i = 0; i < g.size(); ++i)
+    if (g[i] != w[i] && (g[i] < std::min(a[i], b[i]) || g[i] > std::max(a[i], b[i])))
+      count(d, i, g[i], w[i]);
+  return d;
+}
+
 Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule,
                           std::span<const HostTensor> shaken) {
   if (rule == Closeness::Decided && !isFloat(want.element))
@@ -181,10 +213,7 @@ Difference compareTensors(const HostTensor &got, const HostTensor &want, const H
   }
   d.error = mine.relative();
   d.reference = reference.relative();
-  double worst = farthest(w, f);
-  for (const HostTensor &t : shaken)
-    worst = std::max(worst, farthest(numbers(t), f));
-  const Room room(want, w, f, rule == Closeness::Chain ? kChain : 0, 8 * worst);
+  const Room room = roomOf(want, w, f, rule, shaken);
   const ElementInfo &t = info(want.element);
   const double last = t.largest * (1 - 32 * std::ldexp(1.0, -1 - t.mantissaBits));
   for (size_t i = 0; i < w.size(); ++i) {

@@ -33,6 +33,12 @@ struct Difference {
 Difference compareTensors(const HostTensor &got, const HostTensor &want, const HostTensor *ideal, Closeness rule,
                           std::span<const HostTensor> shaken = {});
 
+// The least and the largest floats that this takes.
+std::pair<HostTensor, HostTensor> takenFloats(const HostTensor &want, const HostTensor &ideal, Closeness rule,
+                                              std::span<const HostTensor> shaken);
+// Integers that grow or shrink with a float: they have to lie between those of two others.
+Difference compareBetween(const HostTensor &got, const HostTensor &want, const HostTensor &one, const HostTensor &other);
+
 // A result of a whole program: many operations that round, in groups other than the reference's. `shaken`: evaluations in f64 with every
 // value that is computed off by some roundings of its type. An element may be off as a Chain's, and by twice what the shaking changes
 // anywhere; what the evaluations do not agree about (an integer, a truth value, whether it is finite) may be anything. Where they are seen

@@ -32,6 +32,17 @@ func.func @main(%x: tensor<3x33x20xbf16>, %w: tensor<3x20x17xbf16>) -> tensor<3x
   %y = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<3x33x20xbf16>, tensor<3x20x17xbf16>) -> tensor<3x33x17xbf16>
   return %y : tensor<3x33x17xbf16>
 })"},
+    {"KeysOfADot", R"(
+func.func @main(%x: tensor<40x140xf32>, %w: tensor<140x50xf32>) -> tensor<40x50xui32> {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<40x140xf32>, tensor<140x50xf32>) -> tensor<40x50xf32>
+  %bits = stablehlo.bitcast_convert %y : (tensor<40x50xf32>) -> tensor<40x50xui32>
+  %top = stablehlo.constant dense<2147483648> : tensor<40x50xui32>
+  %below = stablehlo.compare GE, %bits, %top : (tensor<40x50xui32>, tensor<40x50xui32>) -> tensor<40x50xi1>
+  %not = stablehlo.not %bits : tensor<40x50xui32>
+  %or = stablehlo.or %bits, %top : tensor<40x50xui32>
+  %key = stablehlo.select %below, %not, %or : tensor<40x50xi1>, tensor<40x50xui32>
+  return %key : tensor<40x50xui32>
+})"},
     {"Convolution", R"(
 func.func @main(%x: tensor<1x5x9x9xf32>, %w: tensor<7x5x3x3xf32>) -> tensor<1x7x9x9xf32> {
   %y = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x5x9x9xf32>, tensor<7x5x3x3xf32>) -> tensor<1x7x9x9xf32>

@@ -120,3 +120,12 @@ def test_in_a_loop_that_data_ends():
         return lax.while_loop(lambda c: c.max() > 100, lambda c: jnp.sort(c)[::-1] - 50, x)
 
     same(loop, (np.arange(200, dtype=np.int32) * 37) % 211)
+
+
+@pytest.mark.parametrize("f", [jnp.sort, jnp.argsort, jnp.median], ids=["sort", "argsort", "median"])
+def test_what_is_sorted_may_be_rounded(f):
+    """Keys are made of the bits of a product, which is rounded in another order than the reference's."""
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((33, 300)).astype(np.float32), rng.standard_normal((300, 40)).astype(np.float32)
+    checked = glia.jit(lambda a, b: f(a @ b, axis=-1), target="trn1").compile(a, b).check(a, b)
+    assert checked.ok, str(checked)
