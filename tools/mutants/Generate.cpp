@@ -24,6 +24,8 @@ Program generate(const std::shared_ptr<const Target> &target, Random &random) {
       g.gather(core);
     else if (what < 71)
       g.matmul(core);
+    else if (what < 72)
+      g.collective();
     else if (what < 80)
       g.gpsimd(core);
     else if (what < 86)

@@ -1,5 +1,6 @@
-// Two cores: barriers around shared HBM, and exchanges of tiles.
+// Two cores: barriers around shared HBM, and exchanges of tiles. A collective of the only rank.
 #include "Generator.h"
+#include "glia/ISA/Collective.h"
 #include "glia/Support/Diagnostic.h"
 
 namespace glia::mutants {
@@ -58,6 +59,30 @@ void Generator::exchange() {
   }
   s.addExchange(std::move(both[0]), std::move(both[1]));
   to[0]->defined = to[1]->defined = true;
+}
+
+// The program is for one rank, which meets itself: it gets what it gave, or zeros from a permutation without pairs.
+void Generator::collective() {
+  const int p = partitions();
+  const int64_t n = r.between(1, 8);
+  const DType t = type(computeTypes());
+  const CollectiveKind kind = static_cast<CollectiveKind>(r.below(static_cast<int64_t>(collectiveKindNames().names.size())));
+  std::vector<CollectiveOp> ops;
+  for (size_t i = 0; i < collectiveOpNames().names.size(); ++i)
+    if (combines(static_cast<CollectiveOp>(i), t))
+      ops.push_back(static_cast<CollectiveOp>(i));
+  const bool permutes = kind == CollectiveKind::Permute;
+  std::vector<int32_t> groups = permutes ? std::vector<int32_t>{0, 0} : std::vector<int32_t>{0};
+  if (permutes && r.chance(30))
+    groups.clear();
+  Buffer &from = source(0, Space::Sbuf, {t}, p, n, true), &to = allocate(0, Space::Sbuf, t, p, n);
+  Op op(0, Engine::GpSimd, "collective");
+  op.out("dst", whole(to)).in("src", randomView(from, p, n, true, false));
+  op.set("kind", static_cast<int32_t>(kind)).set("op", static_cast<int32_t>(r.pick(ops)));
+  op.set("ranks", int32_t{1}).set("width", int32_t{permutes ? 2 : 1}).set("groups", groups);
+  op.queue(queue(0, Engine::GpSimd));
+  s.add(std::move(op));
+  to.defined = true;
 }
 
 // Both cores run a loop of the same fixed count and meet, or exchange, in every iteration.

@@ -105,6 +105,7 @@ public:
   void exchange(); // GenerateCores.cpp
   void meet();
   void meetInLoop();
+  void collective();
   void table(int core, std::string_view fn);  // loads the set of a function if need be
   bool canUse(int core, std::string_view fn); // within the number of sets
 
