@@ -222,7 +222,7 @@ static double terms(Operation &op) {
   return name == "reduce" ? std::max(1.0, a / result) : 1;
 }
 
-// Operations whose elements are sums of many others, so that one is as far off as the others are large.
+// Operations whose elements are sums of many others in a way of their own. One element of a sum is as far off as the others are large.
 static bool mixes(Operation &op) {
   static const llvm::StringSet<> names = {"fft", "cholesky", "triangular_solve"};
   return names.contains(op.getName().stripDialect());
@@ -247,9 +247,9 @@ void Evaluator::shake(Operation &op, Datum &d) {
     parts = {&d.tensor};
   const double step = std::ldexp(1.0, -11 - info(parts[0]->element).mantissaBits) * options.roundings * std::sqrt(terms(op));
   double common = 0;
-  if (mixes(op))
+  if (mixes(op) || terms(op) > 1)
     for (const Tensor *t : parts)
-      common = std::max(common, rootMeanSquare(*t));
+      common = std::max(common, rootMeanSquare(*t) / std::sqrt(terms(op)));
   for (Tensor *t : parts) {
     Word *words = t->own();
     for (int64_t i = 0; i < t->count(); ++i) { // infinities stay what they are
