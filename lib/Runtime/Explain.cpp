@@ -30,6 +30,10 @@ std::string explain(std::string_view code) {
     return explainRule(*r);
   if (const ErrorEntry *e = findError(wanted))
     return e->code + " (" + e->group + "): " + e->meaning + "\n\nadvice:  " + e->advice + "\n";
+  for (const char *module : {"nki.", "nl.", "nisa."})
+    if (code.starts_with(module))
+      throw Error("RULE-UNKNOWN", "`" + printable(code) + "` would be a call of NKI, no rule and no error",
+                  "`python -m glia explain " + printable(code) + "` says what calls do, with an example.");
   std::vector<std::string_view> known;
   for (const Rule &r : allRules())
     known.push_back(r.id);

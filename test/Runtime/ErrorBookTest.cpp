@@ -92,3 +92,13 @@ TEST(GeneratedDocs, ErrorsAreUpToDate) {
   EXPECT_TRUE(fileText(GLIA_SOURCE_DIR "/docs/errors.md") == errorsMarkdown())
       << "run: build/bin/glia explain --markdown > docs/errors.md";
 }
+
+TEST(ErrorBook, CallsOfNkiAreExplainedElsewhere) {
+  try {
+    explain("nl.softmax");
+    FAIL();
+  } catch (const Error &e) {
+    EXPECT_EQ(e.diagnostics()[0].code, "RULE-UNKNOWN");
+    EXPECT_NE(e.diagnostics()[0].advice.find("python -m glia explain nl.softmax"), std::string::npos);
+  }
+}
