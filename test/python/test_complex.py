@@ -203,6 +203,17 @@ def test_fourier(i, n):
     close(glia.jit(f, target=TARGETS[i % 3])(z, x), want)
 
 
+@pytest.mark.parametrize("n", [9, 8, 300, 1000])
+def test_ends_of_a_real_spectrum_have_no_imaginary_part(n):
+    """Whatever is given there is not looked at, as NumPy does not."""
+    z = numbers(2, n // 2 + 1)
+    want = np.fft.irfft(np.complex128(z), n).astype(np.float32)
+    z.imag[0, 0], z.imag[1, 0] = np.nan, -np.inf
+    if n % 2 == 0:
+        z.imag[:, -1] = np.inf
+    close([glia.jit(lambda z: jnp.fft.irfft(z, n))(z)], [want])
+
+
 def test_more_of_fourier():
     same(jnp.fft.fft2, numbers(2, 12, 10))
     same(jnp.fft.ifftn, numbers(6, 5, 4))

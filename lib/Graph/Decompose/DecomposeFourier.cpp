@@ -111,9 +111,23 @@ private:
     return unlined(transform(lines(x, dim), sign > 0 ? 1.0 / static_cast<double>(n) : 1.0, half ? n / 2 + 1 : n), x, dim);
   }
 
+  // What the spectrum of a real signal has no imaginary part in is taken for real, even if one is given that is not finite.
+  Value withoutEnds(Value im, int64_t n) {
+    const auto type = typeOf(im);
+    const int64_t last = type.getRank() - 1;
+    llvm::SmallVector<bool> real;
+    for (int64_t k = 0; k < type.getDimSize(last); ++k)
+      real.push_back(k == 0 || 2 * k == n);
+    const auto line = mlir::RankedTensorType::get({type.getDimSize(last)}, g.b.getI1Type());
+    const Value ends = g.broadcast(g.constant(mlir::DenseElementsAttr::get(line, llvm::ArrayRef<bool>(real))), {last},
+                                   mlir::RankedTensorType::get(type.getShape(), g.b.getI1Type()));
+    return g.select(ends, g.number(0, im), im);
+  }
+
   // The half of a spectrum to the real signal that it is of.
   Parts toReal(Parts x, int64_t n) {
     const int64_t last = typeOf(x.re).getRank() - 1, half = n / 2 + 1;
+    x.im = withoutEnds(x.im, n);
     Value z = lines(x, last);
     if (n <= kDirect) {
       const double scale = 1.0 / static_cast<double>(n);
