@@ -468,6 +468,9 @@ TEST_F(Pjrt, APlaceIsKnownBeforeItsBytes) {
   EXPECT_EQ(get(outs[0]), (std::vector<float>{2, 4, 6, 8, 10, 12}));
   EXPECT_EQ(pointer(outs[0]), reinterpret_cast<uintptr_t>(where.pointer));
   DONE(table().BufferIsOnCpu(&on));
+  EXPECT_FALSE(on.isOnCpu); // who has asked is told the same
+  on.buffer = p.buffer;
+  DONE(table().BufferIsOnCpu(&on));
   EXPECT_TRUE(on.isOnCpu);
   TransferManagerDestroyArgs d{};
   d.manager = p.manager;

@@ -46,7 +46,7 @@ def damaged_bytes_are_refused(devices):
     mesh = grid(devices, 4)
     a = jax.device_put(counted(8, 8), NamedSharding(mesh, P("x")))
     bytes_, ins, outs = serialize_executable.serialize(jax.jit(lambda a: a.sum(0)).lower(a).compile())
-    at = bytes_.index(b"GLIAEXE3")
+    at = bytes_.index(b"GLIAEXE4")
     for damaged in (
         bytes_[: at + 200] + bytes([bytes_[at + 200] ^ 1]) + bytes_[at + 201 :],
         bytes_[: at + 8] + b"12345678" + bytes_[at + 16 :],

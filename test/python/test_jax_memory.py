@@ -83,6 +83,21 @@ def test_results_that_are_still_computed_are_copied():
     np.testing.assert_array_equal(np.asarray(y + 1), numbers(1 << 20, 2))
 
 
+def test_results_may_come_while_they_are_asked_for():
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+f, x = jax.jit(lambda x: x + 1), jnp.zeros((4, 4))
+for k in range(6000):  # some are there at once, some are not
+    y = f(x)
+    if k % 3 == 0:
+        y.copy_to_host_async()
+    assert (np.asarray(y) if k % 2 else jax.device_get(y))[0, 0] == 1
+"""
+    env = {**os.environ, "JAX_PLATFORMS": "glia"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_interrupt_ends_waiting_for_numbers():
     env = {**os.environ, "JAX_PLATFORMS": "glia", "GLIA_MAX_STEPS": "0"}
     code = """

@@ -74,9 +74,11 @@ bool Buffer::isDeleted() const {
   return !held;
 }
 
-bool Buffer::isReady() const {
+bool Buffer::isReadInPlace() {
   const std::lock_guard lock(mutex);
-  return held && held->ready->isDone();
+  if (!readInPlace)
+    readInPlace = held && held->ready->isDone();
+  return *readInPlace;
 }
 
 void Buffer::remove(const char *how) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
 namespace glia::pjrt {
@@ -51,7 +52,7 @@ public:
 
   StoragePtr storage() const; // throws Failure PJRT-DELETED
   bool isDeleted() const;
-  bool isReady() const;         // there, and computed
+  bool isReadInPlace();         // it was there, and computed, when that was first asked; the answer stays
   void remove(const char *how); // "deleted" or "donated"
   // Somebody outside reads the memory: it stays, and stays as it is, until let go of, even if the array is deleted or donated.
   void hold(); // throws Failure PJRT-DELETED
@@ -63,6 +64,7 @@ private:
   StoragePtr held;
   const char *gone = nullptr;
   StoragePtr read; // by holders
+  std::optional<bool> readInPlace;
   int holders = 0;
 };
 

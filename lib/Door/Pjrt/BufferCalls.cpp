@@ -95,8 +95,9 @@ void call(BufferDeviceArgs &a) { a.device = a.buffer->memory.device; }
 void call(BufferMemoryArgs &a) { a.memory = &a.buffer->memory; }
 void call(BufferDeleteArgs &a) { a.buffer->remove("deleted"); }
 void call(BufferIsDeletedArgs &a) { a.isDeleted = a.buffer->isDeleted(); }
-// What is there may be read where it lies. While it is computed the answer is no: JAX would wait for it, deaf to Ctrl-C.
-void call(BufferIsOnCpuArgs &a) { a.isOnCpu = a.buffer->isReady(); }
+// What is there may be read where it lies. While it is computed the answer is no: JAX would wait for it, deaf to Ctrl-C. JAX asks several
+// times while it gets an array, and relies on hearing the same.
+void call(BufferIsOnCpuArgs &a) { a.isOnCpu = a.buffer->isReadInPlace(); }
 void call(BufferIncreaseExternalReferenceCountArgs &a) { a.buffer->hold(); }
 void call(BufferDecreaseExternalReferenceCountArgs &a) { a.buffer->letGo(); }
 
