@@ -2,8 +2,10 @@
 // ordering model allows, so a program without faults gives the same bytes as in strict mode. Threads share the work without
 // leaving that order: see InFlight.h.
 #include "InFlight.h"
+#include "Lifetimes.h"
 #include "Machine.h"
 #include "glia/ISA/Collective.h"
+#include "glia/Sim/Ranks.h"
 
 #include <deque>
 #include <map>
@@ -177,10 +179,45 @@ private:
     flight.drain();
     if (flight.anyFailed())
       throw Stop{};
+    const bool crowded = options.link && options.link->waiting() > 0;
+    if (crowded)
+      letGo(options.link->lifetimes(program));
     Prepared mine = x;
-    std::vector<std::byte> received;
+    SharedBytes received;
     meetRanks(mine, received);
-    execute(mine, mine.operands, 0, 1);
+    if (!crowded || !adopted(mine, options.link->lifetimes(program), received))
+      execute(mine, mine.operands, 0, 1);
+  }
+
+  // While this rank waits, others run: what it has done with does not take memory from them. On chip that is left alone where all of
+  // it is not much: its pages would come back, one fault each.
+  static constexpr int64_t kMostOnChip = int64_t{512} << 20; // bytes of all ranks that wait
+  void letGo(const Lifetimes &lifetimes) {
+    const auto at = [&](uint32_t stream) { return streams[stream].pc; };
+    for (Memory::Inner &x : memory.inner)
+      if (!x.isGone && lifetimes.isOver({ObjectKind::Tensor, x.tensor}, at))
+        memory.letGo(x);
+    if (memory.chipBytes() * options.link->waiting() <= kMostOnChip)
+      return;
+    std::vector<uint32_t> live;
+    for (uint32_t i = 0; i < program.allocations.size(); ++i)
+      if (const ObjectRef o{ObjectKind::Allocation, i}; lifetimes.hasBegun(o, at) && !lifetimes.isOver(o, at))
+        live.push_back(i);
+    memory.keepOnly(live);
+  }
+
+  // Ranks that get the same bytes share them, where each has a tensor for nothing else.
+  bool adopted(const Prepared &x, const Lifetimes &lifetimes, const SharedBytes &received) {
+    const Region &dst = x.operands[x.d.def->slot("dst")].region;
+    if (dst.object.kind != ObjectKind::Tensor || !dst.contiguous || dst.start != 0 ||
+        dst.objectBytes != static_cast<int64_t>(received->size()) || !lifetimes.isWrittenOnce(dst.object.index))
+      return false;
+    for (Memory::Inner &inner : memory.inner)
+      if (inner.tensor == dst.object.index) {
+        memory.adopt(inner, received);
+        return true;
+      }
+    return false;
   }
 
   void update(const Prepared &x) {

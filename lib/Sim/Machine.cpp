@@ -138,9 +138,9 @@ void Machine::control(StreamState &s, const Prepared &x) {
 }
 
 // Bytes outside of the device's memories as a region in HBM.
-static Region inARow(std::span<std::byte> bytes, DType t) {
+static Region inARow(std::span<const std::byte> bytes, DType t) {
   Region r;
-  r.base = bytes.data();
+  r.base = const_cast<std::byte *>(bytes.data());
   r.dtype = t;
   r.space = Space::Hbm;
   r.rank = 1;
@@ -151,23 +151,32 @@ static Region inARow(std::span<std::byte> bytes, DType t) {
   return r;
 }
 
-void Machine::meetRanks(Prepared &x, std::vector<std::byte> &received) const {
+void Machine::meetRanks(Prepared &x, SharedBytes &received) const {
   const Collective c = collectiveOf(program, x.d);
   const int ranks = options.link ? options.link->ranks() : 1;
   if (c.ranks != ranks)
     faultAt(program, x.id, "COLLECTIVE-RANKS", format("a collective of %d ranks is run by %d", c.ranks, ranks));
   Region &src = x.operands[sourceSlot(x)].region;
   const int64_t size = sizeOf(src.dtype);
-  std::vector<std::byte> given(static_cast<size_t>(c.elements * size));
-  Exec quiet(*program.target); // strict mode has looked at the source
-  copyElements(quiet, 0, inARow(given, src.dtype), 0, 0, src, 0, c.elements);
+  const auto bytes = static_cast<size_t>(c.elements * size);
+  std::span<const std::byte> given;
+  std::vector<std::byte> gathered;
+  if (src.space == Space::Hbm && src.contiguous && src.elements == c.elements) {
+    given = {src.base, bytes};
+  } else {
+    gathered.resize(bytes);
+    Exec quiet(*program.target); // strict mode has looked at the source
+    copyElements(quiet, 0, inARow(gathered, src.dtype), 0, 0, src, 0, c.elements);
+    given = gathered;
+  }
   try {
     if (options.link) {
-      received = options.link->meet(c, std::move(given), describe(program, x.id));
+      received = options.link->meet(c, given, describe(program, x.id));
     } else {
-      received.resize(static_cast<size_t>(c.resultElements(1) * size));
+      std::vector<std::byte> made(static_cast<size_t>(c.resultElements(1) * size));
       const std::span<const std::byte> alone[] = {given};
-      combine(c, 0, alone, received);
+      combine(c, 0, alone, made);
+      received = std::make_shared<const std::vector<std::byte>>(std::move(made));
     }
   } catch (const Error &e) {
     const Diagnostic &d = e.diagnostics().front();
@@ -176,7 +185,7 @@ void Machine::meetRanks(Prepared &x, std::vector<std::byte> &received) const {
     throw Fault{std::move(here)};
   }
   const ObjectRef object = src.object;
-  src = inARow(received, src.dtype);
+  src = inARow(*received, src.dtype);
   src.object = object;
 }
 

@@ -61,7 +61,7 @@ protected:
   // Control flow: moves pc. `x` is loop, while, end_loop or branch.
   void control(StreamState &s, const Prepared &x);
   // Gives the source of a collective to the other ranks. The operand becomes what this rank gets, in `received`.
-  void meetRanks(Prepared &x, std::vector<std::byte> &received) const;
+  void meetRanks(Prepared &x, SharedBytes &received) const;
   // An exchange is executed on each core with the other core's source.
   static int sourceSlot(const Prepared &x) { return x.d.def->slot("src"); }
   static std::string_view barrierName(const Prepared &x);

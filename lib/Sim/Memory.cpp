@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace glia::sim {
 
@@ -21,6 +22,14 @@ Pages::Pages(size_t bytes, bool large) : size(bytes), large(large) {
 Pages::~Pages() {
   if (start)
     ::munmap(start, size);
+}
+
+void Pages::drop(size_t begin, size_t end) {
+  static const auto kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  begin = (begin + kPage - 1) / kPage * kPage;
+  end = end == size ? end : end / kPage * kPage;
+  if (begin < end)
+    ::madvise(start + begin, end - begin, MADV_DONTNEED);
 }
 
 // A pitch of a power of two (or near one) puts all partitions into the same cache sets: one more line avoids that.
@@ -69,12 +78,7 @@ Memory::Part Memory::usedPart(int core, Space s, int64_t capacity) const {
 
 Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers *outputs) : program(p), cores(p.cores) {
   const Target &t = *p.target;
-  struct Chip {
-    std::byte *base;
-    int64_t pitch, bytes;
-    int memory;
-  };
-  std::vector<std::array<Chip, 2>> chips(cores);
+  chips.resize(cores);
   for (size_t core = 0; core < cores; ++core)
     for (Space s : {Space::Sbuf, Space::Psum}) {
       const int64_t bytes = s == Space::Sbuf ? t.sbufBytes : t.psumBytes;
@@ -83,14 +87,14 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       const bool large = part.hi - part.lo > bytes / 3;
       if (large || (part.hi - part.lo) * (part.behind - part.first) <= kLittle)
         used.push_back({pages.size(), pitch, part});
-      chips[core][static_cast<int>(s)] = {pages.emplace_back(zeroedPages(pitch * t.partitions, large)).data(), pitch, bytes,
-                                          static_cast<int>(memories.size())};
+      chips[core][static_cast<int>(s)] = {pages.size(), pitch, bytes, static_cast<int>(memories.size())};
+      pages.push_back(zeroedPages(pitch * t.partitions, large));
       memories.push_back({s, t.partitions, bytes, false});
     }
   for (const Allocation &a : p.allocations) {
     const Chip &chip = chips[a.core][static_cast<int>(a.space)];
     Place &place = allocations.emplace_back();
-    place.base = chip.base;
+    place.base = pages[chip.page].data();
     place.pitch = chip.pitch;
     place.space = a.space;
     place.memory = chip.memory;
@@ -113,9 +117,12 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       } else if (x.kind == TensorKind::Constant) {
         place.base = const_cast<std::byte *>(x.data.data());
         place.readOnly = true;
-      } else if (x.kind == TensorKind::Output && outputs && core == 0) {
-        place.base = outputs->find(x.name)->second.data();
+      } else if (std::byte *given = x.kind == TensorKind::Output && outputs ? outputs->find(x.name)->second.data() : nullptr;
+                 given && core == 0) {
+        place.base = given;
       } else if (core == 0 || !x.shared) {
+        if ((x.kind == TensorKind::Scratch || outputs) && (x.shared || cores == 1))
+          inner.push_back({static_cast<uint32_t>(&x - p.tensors.data()), pages.size()});
         place.base = pages.emplace_back(std::max<int64_t>(place.bytes, 1)).data();
       }
       if (!x.from.empty() && core == 0) // the caller's bytes stay as they are, unless it gives the same place for both
@@ -128,6 +135,62 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       tensors.push_back(place);
     }
   }
+}
+
+void Memory::setBase(uint32_t tensor, std::byte *base) {
+  for (size_t core = 0; core < cores; ++core)
+    tensors[tensor * cores + core].base = base;
+}
+
+void Memory::letGo(Inner &x) {
+  if (x.isGone)
+    return;
+  x.isGone = true;
+  if (x.adopted) {
+    setBase(x.tensor, pages[x.page].data());
+    x.adopted.reset();
+  }
+  pages[x.page].drop();
+}
+
+int64_t Memory::chipBytes() const {
+  int64_t out = 0;
+  for (const auto &core : chips)
+    for (const Chip &chip : core)
+      out += static_cast<int64_t>(pages[chip.page].bytes());
+  return out;
+}
+
+void Memory::keepOnly(const std::vector<uint32_t> &indices) {
+  for (const auto &core : chips)
+    for (const Chip &chip : core) {
+      std::vector<const Place *> kept;
+      for (const uint32_t i : indices)
+        if (allocations[i].memory == chip.memory && allocations[i].bytes > 0)
+          kept.push_back(&allocations[i]);
+      std::sort(kept.begin(), kept.end(), [](const Place *a, const Place *b) { return a->start < b->start; });
+      keepOnly(chip, kept);
+    }
+}
+
+void Memory::keepOnly(const Chip &chip, const std::vector<const Place *> &kept) {
+  Pages &all = pages[chip.page];
+  size_t dropped = 0; // up to here
+  for (int64_t p = 0; p < program.target->partitions; ++p)
+    for (const Place *k : kept)
+      if (p >= k->firstPartition && p < k->firstPartition + k->partitions) {
+        const auto begin = static_cast<size_t>(p * chip.pitch + k->start), end = begin + static_cast<size_t>(k->bytes);
+        if (begin > dropped)
+          all.drop(dropped, begin);
+        dropped = std::max(dropped, end);
+      }
+  all.drop(dropped, all.bytes());
+}
+
+void Memory::adopt(Inner &x, SharedBytes bytes) {
+  pages[x.page].drop();
+  setBase(x.tensor, const_cast<std::byte *>(bytes->data()));
+  x.adopted = std::move(bytes);
 }
 
 TensorData Memory::outputs() const {

@@ -3,11 +3,15 @@
 #include "glia/Program/Program.h"
 #include "glia/Sim/Simulator.h"
 
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace glia::sim {
+
+using SharedBytes = std::shared_ptr<const std::vector<std::byte>>;
 
 // Zeroed pages that cost nothing until touched. Throws Error RUN-MEMORY if the host refuses.
 class Pages {
@@ -26,6 +30,8 @@ public:
   std::byte *data() const { return start; }
   size_t bytes() const { return size; }
   bool isLarge() const { return large; }
+  void drop() { drop(0, size); }
+  void drop(size_t begin, size_t end); // what lies wholly in there is zero again and costs nothing
 
 private:
   std::byte *start = nullptr;
@@ -64,6 +70,21 @@ public:
   TensorData outputs() const;
   std::vector<MemoryInfo> memories;
 
+  // Tensors that are seen by nobody but the program: their bytes may go when it has done with them.
+  struct Inner {
+    uint32_t tensor;
+    size_t page;
+    bool isGone = false;
+    SharedBytes adopted; // what it reads as, instead of the page
+  };
+  std::vector<Inner> inner;
+  void letGo(Inner &x);
+  int64_t chipBytes() const; // of all cores
+  // On chip nothing is kept but these allocations.
+  void keepOnly(const std::vector<uint32_t> &allocations);
+  // Makes bytes that others have too the content of a tensor that nothing writes any more.
+  void adopt(Inner &x, SharedBytes bytes);
+
 private:
   const Program &program;
   size_t cores;
@@ -72,6 +93,13 @@ private:
     int64_t lo, hi;        // bytes of a partition
     int64_t first, behind; // partitions
   };
+  struct Chip { // an on-chip memory of a core
+    size_t page;
+    int64_t pitch, bytes;
+    int memory;
+  };
+  std::vector<std::array<Chip, 2>> chips; // by core and space
+  void keepOnly(const Chip &chip, const std::vector<const Place *> &kept);
   struct Used { // a memory to be kept: what of it has to be zeroed
     size_t page;
     int64_t pitch;
@@ -79,6 +107,7 @@ private:
   };
   Part usedPart(int core, Space s, int64_t capacity) const;
   std::vector<Used> used;
+  void setBase(uint32_t tensor, std::byte *base);
   std::vector<Place> allocations, tensors; // tensors: [tensor][core]
 };
 

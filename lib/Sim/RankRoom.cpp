@@ -36,9 +36,9 @@ void hearAny(int /*from*/, RankNetwork::Message bytes) {
 
 } // namespace
 
-RankRoom::RankRoom(int ranks, RankNetwork *network, std::chrono::seconds timeout)
-    : ranks(ranks), network(network), timeout(timeout), visits(static_cast<size_t>(ranks)),
-      states(static_cast<size_t>(ranks)), waitingAt(static_cast<size_t>(ranks)) {
+RankRoom::RankRoom(int ranks, RankNetwork *network, std::chrono::seconds timeout, int atOnce)
+    : ranks(ranks), network(network), timeout(timeout), atOnce(atOnce), hasTurn(static_cast<size_t>(ranks)),
+      visits(static_cast<size_t>(ranks)), states(static_cast<size_t>(ranks)), waitingAt(static_cast<size_t>(ranks)) {
   if (!network)
     return;
   Rooms &all = rooms();
@@ -91,8 +91,9 @@ void RankRoom::hear(RankMessage m) {
   switch (m.kind) {
   case RankMessage::Arrived: {
     const Key key{m.what.members(m.rank), m.visit};
-    meetings[key].here.emplace(
-        m.rank, std::make_shared<const Arrival>(Arrival{std::move(m.what), std::move(m.text), std::move(m.data)}));
+    Arrival &a = meetings[key].here[m.rank];
+    a = {std::move(m.what), std::move(m.text), {}, std::move(m.data)};
+    a.source = a.kept;
     break;
   }
   case RankMessage::Ended: end(m.rank, m.text); break;
@@ -107,8 +108,8 @@ void RankRoom::hear(RankMessage m) {
 // Ranks of one group say the same at their n-th meeting.
 void RankRoom::checkAlike(const Arrival &mine, int rank, const Meeting &m) const {
   for (const auto &[other, theirs] : m.here)
-    if (theirs->what != mine.what) {
-      const Arrival &first = rank < other ? mine : *theirs, &second = rank < other ? *theirs : mine;
+    if (theirs.what != mine.what) {
+      const Arrival &first = rank < other ? mine : theirs, &second = rank < other ? theirs : mine;
       throw Error("RANK-MISMATCH",
                   format("rank %d comes with %s (%s) and rank %d with %s (%s)", std::min(rank, other),
                          first.what.text().c_str(), first.who.c_str(), std::max(rank, other), second.what.text().c_str(),
@@ -144,16 +145,16 @@ void RankRoom::tellStuck(int rank, const std::vector<int> &members, const Meetin
               "The ranks of a group exchange the same in the same order.");
 }
 
-bool RankRoom::isBusy() const {
+bool RankRoom::isAnyHere(State atMost) const {
   for (int r = 0; r < ranks; ++r)
-    if (isHere(r) && states[static_cast<size_t>(r)] != State::Ended)
+    if (isHere(r) && states[static_cast<size_t>(r)] <= atMost)
       return true;
   return false;
 }
 
-// Until `ready`, a failure, or, where others are in other processes, the time is up; `whileBusy`: it does not pass while this process has something to do.
+// Until `ready`, a failure, or, where others are in other processes, the time is up; it does not pass while a rank of this process is `busy`.
 template <class Ready>
-void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop, bool whileBusy, Ready ready) {
+void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop, State busy, Ready ready) {
   auto begin = std::chrono::steady_clock::now();
   while (!changed.wait_for(lock, kBetweenQuestions, [&] { return ready() || failed >= 0 || stuck; })) {
     lock.unlock();
@@ -161,7 +162,7 @@ void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQues
     lock.lock();
     if (stopped && !ready())
       throw Interrupted();
-    if (whileBusy && isBusy())
+    if (isAnyHere(busy))
       begin = std::chrono::steady_clock::now();
     if (network && timeout.count() > 0 && std::chrono::steady_clock::now() - begin > timeout) {
       network->abandon();
@@ -172,54 +173,142 @@ void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQues
     throw Error("RANK-ENDED", format("rank %d was stopped because rank %d failed: %s", rank, failed, failure.c_str()));
 }
 
-std::vector<std::byte> RankRoom::meet(int rank, const Collective &c, std::vector<std::byte> source, const std::string &who,
-                                      const StopQuestion &stop) {
+void RankRoom::takeTurn(int rank, const StopQuestion &stop) {
+  std::unique_lock lock(mutex);
+  awaitTurn(lock, rank, stop);
+}
+
+void RankRoom::awaitTurn(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop) {
+  while (!turns.wait_for(lock, kBetweenQuestions, [&] { return running < atOnce; })) {
+    lock.unlock();
+    const bool stopped = stop && stop();
+    lock.lock();
+    if (stopped)
+      throw Interrupted();
+  }
+  ++running;
+  hasTurn[static_cast<size_t>(rank)] = true;
+}
+
+void RankRoom::passTurn(int rank) {
+  if (!hasTurn[static_cast<size_t>(rank)])
+    return;
+  hasTurn[static_cast<size_t>(rank)] = false;
+  --running;
+  turns.notify_one();
+}
+
+int RankRoom::waiting() const {
+  int here = 0;
+  for (int r = 0; r < ranks; ++r)
+    here += isHere(r);
+  return std::max(here - atOnce, 0);
+}
+
+const Lifetimes &RankRoom::lifetimes(const Program &p) {
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<const Lifetimes> &found = analysed[&p];
+  if (!found)
+    found = std::make_unique<const Lifetimes>(p);
+  return *found;
+}
+
+SharedBytes RankRoom::meet(int rank, const Collective &c, std::span<const std::byte> source, const std::string &who,
+                           const StopQuestion &stop) {
   const std::vector<int> members = c.members(rank);
   const auto local = static_cast<size_t>(std::count_if(members.begin(), members.end(), [&](int r) { return isHere(r); }));
-  auto mine = std::make_shared<const Arrival>(Arrival{c, who, std::move(source)});
-  std::vector<std::shared_ptr<const Arrival>> all; // kept alive while the result is made
-  {
-    std::unique_lock lock(mutex);
-    const uint64_t visit = visits[static_cast<size_t>(rank)][members]++;
-    const Key key{members, visit};
-    if (local < members.size()) {
-      lock.unlock();
-      RankMessage m;
-      m.kind = RankMessage::Arrived;
-      m.run = run, m.rank = rank, m.visit = visit, m.what = c, m.text = who, m.data = mine->source;
-      tell(m, members);
-      lock.lock();
-    }
-    Meeting &m = meetings[key];
-    checkAlike(*mine, rank, m);
-    m.here.emplace(rank, mine);
-    const auto complete = [&] { return m.here.size() == members.size(); };
-    if (complete()) {
-      for (const int r : members)
-        if (states[static_cast<size_t>(r)] == State::Waiting)
-          states[static_cast<size_t>(r)] = State::Running;
-      changed.notify_all();
-    } else {
-      waitingAt[static_cast<size_t>(rank)] = c.text() + " (" + who + ")";
-      states[static_cast<size_t>(rank)] = State::Waiting;
-      findStuck();
-      wait(lock, rank, stop, false, complete);
-      if (!complete())
-        tellStuck(rank, members, m, stuck ? "RANK-DEADLOCK" : "RANK-TIMEOUT");
-      states[static_cast<size_t>(rank)] = State::Running; // the last to come may be of another process
-      checkAlike(*mine, rank, m);
-    }
-    for (const int r : members)
-      all.push_back(m.here.at(r));
-    if (++m.taken == local)
-      meetings.erase(key);
+  std::unique_lock lock(mutex);
+  const uint64_t visit = visits[static_cast<size_t>(rank)][members]++;
+  const Key key{members, visit};
+  if (local < members.size()) {
+    lock.unlock();
+    RankMessage m;
+    m.kind = RankMessage::Arrived;
+    m.run = run, m.rank = rank, m.visit = visit, m.what = c, m.text = who;
+    m.data.assign(source.begin(), source.end());
+    tell(m, members);
+    lock.lock();
   }
-  std::vector<std::span<const std::byte>> sources;
-  for (const auto &a : all)
-    sources.emplace_back(a->source);
-  std::vector<std::byte> out(static_cast<size_t>(c.resultElements(members.size()) * sizeOf(c.dtype)));
-  combine(c, rank, sources, out);
+  Meeting &m = meetings[key];
+  const Arrival mine{c, who, source, {}};
+  checkAlike(mine, rank, m);
+  m.here.emplace(rank, mine);
+  if (m.here.size() == members.size()) {
+    for (const int r : members)
+      if (states[static_cast<size_t>(r)] == State::Waiting)
+        states[static_cast<size_t>(r)] = State::Running;
+  } else {
+    awaitOthers(lock, rank, mine, m, members, stop);
+  }
+  if (!m.isDone)
+    makeResults(lock, rank, m, members);
+  const auto made = m.results.find(rank);
+  if (made == m.results.end())
+    throw Error("RANK-ENDED", format("rank %d was stopped because rank %d failed: %s", rank, failed, failure.c_str()));
+  SharedBytes out = std::move(made->second);
+  if (++m.taken == local)
+    meetings.erase(key);
+  if (!hasTurn[static_cast<size_t>(rank)])
+    awaitTurn(lock, rank, stop);
   return out;
+}
+
+// Until the results are made or are to be made here. Throws, with nothing of this rank left behind, if that will never be.
+void RankRoom::awaitOthers(std::unique_lock<std::mutex> &lock, int rank, const Arrival &mine, Meeting &m,
+                           const std::vector<int> &members, const StopQuestion &stop) {
+  const auto complete = [&] { return m.here.size() == members.size(); };
+  waitingAt[static_cast<size_t>(rank)] = mine.what.text() + " (" + mine.who + ")";
+  states[static_cast<size_t>(rank)] = State::Waiting;
+  passTurn(rank);
+  findStuck();
+  try {
+    wait(lock, rank, stop, State::Running, [&] { return m.isDone || (complete() && !m.isCombining); });
+    if (!m.isDone && !complete())
+      tellStuck(rank, members, m, stuck ? "RANK-DEADLOCK" : "RANK-TIMEOUT");
+    checkAlike(mine, rank, m); // the last to come may be of another process
+  } catch (...) {
+    changed.wait(lock, [&] { return m.isDone || !m.isCombining; }); // somebody reads what this rank gave
+    m.here.erase(rank);
+    throw;
+  }
+  states[static_cast<size_t>(rank)] = State::Running;
+}
+
+// For all members of this process, while they wait: behind it nobody reads what they gave.
+void RankRoom::makeResults(std::unique_lock<std::mutex> &lock, int rank, Meeting &m, const std::vector<int> &members) {
+  m.isCombining = true;
+  const Collective &c = m.here.at(rank).what;
+  std::vector<std::span<const std::byte>> sources;
+  for (const int r : members)
+    sources.emplace_back(m.here.at(r).source);
+  lock.unlock();
+  std::map<int, SharedBytes> results;
+  std::string wrong;
+  try {
+    const bool same =
+        c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::Broadcast;
+    SharedBytes one;
+    for (const int r : members) {
+      if (!isHere(r))
+        continue;
+      if (!one || !same) {
+        std::vector<std::byte> bytes(static_cast<size_t>(c.resultElements(members.size()) * sizeOf(c.dtype)));
+        combine(c, r, sources, bytes);
+        one = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+      }
+      results[r] = one;
+    }
+  } catch (const std::exception &e) { // no memory
+    results.clear();
+    wrong = e.what();
+  }
+  lock.lock();
+  m.results = std::move(results);
+  m.here.clear();
+  m.isDone = true;
+  if (!wrong.empty())
+    end(rank, wrong);
+  changed.notify_all();
 }
 
 void RankRoom::end(int rank, const std::string &why) {
@@ -239,11 +328,14 @@ void RankRoom::leave(int rank, const std::string &why) {
     tellAll(m);
   }
   const std::lock_guard lock(mutex);
+  passTurn(rank);
   end(rank, why);
 }
 
 void RankRoom::giveOutputs(int rank, const TensorBuffers &buffers, uint64_t inputs) {
   for (const auto &[name, bytes] : buffers) {
+    if (!bytes.data())
+      continue; // nobody wants it
     RankMessage m;
     m.kind = RankMessage::Output;
     m.run = run, m.rank = rank, m.visit = inputs, m.text = name;
@@ -253,22 +345,26 @@ void RankRoom::giveOutputs(int rank, const TensorBuffers &buffers, uint64_t inpu
 }
 
 void RankRoom::takeOutputs(int rank, const TensorBuffers &buffers, uint64_t inputs, const StopQuestion &stop) {
+  const auto wanted = static_cast<size_t>(
+      std::count_if(buffers.begin(), buffers.end(), [](const auto &b) { return b.second.data() != nullptr; }));
   std::unique_lock lock(mutex);
   const auto all = [&] {
     const auto it = given.find(rank);
-    return buffers.empty() ? states[static_cast<size_t>(rank)] == State::Ended
-                           : it != given.end() && it->second.outputs.size() == buffers.size();
+    return wanted == 0 ? states[static_cast<size_t>(rank)] == State::Ended
+                       : it != given.end() && it->second.outputs.size() == wanted;
   };
-  wait(lock, rank, stop, true, all);
+  wait(lock, rank, stop, State::Waiting, all);
   if (!all())
     throw Error("RANK-TIMEOUT",
                 format("the results of rank %d do not come from process %d", rank, network->processOf(rank, ranks)));
-  if (!buffers.empty() && given[rank].inputs != inputs)
+  if (wanted > 0 && given[rank].inputs != inputs)
     throw Error("RANK-MISMATCH",
                 format("process %d was given other inputs for rank %d than process %d", network->process(), rank,
                        network->processOf(rank, ranks)),
                 "Start all of them with the same files and arguments.");
   for (const auto &[name, bytes] : buffers) {
+    if (!bytes.data())
+      continue;
     const std::vector<std::byte> &from = given[rank].outputs[name];
     if (from.size() != bytes.size())
       throw Error("RANK-MISMATCH", format("the processes run different programs: `%s` of rank %d", name.c_str(), rank),

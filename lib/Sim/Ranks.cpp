@@ -1,5 +1,6 @@
 #include "glia/Program/RankContract.h"
 #include "glia/Sim/Ranks.h"
+#include "InFlight.h"
 #include "RankRoom.h"
 #include "glia/Sim/RankNetwork.h"
 #include "glia/Support/Checksum.h"
@@ -20,9 +21,11 @@ public:
       : room(room), mine(rank), all(ranks), stop(std::move(stop)) {}
   int rank() const override { return mine; }
   int ranks() const override { return all; }
-  std::vector<std::byte> meet(const Collective &c, std::vector<std::byte> source, const std::string &who) override {
-    return room.meet(mine, c, std::move(source), who, stop);
+  sim::SharedBytes meet(const Collective &c, std::span<const std::byte> source, const std::string &who) override {
+    return room.meet(mine, c, source, who, stop);
   }
+  int waiting() const override { return room.waiting(); }
+  const sim::Lifetimes &lifetimes(const Program &p) override { return room.lifetimes(p); }
 
 private:
   sim::RankRoom &room;
@@ -43,8 +46,9 @@ bool isCause(const RunResult &r) { return r.trap || (r.fault && r.fault->code !=
 
 } // namespace
 
-RankSession::RankSession(int ranks, std::chrono::seconds timeout)
-    : ranks(ranks), room(std::make_unique<sim::RankRoom>(ranks, launchedNetwork(), timeout)) {}
+RankSession::RankSession(int ranks, std::chrono::seconds timeout, int atOnce)
+    : ranks(ranks),
+      room(std::make_unique<sim::RankRoom>(ranks, launchedNetwork(), timeout, sim::threadsOf({.threads = atOnce}))) {}
 RankSession::~RankSession() = default;
 
 void RankSession::giveUp(int rank, const std::string &why) { room->leave(rank, why); }
@@ -78,6 +82,7 @@ RunResult RankSession::run(int rank, const RankJob &job, const RunOptions &optio
     return out;
   }
   try {
+    room->takeTurn(rank, options.stop);
     RunResult out = runHere(rank, job, options);
     const Diagnostic *bad = out.fault ? &*out.fault : out.trap ? &*out.trap : nullptr;
     if (!bad && launchedNetwork())
@@ -92,7 +97,7 @@ RunResult RankSession::run(int rank, const RankJob &job, const RunOptions &optio
 
 RanksResult runRanks(std::span<const RankJob> jobs, const RunOptions &options) {
   const auto count = static_cast<int>(jobs.size());
-  RankSession session(count, std::chrono::seconds(options.rankTimeout));
+  RankSession session(count, std::chrono::seconds(options.rankTimeout), options.threads);
   RanksResult out;
   out.ranks.resize(jobs.size());
   std::vector<std::exception_ptr> thrown(jobs.size());

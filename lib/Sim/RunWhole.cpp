@@ -111,13 +111,16 @@ private:
     }
     std::map<int32_t, bool> taken;
     for (int r = 0; r < ranks; ++r) {
-      const bool first = taken.try_emplace(place.tileOf[static_cast<size_t>(r)], true).second; // of copies the first counts
-      const std::optional<size_t> at = first ? offsetOf(place, r, size) : std::nullopt;
-      const std::span<std::byte> part =
-          at ? whole.subspan(*at, static_cast<size_t>(tensor.bytes())) : keep(static_cast<size_t>(tensor.bytes()));
-      buffers[static_cast<size_t>(r)][t.name] = part;
-      if (first && !at)
+      std::span<std::byte> &part = buffers[static_cast<size_t>(r)][t.name];
+      if (!taken.try_emplace(place.tileOf[static_cast<size_t>(r)], true).second)
+        continue; // of copies the first counts
+      const auto partBytes = static_cast<size_t>(tensor.bytes());
+      if (const std::optional<size_t> at = offsetOf(place, r, size)) {
+        part = whole.subspan(*at, partBytes);
+      } else {
+        part = keep(partBytes);
         puts.push_back({place, r, size, part, whole});
+      }
     }
   }
 };

@@ -54,11 +54,11 @@ private:
   // What one side of a transfer does. A DMA has one side, an exchange two.
   struct Transfer {
     std::vector<Prepared> sides;
-    Clock clock;                     // what its issuer knew
-    uint32_t number = 0;             // in its queue, from 1
-    int left = 0;                    // parts to do
-    uint64_t moved = 0;              // parts whose data have moved before their turn
-    std::vector<std::byte> received; // a collective: what this rank gets
+    Clock clock;          // what its issuer knew
+    uint32_t number = 0;  // in its queue, from 1
+    int left = 0;         // parts to do
+    uint64_t moved = 0;   // parts whose data have moved before their turn
+    SharedBytes received; // a collective: what this rank gets
     // An indexed transfer inside one tensor: which of its elements touched which bytes.
     std::optional<Shadow> own;
     std::map<int64_t, uint32_t> stretches; // by where their element 0 would be: numbers from 1

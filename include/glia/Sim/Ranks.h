@@ -8,15 +8,25 @@
 
 namespace glia {
 
+namespace sim {
+class RankRoom;
+class Lifetimes;
+} // namespace sim
+
 // Where one rank meets the others. The bytes that come out depend on neither threads nor processes.
 class RankLink {
 public:
   virtual ~RankLink() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
-  // Gives `source`, waits for the other members, and returns what this rank gets. `who` is the instruction, for messages of other ranks.
+  // Gives `source`, which stays as it is meanwhile, waits for the other members, and returns what this rank gets; several may get the same
+  // bytes. `who` is the instruction, for messages of other ranks.
   // Throws Error if the ranks do not agree (RANK-MISMATCH), if one of them will never come (RANK-DEADLOCK) or has failed (RANK-ENDED).
-  virtual std::vector<std::byte> meet(const Collective &c, std::vector<std::byte> source, const std::string &who) = 0;
+  virtual std::shared_ptr<const std::vector<std::byte>> meet(const Collective &c, std::span<const std::byte> source,
+                                                             const std::string &who) = 0;
+  // How many ranks of this process do not run while others do: what one of them does not need meanwhile, it should not keep.
+  virtual int waiting() const = 0;
+  virtual const sim::Lifetimes &lifetimes(const Program &p) = 0;
 };
 
 struct RanksResult {
@@ -32,15 +42,12 @@ struct RankJob {
   const TensorBuffers *outputs = nullptr;
 };
 
-namespace sim {
-class RankRoom;
-}
-
 // One run of several ranks whose threads are the caller's.
 class RankSession {
 public:
-  // `timeout`: how long a rank waits for ranks of other processes; 0: for ever.
-  explicit RankSession(int ranks, std::chrono::seconds timeout);
+  // `timeout`: how long a rank waits for ranks of other processes; 0: for ever. `atOnce`: how many ranks run at the same time, on however
+  // many threads; the others wait for their turn. 0 leaves it to GLIA_THREADS or the host.
+  explicit RankSession(int ranks, std::chrono::seconds timeout, int atOnce = 0);
   ~RankSession();
   // Runs a rank on this thread; one that falls to another process (RankNetwork.h) is waited for, until its outputs are here. Throws Error RANK-COUNT if its program is
   // for another number of ranks, RANK-MPI, and what `run` throws.

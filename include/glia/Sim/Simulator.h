@@ -49,7 +49,8 @@ struct RunOptions {
   StopQuestion stop;
   RankLink *link = nullptr; // to the other ranks; null: the only one
   int rankTimeout = 60;     // seconds that a rank waits for ranks of other processes; 0: for ever
-  // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data.
+  // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data. A null one
+  // is an output that nobody wants.
   const TensorBuffers *outputs = nullptr;
   // Fast: what each engine (core * 5 + engine) loaded into registers, in its order; for timing.
   std::vector<std::vector<int32_t>> *registerLoads = nullptr;
