@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -126,10 +127,22 @@ RanksResult runRanks(std::span<const RankJob> jobs, const RunOptions &options) {
     if (thrown[r] || !out.ranks[r].ok())
       over = true;
   };
+  std::mutex ending;
+  std::condition_variable ended;
+  int running = count - 1; // on other threads
   std::vector<std::thread> threads;
   for (int rank = 1; rank < count; ++rank)
-    threads.emplace_back(runOne, rank);
+    threads.emplace_back([&, rank] {
+      runOne(rank);
+      const std::lock_guard lock(ending);
+      --running;
+      ended.notify_one();
+    });
   runOne(0);
+  constexpr std::chrono::milliseconds kBetweenQuestions{50}; // the caller's thread, still
+  for (std::unique_lock lock(ending); !ended.wait_for(lock, kBetweenQuestions, [&] { return running == 0; });)
+    if (options.stop && options.stop())
+      over = asked = true;
   for (std::thread &t : threads)
     t.join();
   const auto failedWith = [&](auto question) {

@@ -122,6 +122,22 @@ TEST(RankMemory, AFailureEndsThoseThatWaitForTheirTurn) {
   }
 }
 
+TEST(RankMemory, TheCallerIsAskedUntilTheLastRankHasEnded) {
+  const Program quick = assemble("target trn2\noutput y : f32[4]\nqueue q\ninput x : f32[4]\n"
+                                 "sync dma_copy dst=y src=x queue=q\n.contract \"ranks\" \"2\"\n",
+                                 "quick.gasm"),
+                endless = assemble("target trn2\noutput y : f32[4]\ninput x : f32[4]\n"
+                                   "vector reg_move dst=r0 src=1\nvector while cond=r0\nvector nop\nvector end_loop\n"
+                                   ".contract \"ranks\" \"2\"\n",
+                                   "endless.gasm");
+  const std::vector<std::byte> x = bytes(ramp(4, 0));
+  const RankJob jobs[] = {{&quick, {{"x", x}}, nullptr}, {&endless, {{"x", x}}, nullptr}};
+  const auto begin = std::chrono::steady_clock::now();
+  RunOptions options;
+  options.stop = [&] { return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(300); };
+  EXPECT_THROW(runRanks(jobs, options), Interrupted); // rank 0 has long ended
+}
+
 TEST(RankMemory, LifetimesGoFromTheFirstToTheLastUseInEveryStream) {
   const Program p = assemble("target trn2\ninput x : f32[32, 4]\noutput y : f32[32, 4]\nscratch h : f32[32, 4]\n"
                              "sbuf a : f32[32, 4] @ 0\nsbuf b : f32[32, 4] @ 16\nsemaphore s\nqueue q\n"
