@@ -99,6 +99,7 @@ def found_by(path, module, *arguments):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GLIA_", "JAX_", "XLA_"))}
     env["PYTHONPATH"] = os.pathsep.join([os.path.dirname(os.path.dirname(glia.__file__)), os.path.dirname(__file__)])
     env |= {"JAX_PLATFORMS": "glia,cpu", "GLIA_DEVICES": "8", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    env["XDG_STATE_HOME"] = os.path.dirname(path)  # not the user's
     code = f"import sys, {module}; {module}.main(*sys.argv[1:])"
     command = [sys.executable, "-c", code, str(path), *map(str, arguments)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
