@@ -1,5 +1,6 @@
 // The commands of the prompt over a compiled program.
 #include "glia/Debug/Debugger.h"
+#include "Commands.h"
 #include "Marks.h"
 #include "Names.h"
 #include "glia/Support/Text.h"
@@ -31,37 +32,9 @@ under way writes.)";
 constexpr std::string_view kCommands[] = {"break", "tbreak", "watch", "delete", "info", "run",  "continue", "until", "step",
                                           "micro", "line",   "back",  "print",  "who",  "list", "help",     "quit"};
 
-std::string_view fullName(std::string_view given) {
-  static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-      {"b", "break"}, {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},   {"s", "step"},   {"u", "until"},
-      {"p", "print"}, {"l", "list"},    {"i", "info"},     {"w", "watch"}, {"exit", "quit"}};
-  for (const auto &[brief, whole] : kShort)
-    if (given == brief)
-      return whole;
-  std::string_view found;
-  for (std::string_view name : kCommands)
-    if (name == given)
-      return name;
-    else if (name.starts_with(given) && !given.empty()) {
-      if (!found.empty())
-        throw Error("DEBUG-COMMAND",
-                    "`" + std::string(given) + "` may be " + std::string(found) + " or " + std::string(name));
-      found = name;
-    }
-  if (found.empty())
-    throw Error("DEBUG-COMMAND", "there is no command `" + printable(given) + "`",
-                didYouMean(given, {std::begin(kCommands), std::end(kCommands)}, "`help` lists them."));
-  return found;
-}
-
-uint64_t countOf(std::string_view text) {
-  if (text.empty())
-    return 1;
-  const std::optional<uint64_t> n = parseCount(text);
-  if (!n || !*n)
-    throw Error("DEBUG-COMMAND", "`" + printable(text) + "` is no number of steps");
-  return *n;
-}
+constexpr Short kShort[] = {{"b", "break"}, {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},
+                            {"s", "step"},  {"u", "until"},   {"p", "print"},    {"l", "list"},
+                            {"i", "info"},  {"w", "watch"},   {"exit", "quit"}};
 
 } // namespace
 
@@ -75,7 +48,7 @@ public:
   }
 
   bool command(std::string_view text) {
-    const std::string_view name = fullName(word(text));
+    const std::string_view name = commandNamed(word(text), kCommands, kShort);
     try {
       return doCommand(name, text);
     } catch (const Interrupted &) {
@@ -223,21 +196,7 @@ private:
   }
 
   void back(std::string_view rest) {
-    uint64_t goal = 0;
-    std::string_view tail = rest;
-    if (word(tail) == "to") {
-      const std::optional<uint64_t> n = parseCount(tail.starts_with("step ") ? trimmed(tail.substr(5)) : tail);
-      if (!n)
-        throw Error("DEBUG-COMMAND", "back to which step?", "Say back to 120.");
-      if (*n > replay.steps())
-        throw Error("DEBUG-PLACE", format("this is step %llu: %llu is not behind it", (unsigned long long)replay.steps(),
-                                          (unsigned long long)*n));
-      goal = *n;
-    } else {
-      const uint64_t n = countOf(rest);
-      goal = n < replay.steps() ? replay.steps() - n : 0;
-    }
-    goTo(goal);
+    goTo(stepBehind(rest, replay.steps()));
     view();
   }
 

@@ -1,11 +1,9 @@
 #include "Marks.h"
 #include "Names.h"
-#include "glia/Runtime/ElementValue.h"
 #include "glia/Support/Text.h"
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 namespace glia::debug {
 
@@ -42,8 +40,7 @@ std::string Marks::add(Mark m) {
 }
 
 void Marks::chooseRecording() {
-  replay.record(
-      std::any_of(marks.begin(), marks.end(), [](const Mark &m) { return m.look != Mark::None || !m.written.empty(); }));
+  replay.record(std::any_of(marks.begin(), marks.end(), [](const Mark &m) { return m.look || !m.written.empty(); }));
 }
 
 template <class Matches> bool Marks::match(Mark &m, Matches &&matches) const {
@@ -126,28 +123,17 @@ std::string Marks::addBreak(std::string_view text, bool once) {
 }
 
 std::string Marks::addWatch(std::string_view text) {
-  static constexpr std::pair<std::string_view, Mark::Look> kLooks[] = {
-      {"nan", Mark::NaN}, {"inf", Mark::Inf}, {"denormal", Mark::Denormal}, {"saturation", Mark::Saturation}};
   std::string_view rest = text;
   const std::string_view what = word(rest);
   Mark m;
   m.text = std::string(text);
-  for (const auto &[name, look] : kLooks)
-    if (what == name && rest.empty())
-      m.look = look;
-  if (what == "range") {
-    const std::string_view low = word(rest);
-    if (!low.empty() && !rest.empty()) {
-      m.low = values.number(low, 0);
-      m.high = values.number(rest, 0);
-      m.look = Mark::Range;
-    }
-  } else if (what == "write" && !rest.empty()) {
+  m.look = lookOf(text, [&](std::string_view number) { return values.number(number, 0); });
+  if (what == "write" && !rest.empty()) {
     const Elements e = values.elements(rest);
     m.written = e.list;
     m.size = sizeOf(e.dtype);
   }
-  if (m.look == Mark::None && m.written.empty())
+  if (!m.look && m.written.empty())
     throw Error("DEBUG-COMMAND", "watch what?", "Say watch nan, inf, denormal, saturation, range LOW HIGH, or write X.");
   return "watch " + add(std::move(m));
 }
@@ -243,16 +229,16 @@ std::string Marks::reason(int &stream) {
 std::string Marks::touched(int &about) {
   for (const Touched &t : replay.touched())
     for (const Mark &m : marks) {
-      if (!t.write || (m.look == Mark::None && m.written.empty()))
+      if (!t.write || (!m.look && m.written.empty()))
         continue;
-      std::string text = m.look != Mark::None ? found(m, t)
+      std::string text = m.look ? found(m, t)
                          : overlaps(m.written, m.size, t)
                              ? "`" + replay.prog().objectName(t.object) + "` is written by " + instrText(replay.prog(), t.by)
                              : "";
       if (text.empty() || !accept(m, streamOf(t.by)))
         continue;
       about = streamOf(t.by);
-      text = format("%s %d: ", m.look != Mark::None ? "watch" : "breakpoint", m.number) + text;
+      text = format("%s %d: ", m.look ? "watch" : "breakpoint", m.number) + text;
       if (m.once)
         remove(std::to_string(m.number));
       return text;
@@ -268,16 +254,7 @@ std::string Marks::found(const Mark &m, const Touched &t) const {
   const std::byte *at = place.base + t.row * place.pitch + t.byte;
   for (int64_t i = 0; i + size <= t.bytes; i += size) {
     const double v = elementValue(t.dtype, at + i);
-    bool hit = false;
-    switch (m.look) {
-    case Mark::NaN: hit = std::isnan(v); break;
-    case Mark::Inf: hit = std::isinf(v); break;
-    case Mark::Denormal: hit = v != 0 && std::fabs(v) < limits.smallestNormal; break;
-    case Mark::Saturation: hit = v == limits.largest || (v == limits.lowest && v < 0); break;
-    case Mark::Range: hit = v < m.low || v > m.high; break;
-    case Mark::None: break;
-    }
-    if (hit)
+    if (m.look.finds(v, limits))
       return format("%s in `%s`, partition %d, byte %lld: ", elementText(t.dtype, at + i).c_str(),
                     replay.prog().objectName(t.object).c_str(), t.row - place.firstPartition,
                     (long long)(t.byte + i - place.start)) +

@@ -1,5 +1,6 @@
 // Where a run stops: at instructions, lines, steps, writes, and at values that are worth a look.
 #pragma once
+#include "Looks.h"
 #include "Values.h"
 
 namespace glia::debug {
@@ -15,8 +16,7 @@ struct Mark {
   bool passed = false;               // ... which is behind
   std::vector<Element> written;      // stop when one of them is written ...
   int64_t size = 0;                  // ... of so many bytes each
-  enum Look : uint8_t { None, NaN, Inf, Denormal, Saturation, Range } look = None;
-  double low = 0, high = 0;
+  Look look;                         // stop when such a value is written
 };
 
 class Marks {

@@ -1,5 +1,7 @@
 #include "Values.h"
+#include "Conditions.h"
 #include "Names.h"
+#include "Slices.h"
 #include "glia/Program/View.h"
 #include "glia/Runtime/ElementValue.h"
 #include "glia/Support/Text.h"
@@ -13,68 +15,6 @@ namespace {
 
 [[noreturn]] void bad(std::string message, std::string advice = {}) {
   throw Error("DEBUG-VALUE", std::move(message), std::move(advice));
-}
-
-struct Range {
-  int64_t start = 0, stop = 0, step = 1;
-  bool single = false;
-  int64_t count() const { return stop > start ? (stop - start + step - 1) / step : 0; }
-};
-
-int64_t integer(std::string_view text, int64_t otherwise) {
-  text = trimmed(text);
-  if (text.empty())
-    return otherwise;
-  int64_t n = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (wrong != std::errc() || end != text.data() + text.size())
-    bad("`" + printable(text) + "` is no index", "Slices are like [0:4, 3, ::2].");
-  return n;
-}
-
-Range rangeOf(std::string_view text, int64_t size) {
-  const size_t first = text.find(':');
-  Range r;
-  if (first == std::string_view::npos) {
-    r.start = integer(text, 0);
-    r.stop = r.start + 1;
-    r.single = true;
-  } else {
-    const size_t second = std::min(text.find(':', first + 1), text.size());
-    r.start = integer(text.substr(0, first), 0);
-    r.stop = integer(text.substr(first + 1, second - first - 1), size);
-    r.step = second < text.size() ? integer(text.substr(second + 1), 1) : 1;
-  }
-  if (r.start < 0 || r.step < 1 || r.stop > size || r.count() < 1)
-    bad(format("`%s` is not in 0:%lld", printable(trimmed(text)).c_str(), (long long)size));
-  return r;
-}
-
-// "[0:4, 3]" over these sizes; missing ones are whole.
-std::vector<Range> rangesOf(std::string_view text, const std::vector<int64_t> &sizes) {
-  std::vector<Range> out;
-  if (!text.empty()) {
-    if (text.size() < 2 || text.front() != '[' || text.back() != ']')
-      bad("`" + printable(text) + "` is no slice", "Slices are like [0:4, 3, ::2].");
-    text = text.substr(1, text.size() - 2);
-    for (size_t at = 0; at <= text.size();) {
-      const size_t end = std::min(text.find(',', at), text.size());
-      if (out.size() == sizes.size())
-        bad(format("there are only %zu dimensions", sizes.size()));
-      out.push_back(rangeOf(text.substr(at, end - at), sizes[out.size()]));
-      at = end + 1;
-    }
-  }
-  while (out.size() < sizes.size())
-    out.push_back({0, sizes[out.size()], 1, false});
-  return out;
-}
-
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string out;
-  for (int64_t n : shape)
-    out += (out.empty() ? "" : ", ") + std::to_string(n);
-  return "[" + out + "]";
 }
 
 } // namespace
@@ -180,23 +120,15 @@ Elements Values::ofObject(ObjectRef o, int core, std::string_view slices, std::s
                                place.firstPartition, (long long)place.start)
                       : " in hbm");
   const int64_t size = sizeOf(out.dtype);
-  std::vector<int64_t> index(ranges.size());
-  for (;;) {
+  forEachIndex(ranges, [&](const std::vector<int64_t> &index) {
     int64_t at = 0;
     for (size_t d = onChip ? 1 : 0; d < ranges.size(); ++d)
-      at = at * shape[d] + ranges[d].start + index[d] * ranges[d].step;
-    const int row = onChip ? place.firstPartition + static_cast<int>(ranges[0].start + index[0] * ranges[0].step) : 0;
+      at = at * shape[d] + index[d];
+    const int row = onChip ? place.firstPartition + static_cast<int>(index[0]) : 0;
     const int64_t byte = place.start + at * size;
     out.list.push_back({place.base + row * place.pitch + byte, place.memory, row, byte});
-    size_t d = ranges.size();
-    while (d-- > 0)
-      if (++index[d] < ranges[d].count())
-        break;
-      else
-        index[d] = 0;
-    if (d == static_cast<size_t>(-1))
-      return out;
-  }
+  });
+  return out;
 }
 
 Elements Values::ofMemory(Space s, int core, std::string_view slices, std::string_view type) {
@@ -243,29 +175,8 @@ double Values::number(std::string_view text, int stream) {
   return elementValue(e.dtype, e.list[0].at);
 }
 
-bool Values::comparison(std::string_view text, int stream) {
-  static constexpr std::string_view kSigns[] = {"==", "!=", "<=", ">=", "<", ">"};
-  for (std::string_view sign : kSigns)
-    if (const size_t at = text.find(sign); at != std::string_view::npos) {
-      const double a = number(text.substr(0, at), stream), b = number(text.substr(at + sign.size()), stream);
-      return sign == "=="   ? a == b
-             : sign == "!=" ? a != b
-             : sign == "<=" ? a <= b
-             : sign == ">=" ? a >= b
-             : sign == "<"  ? a < b
-                            : a > b;
-    }
-  bad("`" + printable(trimmed(text)) + "` is no comparison", "Say for example r3 == 5 and acc[0, 0] > 1.");
-}
-
 bool Values::holds(std::string_view condition, int stream) {
-  for (size_t at = 0; at <= condition.size();) {
-    const size_t end = std::min(condition.find(" and ", at), condition.size());
-    if (!comparison(condition.substr(at, end - at), stream))
-      return false;
-    at = end + (end < condition.size() ? 5 : 1);
-  }
-  return true;
+  return debug::holds(condition, [&](std::string_view text) { return number(text, stream); });
 }
 
 std::string Values::print(std::string_view text, int stream) {
@@ -276,7 +187,7 @@ std::string Values::print(std::string_view text, int stream) {
   return show(elements(text));
 }
 
-// Rows of at most kColumns elements; `?` is an element that nothing has defined, `~` one that a transfer under way writes.
+// `?` is an element that nothing has defined, `~` one that a transfer under way writes.
 std::string Values::show(const Elements &e) {
   const std::vector<sim::Strict::Flight> flights = replay.machine().flights();
   const auto awaited = [&](const Element &x) {
@@ -291,19 +202,11 @@ std::string Values::show(const Elements &e) {
       }
     return false;
   };
-  constexpr int64_t kColumns = 8, kRows = 8;
-  const int64_t columns = e.shape.empty() ? 1 : e.shape.back(), rows = static_cast<int64_t>(e.list.size()) / columns;
-  std::string out = e.title;
-  for (int64_t r = 0; r < rows && r < kRows; ++r) {
-    out += "\n ";
-    for (int64_t c = 0; c < columns && c < kColumns; ++c) {
-      const Element &x = e.list[static_cast<size_t>(r * columns + c)];
-      const bool defined = replay.machine().isDefined(x.memory, x.row, x.byte, sizeOf(e.dtype));
-      out += std::string(awaited(x) ? " ~" : " ") + (defined ? elementText(e.dtype, x.at) : "?");
-    }
-    out += columns > kColumns ? " ..." : "";
-  }
-  return out + (rows > kRows ? "\n  ..." : "");
+  return e.title + rowsText(e.shape, static_cast<int64_t>(e.list.size()), [&](int64_t i) {
+           const Element &x = e.list[static_cast<size_t>(i)];
+           const bool defined = replay.machine().isDefined(x.memory, x.row, x.byte, sizeOf(e.dtype));
+           return (awaited(x) ? "~" : "") + (defined ? elementText(e.dtype, x.at) : std::string("?"));
+         });
 }
 
 } // namespace glia::debug

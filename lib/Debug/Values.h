@@ -39,7 +39,6 @@ private:
   std::optional<ObjectRef> object(std::string_view name, int core) const;
   Elements ofObject(ObjectRef o, int core, std::string_view slices, std::string_view name);
   Elements ofMemory(Space s, int core, std::string_view slices, std::string_view type);
-  bool comparison(std::string_view text, int stream);
   std::string show(const Elements &e);
   [[noreturn]] void unknown(std::string_view text) const;
 };

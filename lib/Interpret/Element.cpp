@@ -1,5 +1,6 @@
 // Element types: the table, rounding, and storage.
 #include "glia/Interpret/Element.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
 #include <bit>
@@ -202,6 +203,20 @@ void encode(Element e, const Word *words, std::byte *bytes, size_t count) {
     encodeInts<uint16_t>(words, bytes, count);
   else if (t.bytes == 1)
     encodeInts<uint8_t>(words, bytes, count);
+}
+
+double numberOf(Element e, Word w) {
+  return isFloat(e)                              ? std::bit_cast<double>(w)
+         : info(e).kind == ElementInfo::Unsigned ? static_cast<double>(w)
+                                                 : static_cast<double>(static_cast<int64_t>(w));
+}
+
+std::string textOf(Element e, Word w) {
+  if (isFloat(e) && std::isnan(std::bit_cast<double>(w)))
+    return "nan"; // whatever its sign
+  if (isFloat(e))
+    return format("%.7g", std::bit_cast<double>(w));
+  return info(e).kind == ElementInfo::Unsigned ? std::to_string(w) : std::to_string(static_cast<int64_t>(w));
 }
 
 } // namespace glia

@@ -68,6 +68,18 @@ struct Depth {
   int &depth;
 };
 
+struct Followed {
+  Followed(Follower *by, Block &block, const Frame &frame) : by(by) {
+    if (by)
+      by->entered(block, frame);
+  }
+  ~Followed() {
+    if (by)
+      by->left();
+  }
+  Follower *const by;
+};
+
 } // namespace
 
 HostTensor hostTensor(const Datum &d, bool inDouble) {
@@ -281,6 +293,8 @@ void Evaluator::run(Operation &op, Frame &frame, bool show) {
     frame.erase(v);
   if (call.results.size() != op.getNumResults())
     failAt(&op, "GRAPH-INTERPRET", "another number of results than the operation has", "");
+  if (show && options.follower)
+    options.follower->after(op, call.results);
   for (unsigned i = 0; i < op.getNumResults(); ++i) {
     if (show && options.shaken)
       shake(op, call.results[i]);
@@ -304,8 +318,11 @@ std::vector<Datum> Evaluator::runBlock(Block &block, std::vector<Datum> argument
     if (!block.getArgument(i).use_empty())
       frame[block.getArgument(i)] = std::move(arguments[i]);
   arguments.clear();
+  const Followed followed(show ? options.follower : nullptr, block, frame);
   for (Operation &op : block) {
     checkpoint();
+    if (followed.by)
+      followed.by->before(op);
     const StringRef name = op.getName().getStringRef();
     if (name == "func.return" || name == "stablehlo.return") {
       std::vector<Datum> results = takeOperands(op, frame, dyingAt(&op));

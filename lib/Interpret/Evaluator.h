@@ -1,5 +1,6 @@
 // Walks functions and regions, binds values, and runs the rule of each operation.
 #pragma once
+#include "Interpret/Follow.h"
 #include "Interpret/Pointwise.h"
 #include "Interpret/Ranks.h"
 #include "Interpret/Rules.h"
@@ -22,7 +23,7 @@ public:
   Evaluator(mlir::Operation *module, const InterpretOptions &options, Ranks &ranks, int64_t rank)
       : module(module), options(options), ranks(ranks), rank(rank), random(options.shaken) {}
 
-  using Frame = llvm::DenseMap<mlir::Value, Datum>; // the values of one call of a function
+  using Frame = interp::Frame;
   std::vector<Datum> callFunction(mlir::Operation *from, const std::string &name, std::vector<Datum> arguments);
   std::vector<Datum> runBlock(mlir::Block &block, std::vector<Datum> arguments, Frame &frame, bool show);
   std::unique_ptr<Body> makeBody(mlir::Region &region, Frame &frame);

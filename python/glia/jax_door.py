@@ -106,20 +106,7 @@ class GraphExecutable(Executable):
         return {f"arg{i}": self._input(i, x) for i, x in enumerate(leaves) if f"arg{i}" in self._tensors}
 
     def _array(self, i: int, x) -> np.ndarray:
-        """An argument as an array of the type that the graph has for it."""
-        jax, want = _jax(), self._arguments[i]
-        if jax.dtypes.issubdtype(want.dtype, jax.dtypes.prng_key):
-            if getattr(x, "dtype", None) != want.dtype or x.shape != want.shape:
-                raise _t.failure("JIT-ARGUMENT", f"argument {i} is not {want.dtype}{list(want.shape)}")
-            return np.asarray(jax.random.key_data(x))
-        array = np.asarray(x)
-        dtype = jax.dtypes.canonicalize_dtype(array.dtype)  # as JAX does: 64 bits only where they are on
-        if dtype != want.dtype or array.shape != want.shape:
-            raise _t.failure(
-                "JIT-ARGUMENT",
-                f"argument {i} is {dtype}{list(array.shape)}, compiled for {want.dtype}{list(want.shape)}",
-            )
-        return array.astype(dtype, copy=False)
+        return _array(i, x, self._arguments[i])
 
     def _input(self, i: int, x) -> np.ndarray:
         t = self._tensors[f"arg{i}"]
@@ -139,6 +126,23 @@ class GraphExecutable(Executable):
             return jax.random.wrap_key_data(array, impl=str(want.dtype._impl.name))
         array = array.reshape(want.shape)
         return jax.numpy.asarray(array) if in_jax else array
+
+
+def _array(i: int, x, want) -> np.ndarray:
+    """An argument as an array of the type that the graph has for it."""
+    jax = _jax()
+    if jax.dtypes.issubdtype(want.dtype, jax.dtypes.prng_key):
+        if getattr(x, "dtype", None) != want.dtype or x.shape != want.shape:
+            raise _t.failure("JIT-ARGUMENT", f"argument {i} is not {want.dtype}{list(want.shape)}")
+        return np.asarray(jax.random.key_data(x))
+    array = np.asarray(x)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)  # as JAX does: 64 bits only where they are on
+    if dtype != want.dtype or array.shape != want.shape:
+        raise _t.failure(
+            "JIT-ARGUMENT",
+            f"argument {i} is {dtype}{list(array.shape)}, compiled for {want.dtype}{list(want.shape)}",
+        )
+    return array.astype(dtype, copy=False)
 
 
 # Types that the program holds as two numbers each: words, or real and imaginary part.
@@ -254,6 +258,17 @@ class Jitted:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return found[1]
+
+    def debug(self, *args, script: str | None = None, **kwargs) -> int:
+        """Steps through the function's sequential meaning with these arguments, operation by operation, as `glia debug` does with a
+        graph (docs/debug.md). `script` is a file with commands. Returns 0, or 1 if a command of a script was wrong."""
+        from .debug.graph import debug_graph
+
+        target = _target(self.target)
+        traced = self._trace(target, args, kwargs)
+        wanted = _jax().tree.leaves(traced.in_avals)
+        arrays = [_array(i, x, wanted[i]) for i, x in enumerate(_jax().tree.leaves(self.dynamic(args, kwargs)))]
+        return debug_graph(getattr(self.function, "__name__", "function"), _text(traced, target), arrays, script)
 
     def _trace(self, target: _t.Target, args, kwargs):
         if _t.current() is not None or getattr(_t._state, "graph", None) is not None:

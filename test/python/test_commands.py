@@ -41,10 +41,8 @@ ANYWHERE = {"PROGRAM": "softmax.glia", "FILE": "model.mlir", "DIR": "stages"}
 INPUT = {"small.gasm": ["--input", "x=x.npy"], "model.neff": ["--input", "0=x.npy"]}
 THEIR_TEST_RUNS_THEM = ("tutorial.md",)  # test_tutorial.py: one command after the other
 NOT_OF_THIS_MACHINE = ("train.py",)  # needs torch_xla: test/pytorch runs such scripts
-RUN_ELSEWHERE = (
-    "reuse.gasm",
-    "two.gasm",
-)  # test_debug_page.py, test_shown_outputs.py: they are wrong, and their commands say so
+# test_debug_page.py, test_shown_outputs.py; the first two are wrong, and their commands say so
+RUN_ELSEWHERE = ("reuse.gasm", "two.gasm", "roots.mlir")
 KERNEL = """
 import numpy as np, nki, nki.language as nl
 

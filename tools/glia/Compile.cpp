@@ -193,6 +193,14 @@ bool isGraph(const std::string &path, std::string_view text) {
   return text.find("nisa.kernel") == std::string_view::npos;
 }
 
+bool isProgram(const std::string &path, const FileBytes &f) {
+  if (looksLikeContainer(f.bytes) || path.ends_with(".gasm") || path.ends_with(".glia"))
+    return true;
+  const auto has = [&](std::string_view word) { return f.text().find(word) != std::string_view::npos; };
+  return !path.ends_with(".mlir") && !path.ends_with(".nisa") && graph::formOf(f.text()) == graph::GraphForm::Text &&
+         !has("nisa.kernel") && !has("func");
+}
+
 void addCompile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("compile", "Compiles a graph or a kernel into a program file");

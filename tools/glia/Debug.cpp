@@ -1,4 +1,6 @@
 #include "Data.h"
+#include "DebugGraph.h"
+#include "DebugPrompt.h"
 #include "Tool.h"
 #include "glia/Debug/Debugger.h"
 #include "glia/Debug/FindOrders.h"
@@ -7,109 +9,27 @@
 #include "glia/Verify/VerifyRanks.h"
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <set>
-#include <cstdio>
-#include <sstream>
-#include <unistd.h>
 
 namespace glia::tool {
 
 namespace {
 
 constexpr double kSearchSeconds = 10;
-constexpr std::string_view kPrompt = "(glia instructions) ";
 
 struct Options {
-  std::string file, target, script, schedule, find;
+  std::string file, target, script, schedule, find, function;
   std::vector<std::string> inputs;
   RunOptions run;
   size_t order = 1;
 };
 
-std::atomic<bool> pressed = false; // Ctrl-C
-
-// Commands from a person, from a file, or from what is piped in; the last two are shown as if they were typed.
-class Prompt {
-public:
-  explicit Prompt(const std::string &script) : typed(script.empty() && ::isatty(0)) {
-    if (script.empty())
-      return;
-    const FileBytes f = readFile(script);
-    file.emplace(std::string(f.text()));
-  }
-
-  const bool typed;
-
-  // False: there are no more.
-  bool read(std::string &line) {
-    for (;;) {
-      if (typed)
-        write(kPrompt);
-      if (!next(line))
-        return false;
-      line.erase(line.find_last_not_of(" \t\r\n") + 1);
-      line.erase(0, line.find_first_not_of(" \t"));
-      if (typed && line.empty())
-        line = last; // Enter: the same again
-      if (line.empty() || line[0] == '#')
-        continue;
-      last = line;
-      if (!typed)
-        write(std::string(kPrompt) + line + "\n");
-      return true;
-    }
-  }
-
-private:
-  std::optional<std::istringstream> file;
-  std::string last;
-
-  bool next(std::string &line) {
-    if (file)
-      return static_cast<bool>(std::getline(*file, line));
-    line.clear();
-    for (;;) {
-      const int c = std::getchar();
-      if (c == '\n')
-        return true;
-      if (c != EOF) {
-        line += static_cast<char>(c);
-        continue;
-      }
-      if (pressed.exchange(false)) { // Ctrl-C at the prompt: a new line
-        std::clearerr(stdin);
-        write("\n" + std::string(kPrompt));
-        line.clear();
-        continue;
-      }
-      if (typed)
-        write("\n");
-      return !line.empty();
-    }
-  }
-};
-
-void catchInterrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { pressed = true; }; // no SA_RESTART: reading a command ends, too
-  ::sigaction(SIGINT, &action, nullptr);
-}
-
-int session(Debugger &debugger, Prompt &prompt) {
-  bool failed = false;
-  debugger.greet();
-  for (std::string line; prompt.read(line);)
-    try {
-      if (!debugger.command(line))
-        break;
-    } catch (const Error &e) {
-      failed = true;
-      for (const Diagnostic &d : e.diagnostics())
-        write(render(d) + "\n");
-    }
-  return failed && !prompt.typed ? 1 : 0;
+// An option that was given and means nothing for a graph.
+std::string ofPrograms(const CLI::App &c) {
+  for (const char *name : {"--target", "--seed", "--hold", "--steered", "--schedule", "--pass-races", "--find-race"})
+    if (c.count(name))
+      return name;
+  return {};
 }
 
 bool isAboutOrder(const Diagnostic &d) {
@@ -161,9 +81,14 @@ int find(const Options &o, const Program &p, const TensorData &inputs) {
 
 void addDebug(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("debug", "Runs a program step by step: breakpoints, values, who wrote what, and back");
-  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
-  c->add_option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated")
+  CLI::App *c =
+      app.add_subcommand("debug", "Runs a program or a graph step by step: breakpoints, values, who wrote what, and back");
+  c->add_option("file", o->file,
+                "The program (.glia or .gasm), or the graph (StableHLO as text or bytecode, HloModuleProto)")
+      ->required();
+  c->add_option(
+       "--input", o->inputs,
+       "name=file.npy, or a .npz file with all inputs; may be repeated. Of a graph by name or number of the argument")
       ->allow_extra_args(false);
   c->add_option("--target", o->target, "Run on this target instead of the program's own");
   c->add_option("-x", o->script, "Take the commands from this file, one in a line");
@@ -179,11 +104,21 @@ void addDebug(CLI::App &app, Tool &tool) {
       "--find-race", o->find,
       "Look for two orders that end differently, 10 s at most, and write them to this file: what a RACE or deadlock "
       "that `glia verify` reports can do");
+  c->add_option("--function", o->function, "Of a graph: the function to evaluate; @main if not given");
   c->footer("Example: glia debug softmax.glia --input x=x.npy\n"
+            "         glia debug model.mlir --input 0=x.npy\n"
             "         glia debug softmax.glia --input x=x.npy -x commands.txt\n"
             "         glia debug racy.gasm --input x=x.npy --find-race racy.order");
-  c->callback([o, &tool] {
-    tool.command = [o] {
+  c->callback([o, c, &tool] {
+    tool.command = [o, c] {
+#ifdef GLIA_COMPILER
+      if (const FileBytes f = readFile(o->file); !isProgram(o->file, f) && isGraph(o->file, f.text())) {
+        if (const std::string wrong = ofPrograms(*c); !wrong.empty())
+          throw Error("DEBUG-OPTION", wrong + " is about programs, and " + printable(o->file) + " is a graph",
+                      "A graph is evaluated one operation after the other; compile it first to look at orders.");
+        return debugGraph(f, o->file, o->function, o->inputs, o->script);
+      }
+#endif
       const Program p = loadProgram(o->file, o->target);
       const TensorData inputs = readInputs(p, o->inputs);
       if (!o->find.empty())
@@ -197,10 +132,9 @@ void addDebug(CLI::App &app, Tool &tool) {
         o->run.passRaces = true;
       }
       o->run.strict = true;
-      o->run.stop = [] { return pressed.exchange(false); };
-      Prompt prompt(o->script);
+      o->run.stop = interruptPressed;
+      Prompt prompt("(glia instructions) ", o->script);
       Debugger debugger(p, inputs, o->run, [](std::string_view text) { write(text); });
-      catchInterrupts();
       return session(debugger, prompt);
     };
   });

@@ -1,3 +1,4 @@
+#include "GraphInputs.h"
 #include "Tool.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Graph/Read.h"
@@ -13,84 +14,6 @@
 namespace glia::tool {
 
 namespace {
-
-struct Argument {
-  std::string name, file;
-};
-
-Argument split(const std::string &s, const char *option) {
-  const size_t at = s.find('=');
-  if (at == std::string::npos || at == 0 || at + 1 == s.size())
-    throw Error("GRAPH-ARGUMENT", std::string("`") + option + " " + printable(s) + "` is not name=file.npy",
-                "The name is that of the argument, or its number from 0.");
-  return {s.substr(0, at), s.substr(at + 1)};
-}
-
-// As NumPy writes it; ml_dtypes arrays become raw bytes.
-std::string descrOf(Element e, bool pairs = false) {
-  const ElementInfo &t = info(e);
-  if (pairs)
-    return "<c" + std::to_string(2 * t.bytes);
-  const bool native = t.kind != ElementInfo::Float || (t.bits >= 16 && e != Element::BF16);
-  const char kind = !native                           ? 'V'
-                    : t.kind == ElementInfo::Float    ? 'f'
-                    : t.kind == ElementInfo::Unsigned ? 'u'
-                    : t.kind == ElementInfo::Pred     ? 'b'
-                                                      : 'i';
-  return std::string(t.bytes == 1 || !native ? "|" : "<") + kind + std::to_string(t.bytes);
-}
-bool accepts(Element e, bool pairs, const std::string &descr) {
-  const std::string want = descrOf(e, pairs);
-  return descr.size() == want.size() && descr[0] != '>' && descr[2] == want[2] &&
-         (descr[1] == want[1] || (e == Element::F8E5M2 && descr[1] == 'f')); // NumPy saves this one as "<f1"
-}
-
-// The names of the argument: its number, "arg" and its number, and what a front end called it.
-int findArgument(mlir::func::FuncOp f, const std::string &name) {
-  for (unsigned i = 0; i < f.getNumArguments(); ++i) {
-    if (name == std::to_string(i) || name == "arg" + std::to_string(i))
-      return static_cast<int>(i);
-    if (auto loc = mlir::dyn_cast<mlir::NameLoc>(f.getArgument(i).getLoc()); loc && loc.getName().getValue() == name)
-      return static_cast<int>(i);
-  }
-  throw Error(
-      "GRAPH-ARGUMENT", "@" + f.getSymName().str() + " has no argument `" + printable(name) + "`",
-      format("It has %u; each is named by its number, from 0, or by the name the graph gives it.", f.getNumArguments()));
-}
-
-std::vector<HostTensor> readInputs(mlir::func::FuncOp f, const std::vector<std::string> &list) {
-  std::vector<HostTensor> inputs(f.getNumArguments());
-  std::vector<bool> given(inputs.size());
-  for (const std::string &s : list) {
-    const Argument a = split(s, "--input");
-    const int i = findArgument(f, a.name);
-    const auto type = mlir::dyn_cast<mlir::RankedTensorType>(f.getArgument(i).getType());
-    std::string text;
-    if (type)
-      llvm::raw_string_ostream(text) << type.getElementType();
-    const bool pairs = text.starts_with("complex<");
-    const std::optional<Element> e = parseElement(pairs ? text.substr(8, 3) : text);
-    if (!e)
-      throw Error("GRAPH-INTERPRET", "argument " + a.name + " is no tensor of numbers");
-    NpyArray array = parseNpy(readFile(a.file).bytes, a.file);
-    if (!accepts(*e, pairs, array.descr))
-      throw Error("GRAPH-ARGUMENT",
-                  a.file + " has elements of type `" + printable(array.descr) + "`, argument " + a.name + " is " + text,
-                  "NumPy calls that type `" + descrOf(*e, pairs) + "`.");
-    if (pairs)
-      array.shape.push_back(2);
-    inputs[i] = {*e, array.shape, std::move(array.data), pairs};
-    given[i] = true;
-  }
-  std::string missing;
-  for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i])
-      missing += (missing.empty() ? "" : ", ") + std::to_string(i);
-  if (!missing.empty())
-    throw Error("GRAPH-ARGUMENT", "no input for argument " + missing + " of @" + f.getSymName().str(),
-                "Give each with --input NUMBER=file.npy.");
-  return inputs;
-}
 
 std::vector<std::byte> npyOf(const HostTensor &h) {
   return formatNpy({descrOf(h.element, h.pairs), {h.shape.begin(), h.shape.end() - (h.pairs ? 1 : 0)}, h.bytes});
@@ -110,9 +33,7 @@ std::string summary(const std::vector<HostTensor> &results) {
     for (size_t k = 0; k < shown; ++k) {
       Word w;
       decode(h.element, h.bytes.data() + k * t.bytes, &w, 1);
-      out += t.kind == ElementInfo::Float      ? format(" %.7g", std::bit_cast<double>(w))
-             : t.kind == ElementInfo::Unsigned ? format(" %llu", static_cast<unsigned long long>(w))
-                                               : format(" %lld", static_cast<long long>(w));
+      out += " " + textOf(h.element, w);
     }
     out += shown < count ? " ...\n" : "\n";
   }
@@ -142,13 +63,11 @@ void addInterpret(CLI::App &app, Tool &tool) {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       graph::Graph g = graph::readGraph(f.text(), o->file);
-      mlir::func::FuncOp function = o->function.empty() ? g.main() : g.module->lookupSymbol<mlir::func::FuncOp>(o->function);
-      if (!function)
-        throw Error("GRAPH-FUNCTION", "there is no function @" + printable(o->function) + " in the graph");
-      std::vector<HostTensor> inputs = readInputs(function, o->inputs);
+      mlir::func::FuncOp function = functionOf(g, o->function);
+      std::vector<HostTensor> inputs = readArguments(function, o->inputs);
       std::map<size_t, std::string> files;
       for (const std::string &s : o->outputs) {
-        const Argument a = split(s, "--output");
+        const FileArgument a = splitArgument(s, "--output");
         size_t i = 0;
         const auto [end, error] = std::from_chars(a.name.data(), a.name.data() + a.name.size(), i);
         if (error != std::errc() || end != a.name.data() + a.name.size() || i >= function.getNumResults())

@@ -79,23 +79,15 @@ Form kernelForm(const Options &o, const Keep &keep, std::string_view text) {
           {}};
 }
 
-bool isProgram(const Options &o, const FileBytes &f) {
-  if (looksLikeContainer(f.bytes) || o.file.ends_with(".gasm") || o.file.ends_with(".glia"))
-    return true;
-  const auto has = [&](std::string_view word) { return f.text().find(word) != std::string_view::npos; };
-  return !o.file.ends_with(".mlir") && !o.file.ends_with(".nisa") && graph::formOf(f.text()) == graph::GraphForm::Text &&
-         !has("nisa.kernel") && !has("func");
-}
-
 Form formOf(const Options &o, const Keep &keep, const FileBytes &f) {
-  return isProgram(o, f)             ? programForm(o, keep)
+  return isProgram(o.file, f)        ? programForm(o, keep)
          : isGraph(o.file, f.text()) ? graphForm(o, keep, f.text())
                                      : kernelForm(o, keep, f.text());
 }
 
 // A text that cannot be read is judged by its reader.
 Judge readerOf(const Options &o, const FileBytes &f) {
-  if (isProgram(o, f))
+  if (isProgram(o.file, f))
     return [o](const std::string &text) {
       assemble(text, o.file, o.target.empty() ? nullptr : loadTarget(o.target));
       return Outcome();

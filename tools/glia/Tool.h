@@ -12,6 +12,10 @@
 #include <thread>
 #include <vector>
 
+namespace glia {
+struct FileBytes;
+}
+
 namespace glia::tool {
 
 struct Tool {
@@ -41,6 +45,8 @@ void addCheck(CLI::App &app, Tool &tool);     // likewise
 
 // Whether a file that is compiled is a graph; else it is a kernel. Only with the compiler.
 bool isGraph(const std::string &path, std::string_view text);
+// Whether it is neither of them.
+bool isProgram(const std::string &path, const FileBytes &f);
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);

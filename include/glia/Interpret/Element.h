@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace glia {
@@ -70,5 +71,7 @@ double roundTo(const ElementInfo &t, double x);
 using Word = uint64_t;
 void decode(Element e, const std::byte *bytes, Word *words, size_t count);
 void encode(Element e, const Word *words, std::byte *bytes, size_t count);
+double numberOf(Element e, Word w);    // 64-bit integers rounded
+std::string textOf(Element e, Word w); // "0.5", "-3", "nan"
 
 } // namespace glia

@@ -15,6 +15,10 @@ class Operation;
 
 namespace glia {
 
+namespace interp {
+class Follower; // lib/Interpret/Follow.h
+}
+
 struct HostTensor {
   Element element = Element::F32;
   std::vector<int64_t> shape;
@@ -33,6 +37,7 @@ struct InterpretOptions {
   // Asked first about each custom call, with its operands in the graph's own types: the results, or nullopt if it does not know the call.
   std::function<std::optional<std::vector<HostTensor>>(mlir::Operation *, const std::vector<HostTensor> &operands)>
       onCustomCall;
+  interp::Follower *follower = nullptr;
 };
 
 // Tuples are flattened in arguments and results. Throws Error: GRAPH-FUNCTION (no such function), GRAPH-ARGUMENT (wrong number, type

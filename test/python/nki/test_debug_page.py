@@ -19,7 +19,7 @@ if not hasattr(glia._glia.Kernel, "compile"):
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "debug.md").read_text()
 SHOWN = re.findall(r"^    \$ ([^\n]*)\n((?:    [^$\n][^\n]*\n)*)", PAGE, re.M)
-PROMPT = re.compile(r"^\((?:\w+ lines|glia instructions)\) (.*)$", re.M)
+PROMPT = re.compile(r"^\((?:\w+ lines|glia instructions|glia operations)\) (.*)$", re.M)
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,10 @@ def folder(tmp_path_factory):
     (out / "softmax.gasm").write_text((ROOT / "examples" / "softmax.gasm").read_text())
     race = re.search(r"^    ; A tile is loaded.*?(?=^`)", PAGE, re.S | re.M)[0]
     (out / "reuse.gasm").write_text(re.sub(r"^    ", "", race, flags=re.M).rstrip() + "\n")
+    for name, first in [("roots.mlir", "module {"), ("overflow.py", "import glia")]:
+        text = re.search(rf"^    {first}.*?(?=^\S|^    \$)", PAGE, re.S | re.M)[0]
+        (out / name).write_text(re.sub(r"^    ", "", text, flags=re.M).rstrip() + "\n")
+    np.save(out / "squares.npy", np.array([4, 2, 0, 9], np.float32))
     np.save(out / "x.npy", (np.arange(128 * 1024, dtype=np.float32) / 1e4).reshape(128, 1024))
     np.save(out / "a.npy", np.ones((128, 8), np.float32))
     np.save(out / "b.npy", np.full((128, 8), 5, np.float32))
@@ -39,6 +43,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("n", range(len(SHOWN)), ids=[command for command, _ in SHOWN])
 def test_a_session(n, folder):
     command, shown = SHOWN[n]
+    if command == "python overflow.py":
+        pytest.importorskip("jax")
     shown = re.sub(r"^    ", "", shown, flags=re.M)
     words = command.split()
     words[:1] = [sys.executable] if words[0] == "python" else [tool_path()]
@@ -48,7 +54,7 @@ def test_a_session(n, folder):
 
 
 def test_all_of_them():
-    assert len(SHOWN) == 5
+    assert len(SHOWN) == 7
 
 
 LONG = """import nki, nki.language as nl, nki.isa as nisa, numpy as np
@@ -107,3 +113,28 @@ def test_ctrl_c_in_a_program(tmp_path):
     out = interrupted([tool_path(), "debug", "endless.gasm"], tmp_path, "print r1\nstep\nquit\n")
     assert out.startswith("interrupted\nstep ")
     assert "core0.vector.r1: 1\n" in out
+
+
+LOOP = """func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.while(%iterArg = %arg0) : tensor<4xf32>
+  cond {
+    %c = stablehlo.constant dense<true> : tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %1 = stablehlo.add %iterArg, %arg0 : tensor<4xf32>
+    stablehlo.return %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_ctrl_c_in_a_graph(tmp_path):
+    (tmp_path / "endless.mlir").write_text(LOOP)
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    words = [tool_path(), "debug", "endless.mlir", "--input", "0=x.npy"]
+    out = interrupted(words, tmp_path, "print %iterArg[0]\nprint iteration\nstep\nquit\n")
+    assert out.startswith("interrupted\nendless.mlir:")
+    value, number = (float(x) for x in re.search(r"tensor<f32>\n  (\d+)\n.*\niteration: (\d+)\n", out).groups())
+    assert number > 0 and value - number in (0, 1)
+    assert "(glia operations) step\nendless.mlir:" in out
