@@ -1,5 +1,5 @@
 // What the sequential executor leaves to several threads: instructions, tiles to be cleared, tensors to be copied. They are taken in the
-// one order; those that touch different bytes run at the same time.
+// one order; those that touch different bytes run at the same time. The other threads do not touch the IR: its context is for one.
 #include "ExecuteRun.h"
 
 namespace glia::execute {
@@ -38,7 +38,7 @@ void Run::submit(CoreState &c, Bound &x, int flag, int32_t value) {
   sim::Task &task = flight->claim();
   task.boxes.clear();
   if (def.accumulator)
-    task.boxes.push_back(sim::boxOf(c.engines[static_cast<int>(*x.instr.engine())]));
+    task.boxes.push_back(sim::boxOf(c.engines[static_cast<int>(x.engine)]));
   bool writes = false;
   for (size_t k = 0; k < x.operands.size(); ++k) {
     const int slot = static_cast<int>(k);

@@ -34,9 +34,9 @@ bool Run::transposes(const Bound &x) const {
 
 void Run::execute(Exec &on, CoreState &c, Bound &x, int flag, int32_t value) {
   const InstrDef &def = x.instr.def();
-  EngineState &state = c.engines[static_cast<int>(*x.instr.engine())];
+  EngineState &state = c.engines[static_cast<int>(x.engine)];
   on.def = &def;
-  on.engine = *x.instr.engine();
+  on.engine = x.engine;
   on.core = c.number;
   on.state = &state;
   for (size_t k = 0; k < def.slots.size(); ++k)
@@ -89,8 +89,7 @@ void Run::noteWrites(const Bound &x, int core) {
       at.state->set(t, nisa::Held::Zero);
     else
       at.state->change(t, [&](nisa::Box &b) {
-        b.held =
-            nisa::afterWrite(b.held, *x.instr.engine() == Engine::Tensor ? nisa::Writer::TensorEngine : nisa::Writer::Other);
+        b.held = nisa::afterWrite(b.held, x.engine == Engine::Tensor ? nisa::Writer::TensorEngine : nisa::Writer::Other);
         b.memset = -1;
       });
   }

@@ -235,6 +235,7 @@ static void bindTensor(Bound &x, int slot, int core, const Memory &m, const Regi
 Bound bindInstruction(nisa::Instr i, int core, const Memory &m) {
   Bound x;
   x.instr = i;
+  x.engine = i.engine().value_or(Engine::Sync);
   const std::vector<Slot> &slots = i.def().slots;
   x.operands.resize(slots.size());
   x.patterns.resize(slots.size());

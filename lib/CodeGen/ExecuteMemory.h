@@ -63,6 +63,7 @@ using Registers = llvm::DenseMap<mlir::Value, int32_t>;
 // An instruction with its operands in memory. What depends on registers is bound each time.
 struct Bound {
   nisa::Instr instr;
+  Engine engine = Engine::Sync;
   std::vector<Exec::Operand> operands;
   std::vector<Pattern> patterns;
   std::vector<int> dynamic; // slots that registers take part in

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _glia
 from ..marks import Mark, collecting
-from .capture import Calls, Observed, Value
+from .capture import Calls, Observed, Plans, Value
 from .frameworks import kind_of, to_numpy
 from .lower import _WRITES
 from .places import source_text
@@ -66,11 +66,15 @@ class Comparison(NamedTuple):
         return f"equal: {names}" if self.ok else f"{self.difference}\n  compared before: {names}"
 
 
-def compare(function, target: str, reference, args, kwargs, tolerance: float | None = None) -> Comparison:
-    """`reference` is a function of the same arguments that marks its values, or a mapping of names to arrays."""
+def compare(
+    function, target: str, reference, args, kwargs, tolerance: float | None = None, plans: Plans | None = None
+) -> Comparison:
+    """`reference` is a function of the same arguments that marks its values, or a mapping of names to arrays; `plans` are those of
+    earlier runs."""
     results, marks = _expected(reference, args, kwargs)
     names = dict.fromkeys(m.name for m in marks)
-    calls = Calls(target, [Wanted(name) for name in names])
+    wanted = [Wanted(name) for name in names]
+    calls = Calls(target, wanted, plans and plans.of(wanted))
     made = calls.run(function, args, kwargs)
     values = [(seen, n, v) for seen in calls.observed for n, v in seen.values]
     missing = names.keys() - {v.name for _, _, v in values}

@@ -153,12 +153,11 @@ class KernelExecutable(Executable):
         meaning, which gives the same bytes, and what comes back is glia.nki.capture.Captured: every value that the variables
         take, as arrays with line, iteration and core, and the `result`."""
         if watch is not None:
-            from .capture import Plans, captured
+            from .capture import captured
 
             if self._axis.count:
                 raise not_followed("watch", self._axis.count)
-            self._plans = self._plans or Plans()
-            return captured(self._function, self._reference, watch, args, kwargs, self._plans)
+            return captured(self._function, self._reference, watch, args, kwargs, self._watched())
         arrays = _arrays_of(self._function, args, kwargs)
         if len(arrays) != len(self._inputs):
             raise _t.failure("GRAPH-ARGUMENT", f"{len(self._inputs)} arrays are needed, {len(arrays)} are given")
@@ -198,6 +197,13 @@ class KernelExecutable(Executable):
                 )
         return _map(self._structure, value)
 
+    def _watched(self):
+        """What earlier runs under watch have left."""
+        from .capture import Plans
+
+        self._plans = self._plans or Plans()
+        return self._plans
+
     def _look_for_nan(self, data: dict, outputs: dict, args, kwargs) -> None:
         """Warns of a NaN in a result though no argument has one, at the line of the kernel that made it."""
         about = self._about
@@ -224,7 +230,7 @@ class KernelExecutable(Executable):
         if self._axis.count:
             raise not_followed("compare", self._axis.count)
         args = _map(args, _copied)
-        return compare(self._function, self._reference, reference, args, kwargs, tolerance)
+        return compare(self._function, self._reference, reference, args, kwargs, tolerance, self._watched())
 
     def inputs(self, *args, **kwargs) -> dict:
         arrays = _arrays_of(self._function, args, kwargs)
