@@ -42,7 +42,10 @@ class GraphDebugger::State {
 public:
   State(GraphInput given, StopQuestion stop, Write write)
       : input(std::move(given)), stop(std::move(stop)), write(std::move(write)), text(input.module), replay(input),
-        values(input, replay, text), marks(input.module, replay, text, values) {}
+        values(input, replay, text), marks(input.module, replay, text, values) {
+    if (replay.ended() && replay.failure() && replay.steps() == 0) // no operation was come to: the arguments do not fit
+      throw *replay.failure();
+  }
 
   bool command(std::string_view given) {
     const std::string_view name = commandNamed(word(given), kCommands, kShort);

@@ -9,6 +9,7 @@
 #include "glia/Verify/VerifyRanks.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace glia::tool {
@@ -24,13 +25,21 @@ struct Options {
   size_t order = 1;
 };
 
-// An option that was given and means nothing for a graph.
-std::string ofPrograms(const CLI::App &c) {
+// A session over a graph; nothing if the file is none.
+#ifdef GLIA_COMPILER
+std::optional<int> asGraph(const Options &o, const CLI::App &c) {
+  const FileBytes f = readFile(o.file);
+  if (isProgram(o.file, f) || !isGraph(o.file, f.text()))
+    return {};
   for (const char *name : {"--target", "--seed", "--hold", "--steered", "--schedule", "--pass-races", "--find-race"})
     if (c.count(name))
-      return name;
-  return {};
+      throw Error("DEBUG-OPTION", std::string(name) + " is about programs, and " + printable(o.file) + " is a graph",
+                  "A graph is evaluated one operation after the other; compile it first to look at orders.");
+  return debugGraph(f, o.file, o.function, o.inputs, o.script);
 }
+#else
+std::optional<int> asGraph(const Options &, const CLI::App &) { return {}; }
+#endif
 
 bool isAboutOrder(const Diagnostic &d) {
   static constexpr std::string_view kCodes[] = {"RACE", "SYNC-DEADLOCK", "BARRIER-PAIR", "SENDRECV-PAIR", "SCATTER-UNIQUE"};
@@ -111,14 +120,8 @@ void addDebug(CLI::App &app, Tool &tool) {
             "         glia debug racy.gasm --input x=x.npy --find-race racy.order");
   c->callback([o, c, &tool] {
     tool.command = [o, c] {
-#ifdef GLIA_COMPILER
-      if (const FileBytes f = readFile(o->file); !isProgram(o->file, f) && isGraph(o->file, f.text())) {
-        if (const std::string wrong = ofPrograms(*c); !wrong.empty())
-          throw Error("DEBUG-OPTION", wrong + " is about programs, and " + printable(o->file) + " is a graph",
-                      "A graph is evaluated one operation after the other; compile it first to look at orders.");
-        return debugGraph(f, o->file, o->function, o->inputs, o->script);
-      }
-#endif
+      if (const std::optional<int> status = asGraph(*o, *c))
+        return *status;
       const Program p = loadProgram(o->file, o->target);
       const TensorData inputs = readInputs(p, o->inputs);
       if (!o->find.empty())

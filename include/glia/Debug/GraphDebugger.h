@@ -14,7 +14,8 @@ namespace glia {
 class GraphDebugger {
 public:
   using Write = std::function<void(std::string_view)>;
-  // The module outlives it. `stop` is asked while commands run: true brings back the prompt. Throws Error GRAPH-FUNCTION.
+  // The module outlives it. `stop` is asked while commands run: true brings back the prompt. Throws Error GRAPH-FUNCTION or
+  // GRAPH-ARGUMENT.
   GraphDebugger(mlir::ModuleOp module, std::string function, std::vector<HostTensor> arguments,
                 decltype(InterpretOptions::onCustomCall) onCustomCall, StopQuestion stop, Write write);
   ~GraphDebugger();
