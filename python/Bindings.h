@@ -17,6 +17,7 @@ void bindData(nanobind::module_ &m);     // targets, instructions, rules
 void bindPrograms(nanobind::module_ &m); // Program: assemble, load, save, verify, run
 void bindProfiles(nanobind::module_ &m); // predicted runs
 void bindBuilder(nanobind::module_ &m);
+void bindLines(nanobind::module_ &m);      // lines of Python functions as they run
 void bindLink(nanobind::module_ &m);       // kernel objects to programs, likewise
 void bindKernel(nanobind::module_ &m);     // traced kernels, if the compiler is built
 void bindExecution(nanobind::module_ &m);  // their sequential meaning step by step, likewise

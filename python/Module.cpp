@@ -7,6 +7,7 @@ NB_MODULE(_glia, m) {
   glia::bindPrograms(m);
   glia::bindProfiles(m);
   glia::bindBuilder(m);
+  glia::bindLines(m);
 #ifdef GLIA_COMPILER
   glia::bindKernel(m);
   glia::bindExecution(m);

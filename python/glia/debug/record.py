@@ -103,7 +103,7 @@ class Recorder(Watcher):
         self._numbers: dict[int, int] = {}  # frame -> call
         self._at: dict[int, int] = {}  # call -> its line
 
-    def _line(self, frame, event, _):
+    def _line(self, frame, event, _) -> None:
         number = self._numbers.get(id(frame))
         if number is None:
             caller = self._caller(frame)
@@ -119,7 +119,6 @@ class Recorder(Watcher):
             self.lines.append(Line(len(self.trace.ops), place, number, loops))
         elif event == "return":
             call.look(len(self.lines), frame.f_locals)  # what its last line has done
-        return self._line
 
     def _caller(self, frame) -> int | None:
         frame = frame.f_back

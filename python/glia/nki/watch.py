@@ -25,12 +25,14 @@ _STANDARD = os.path.dirname(enum.__file__) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
 
 
-_OTHERS: dict = {}  # code -> whether it is glia's, JAX's, Python's or NumPy's; asked at every call
-
-
 def _is_library(file: str) -> bool:
     """A file of Python's own or of NumPy's, which glia calls and the author did not write."""
     return file.startswith(_NUMPY) or (file.startswith(_STANDARD) and "-packages" + os.sep not in file)
+
+
+def _is_others(code) -> bool:
+    """Whether code is glia's, JAX's, Python's or NumPy's."""
+    return _is_internal(code.co_filename) or _is_library(code.co_filename)
 
 
 class Wanted(NamedTuple):
@@ -93,21 +95,20 @@ class Watcher:
 
     def __enter__(self):
         self._before = sys.gettrace()
-        sys.settrace(self._enter)
+        self._told = _glia.Lines(self._line, self._admits, _is_others)
+        self._told.start()
         return self
 
     def __exit__(self, *_):
+        self._told.stop()
+        self._told = None  # which knows this object
         sys.settrace(self._before)
         return False
 
-    def _enter(self, frame, event, _):
-        code = frame.f_code
-        other = _OTHERS.get(code)
-        if other is None:
-            other = _OTHERS[code] = _is_internal(code.co_filename) or _is_library(code.co_filename)
-        return None if other or _t.current() is not self.trace else self._line
+    def _admits(self, frame) -> bool:
+        return _t.current() is self.trace
 
-    def _line(self, frame, event, _):
+    def _line(self, frame, event, _) -> None:
         key = id(frame)
         if key in self._last:
             self._look(frame, *self._last[key])
@@ -122,7 +123,6 @@ class Watcher:
             caller = self._last.get(id(frame.f_back))
             if caller is not None:  # what the caller's line does after the call is its own
                 self.lines.append((len(self.trace.ops), *caller))
-        return self._line
 
     def _look(self, frame, place, loops) -> None:
         """What the line that has just been run bound."""

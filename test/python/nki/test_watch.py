@@ -1,5 +1,7 @@
 """Every value that a variable of a kernel takes, against NumPy: bindings, writes, helpers, loops of Python and of the device, cores."""
 
+import gc
+import os
 import subprocess
 import sys
 
@@ -145,6 +147,36 @@ def test_other_arrays_of_the_same_kinds():
     assert [v[2:] for v in seen] == [v[2:] for v in again]
     for a, b in zip(seen, again):
         np.testing.assert_array_equal(a.value, b.value)
+
+
+def test_nothing_is_left_of_a_watcher():
+    """Neither a trace function nor the record of the kernel."""
+    from glia.nki import watch
+
+    exe = glia.compile(running, X)
+    before = sys.gettrace()
+    exe.run(X, watch="m")
+    assert sys.gettrace() is before
+    del exe
+    gc.collect()
+    assert not any(isinstance(x, watch.Watcher) for x in gc.get_objects())
+
+
+def test_errors_of_a_kernel_under_watch(monkeypatch):
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        t = nl.load(x)
+        if os.environ.get("RAISES"):
+            raise KeyError("the second time")
+        nl.store(out, t)
+        return out
+
+    exe = glia.compile(nki.jit(kernel), X)
+    before = sys.gettrace()
+    monkeypatch.setenv("RAISES", "1")
+    with pytest.raises(KeyError, match="the second time"):
+        exe.run(X, watch="t")
+    assert sys.gettrace() is before
 
 
 def test_arguments_that_are_no_arrays():
