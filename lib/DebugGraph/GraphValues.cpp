@@ -156,7 +156,7 @@ GraphValues::Part GraphValues::part(std::string_view given) {
 
 std::string GraphValues::print(std::string_view given) {
   if (isNumber(given))
-    return std::string(given) + ": " + format("%.7g", number(given));
+    return std::string(given) + ": " + format(given.ends_with(")") ? "%.7g" : "%.0f", number(given));
   const Part p = part(given);
   const auto count = static_cast<int64_t>(p.elements.size());
   auto word = [&](int64_t i) { return p.whole.at(p.elements[static_cast<size_t>(i)]); };

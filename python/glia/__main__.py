@@ -74,9 +74,12 @@ def _observer(command: str, options, state: dict):
     if command == "check":
         return observers.check(state, options.json)
     if command == "debug":
+        from . import jax_door
         from .debug.commands import Debugger
 
-        return Debugger(options.script).look
+        debugger = Debugger(options.script)
+        jax_door.observers.append(debugger.look_at_graph)
+        return debugger.look
     if command == "compare":
         return observers.compare(options.reference, options.tolerance, state, options.json)
     return observers.watch(options.watch, options.json) if options.watch else None

@@ -30,6 +30,7 @@ from .reference import Checked, check
 from .values import has_nan
 
 _KEPT = 64  # executables of one function
+observers: list = []  # called before each call with arrays: Jitted, args, kwargs
 
 
 def _jax():
@@ -194,6 +195,8 @@ class Jitted:
     def __call__(self, *args, **kwargs):
         if any(isinstance(x, _jax().core.Tracer) for x in _jax().tree.leaves((args, kwargs))):
             return self._inside(args, kwargs)
+        for look in observers:
+            look(self, args, kwargs)
         return self.compile(*args, **kwargs).run(*args, **kwargs)
 
     def _inside(self, args, kwargs):

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 
 import glia
 import numpy as np
@@ -109,3 +110,18 @@ def test_lines_of_a_jax_function(tmp_path, capfd):
     assert f"x[0, 0]: tensor<f32>\n  {X[0, 0]:.7g}\n" in out
     script.write_text("frobnicate\n")
     assert glia.jit(function).debug(X, script=script) == 1
+
+
+def test_a_script_with_a_jax_function(tmp_path):
+    """It stops in the first call, and goes on with the script."""
+    (tmp_path / "s.py").write_text(
+        "import glia, jax.numpy as jnp, numpy as np\n\n@glia.jit\ndef f(x):\n    y = jnp.exp(x)\n    return y + 1\n\n"
+        "print(f(np.zeros(4, np.float32)))\nprint(f(np.ones(4, np.float32)))\n"
+    )
+    (tmp_path / "commands").write_text("step\nprint %0\nquit\n")
+    words = [sys.executable, "-m", "glia", "debug", "-x", "commands", "s.py"]
+    r = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0, r.stderr
+    assert "s.py:5: y = jnp.exp(x)\n  %0 = stablehlo.exponential" in r.stdout
+    assert r.stdout.endswith("quit\n[2. 2. 2. 2.]\n[3.7182817 3.7182817 3.7182817 3.7182817]\n"), r.stdout
+    assert "(glia operations) print %0\n%0: tensor<4xf32> min 1 max 1 mean 1\n  1 1 1 1\n" in r.stdout

@@ -40,13 +40,13 @@ Commands may be shortened (b, tb, c, s, n, u, p, l, rc). Enter repeats the last 
 
 
 class Debugger:
-    """An observer of runtime.py."""
+    """An observer of runtime.py, and of jax_door.py."""
 
     def __init__(self, script: str | None):
         self.prompt = Prompt(script)
         self.marks: dict[int, object] = {}
         self.number = 0
-        self.calls = 0
+        self.calls = self.graphs = 0  # of kernels, and of functions of glia.jit
         atexit.register(self._say_if_nothing)
         self.commands = {
             "break": lambda rest: self._break(rest, False),
@@ -127,10 +127,31 @@ class Debugger:
             self._command()
         del self.session  # its runs are large
 
+    def look_at_graph(self, function, args, kwargs) -> None:
+        """The first call of a function of glia.jit has a session of its own, over its operations."""
+        self.graphs += 1
+        if self.graphs > 1:
+            return
+        with tempfile.TemporaryDirectory(prefix="glia-debug-") as folder:
+            self._ended(function.debug(*args, script=self._commands(folder), **kwargs))
+
+    def _commands(self, folder: str) -> str | None:
+        """A file with the commands up to the next `quit`, for the debugger of something else; None if they are typed."""
+        if self.prompt.typed:
+            return None
+        script = os.path.join(folder, "commands")
+        with open(script, "w") as f:
+            f.write("\n".join(self.prompt.rest()) + "\n")
+        return script
+
+    def _ended(self, status: int) -> None:
+        """Another debugger has: a wrong command there is one here."""
+        self.prompt.failed |= bool(status) and not self.prompt.typed
+
     def _say_if_nothing(self) -> None:
-        if not self.calls:
+        if not self.calls and not self.graphs:
             print(
-                "glia: no call of a kernel came as far as running, so there was nothing to stop in; "
+                "glia: no call of a kernel or of a function of glia.jit came as far as running, so there was nothing to stop in; "
                 "a compiled program is for `glia debug PROGRAM`",
                 file=sys.stderr,
             )
@@ -268,15 +289,10 @@ class Debugger:
     def _instr(self, rest: str) -> None:
         with tempfile.TemporaryDirectory(prefix="glia-debug-") as folder:
             words = [tool_path(), *self._write(os.path.join(folder, self.session.name))]
-            if not self.prompt.typed:
-                script = os.path.join(folder, "commands")
-                with open(script, "w") as f:
-                    f.write("\n".join(self.prompt.rest()) + "\n")
-                words += ["-x", script]
+            script = self._commands(folder)
+            words += [] if script is None else ["-x", script]
             sys.stdout.flush()
-            done = subprocess.run(words, check=False)
-            if done.returncode and not self.prompt.typed:
-                self.prompt.failed = True
+            self._ended(subprocess.run(words, check=False).returncode)
         print(self.session.describe())
 
 
