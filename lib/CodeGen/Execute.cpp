@@ -296,7 +296,8 @@ Execution::Execution(nisa::Kernel &k, const TensorData &inputs, const ExecuteOpt
 Execution::~Execution() = default;
 
 std::optional<Moment> Execution::step() {
-  if (ended || (ended = !state->run.advance()))
+  ended = ended || !state->run.advance();
+  if (ended)
     return {};
   return state->run.lastMoment();
 }

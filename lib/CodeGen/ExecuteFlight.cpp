@@ -2,6 +2,8 @@
 // one order; those that touch different bytes run at the same time. The other threads do not touch the IR: its context is for one.
 #include "ExecuteRun.h"
 
+#include <bit>
+
 namespace glia::execute {
 
 static sim::Box boxOf(const Place &p, bool write) {
@@ -57,7 +59,7 @@ void Run::submit(CoreState &c, Bound &x, int flag, int32_t value) {
     return execute(exec, c, x, flag, value);
   }
   task.number = issued++;
-  task.label = reinterpret_cast<uintptr_t>(x.instr.operation());
+  task.label = std::bit_cast<uint64_t>(x.instr.operation());
   Work &w = works[static_cast<size_t>(task.place)];
   const bool comesOnce = all.keepsAll() && c.frames.size() == 1;
   if (!comesOnce)
@@ -81,7 +83,7 @@ void Run::copy(const Place &p, std::byte *to) {
   sim::Task &task = flight->claim();
   task.boxes.assign(1, boxOf(p, !to));
   task.number = issued++;
-  task.label = reinterpret_cast<uintptr_t>(current);
+  task.label = std::bit_cast<uint64_t>(current);
   Work &w = works[static_cast<size_t>(task.place)];
   w.x = nullptr;
   w.place = &p;
@@ -94,7 +96,7 @@ void Run::settle() {
     return;
   flight->drain();
   if (const sim::InFlight::Failure *f = flight->failure()) {
-    current = reinterpret_cast<mlir::Operation *>(f->label);
+    current = std::bit_cast<mlir::Operation *>(f->label);
     std::rethrow_exception(f->error);
   }
 }

@@ -9,7 +9,6 @@
 
 namespace glia::execute {
 
-using nisa::SlotValue;
 using Wide = __int128;
 
 Diagnostic diagnosticAt(mlir::Location loc, std::string_view code, std::string message) {
@@ -47,7 +46,7 @@ void Memory::clear(const Place &p) const {
   std::memset(p.base, static_cast<int>(unwritten), static_cast<size_t>(p.pitch * p.partitions));
 }
 
-Memory::Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, bool shared, const codegen::Looks &looks)
+Memory::Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, bool shared, const codegen::Looks &looks)
     : kernel(kernel), writer(kernel, target) {
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
     placeTensor(t);

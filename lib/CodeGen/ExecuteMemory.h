@@ -29,7 +29,7 @@ struct Place { // of a tensor, in one core's view
 class Memory {
 public:
   // `shared`: tiles that are not in use at the same time share memory; what somebody looks at beside its uses is in `looks`.
-  Memory(nisa::KernelOp kernel, std::shared_ptr<const Target> target, bool shared,
+  Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, bool shared,
          const codegen::Looks &looks = codegen::Looks());
   // Before a run. Throws Error RUN-INPUT.
   void begin(const TensorViews &inputs, std::byte unwritten);

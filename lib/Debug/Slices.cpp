@@ -86,7 +86,8 @@ void forEachIndex(const std::vector<Range> &ranges, const std::function<void(con
     f(index);
     size_t d = ranges.size();
     while (d-- > 0) {
-      if ((index[d] += ranges[d].step) < ranges[d].stop)
+      index[d] += ranges[d].step;
+      if (index[d] < ranges[d].stop)
         break;
       index[d] = ranges[d].start;
     }

@@ -44,7 +44,7 @@ public:
       : input(std::move(given)), stop(std::move(stop)), write(std::move(write)), text(input.module), replay(input),
         values(input, replay, text), marks(input.module, replay, text, values) {
     if (replay.ended() && replay.failure() && replay.steps() == 0) // no operation was come to: the arguments do not fit
-      throw *replay.failure();
+      throw Error(replay.failure()->diagnostics());
   }
 
   bool command(std::string_view given) {
@@ -207,19 +207,19 @@ private:
   void reverse() {
     const uint64_t now = replay.steps();
     uint64_t last = 0;
-    std::string why, found;
+    std::string why;
     goTo(0);
-    if (now > 0 && !(found = marks.reason(true)).empty())
-      why = found;
-    if (now > 0)
+    if (now > 0) {
+      why = marks.reason(true);
       replay.run([&] {
         interrupted();
         if (replay.steps() >= now)
           return true;
-        if (found = marks.reason(true); !found.empty())
+        if (const std::string found = marks.reason(true); !found.empty())
           last = replay.steps(), why = found;
         return false;
       });
+    }
     goTo(last);
     if (!why.empty())
       say(why);

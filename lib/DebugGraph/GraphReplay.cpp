@@ -53,6 +53,7 @@ void GraphReplay::evaluate() {
   try {
     made = interpret(input.module, input.function, input.arguments, options);
   } catch (const Abandoned &) {
+    made.clear();
   } catch (const Error &e) {
     failed = e;
   } catch (...) {

@@ -1,10 +1,9 @@
 #include "GraphText.h"
 #include "Graph/Read/Place.h"
-#include "glia/Support/File.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
-#include <sstream>
+#include <fstream>
 
 namespace glia::debug {
 
@@ -67,13 +66,11 @@ bool GraphText::isSource(const SourcePlace &p) { return p.file.ends_with(".py");
 
 std::string GraphText::line(const SourcePlace &p) {
   const auto [it, isNew] = files.try_emplace(p.file);
-  if (isNew)
-    try {
-      std::istringstream stream{std::string(readFile(p.file).text())};
-      for (std::string l; std::getline(stream, l);)
-        it->second.push_back(l);
-    } catch (const Error &) { // it is elsewhere
-    }
+  if (isNew) { // empty if it cannot be read: it is elsewhere
+    std::ifstream stream(p.file);
+    for (std::string l; std::getline(stream, l);)
+      it->second.push_back(l);
+  }
   std::string out = p.file.substr(p.file.rfind('/') + 1) + ":" + std::to_string(p.line);
   if (p.line >= 1 && p.line <= it->second.size()) {
     const std::string &l = it->second[p.line - 1];
