@@ -26,10 +26,18 @@ nb::dict partsOf(const Least &b) {
   return out;
 }
 
+// As many equal ranks, of a module that does not say it.
+void setReplicas(mlir::ModuleOp module, int64_t replicas) {
+  if (replicas > 1 && !module->hasAttr("mhlo.num_replicas"))
+    module->setAttr("mhlo.num_replicas",
+                    mlir::Builder(module.getContext()).getI32IntegerAttr(static_cast<int32_t>(replicas)));
+}
+
 // The program, and what it is made of.
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
                                                             const std::string &target, std::string dump, int cores,
-                                                            int effort, std::string topology, bool strictSharding) {
+                                                            int effort, std::string topology, bool strictSharding,
+                                                            int replicas) {
   const std::string_view bytes = bytesOf(graph);
   GraphOptions options;
   options.target = target;
@@ -40,6 +48,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   options.strictSharding = strictSharding;
   CompiledGraph made = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
+    setReplicas(*g.module, replicas);
     return compileGraph(*g.module, options);
   });
   nb::dict counts;
@@ -82,10 +91,11 @@ std::string textOf(const GraphBytes &graph, std::string_view file, bool location
 
 void bindGraph(nb::module_ &m) {
   m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1, "effort"_a = 1,
-        "topology"_a = "", "strict_sharding"_a = false,
+        "topology"_a = "", "strict_sharding"_a = false, "replicas"_a = 1,
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
-        "distinct kernels. dump: a folder for the simplified graph, its groups and kernels.");
+        "distinct kernels. dump: a folder for the simplified graph, its groups and kernels. replicas: of a "
+        "module that does not say it; more than one have arguments and results of their own.");
   m.def("graph_text", &textOf, "graph"_a, "file"_a = "<graph>", "locations"_a = false, "The text of a graph of any form.");
 }
 

@@ -1,4 +1,5 @@
 #include "Accept.h"
+#include "CollectiveCalls.h"
 #include "Refused.h"
 #include "Sharding.h"
 #include "TupleCalls.h"
@@ -119,6 +120,7 @@ Graph accept(std::string_view text, std::string_view file, ModuleReader read) {
       if (!hasPartitions(*g.module))
         dropShardings(*g.module);
       refuseByName(*g.module, report);
+      writeCollectiveCalls(*g.module);
       if (messages.found.empty() && succeeded(verify(*g.module))) {
         checkCalls(*g.module, report);
         splitTupleCalls(*g.module);
