@@ -1,17 +1,16 @@
 """torch.compile(model, backend="glia", dynamic=False): forward and backward become programs of glia's; tensors in and out are on the
-CPU. Dynamo and AOTAutograd find the graphs, torch_xla writes them as StableHLO. options={"target": "trn1", "lnc": 2} (docs/pytorch.md)."""
+CPU. Dynamo and AOTAutograd find the graphs, torch_xla writes them as StableHLO. options={"target": "trn1", "lnc": 2} (docs/pytorch.md).
+Under torchrun a graph with collectives is one of all processes (torch_processes.py)."""
 
 from __future__ import annotations
 
-import copy
-
 import torch
 
-from . import torch_decompositions, torch_graph
-from .neuron.compile import compile_module
+from . import torch_decompositions, torch_processes, torch_rank_graphs
 from .nki import trace as _t
+from .torch_program import Wanted, compile_graph, draw_seeds
 
-_OPTIONS = ("target", "lnc")
+_OPTIONS = ("target", "lnc", "topology")
 
 
 def backend(graph: torch.fx.GraphModule, example_inputs, *, options: dict | None = None, **more):
@@ -49,20 +48,17 @@ def _compiled(graph: torch.fx.GraphModule, examples, options: dict):
     returned = [x is not None for x in graph.graph.output_node().args[0]]
     if not any(returned):
         return _boxed(lambda arguments: [None] * len(returned))
-    device = torch_graph.lazy_device()
-    moved = _on_device(graph, device)
-    named = {**dict(moved.named_parameters()), **dict(moved.named_buffers())}
-    recorded = torch_graph.record(
-        lambda *inputs: [x for x in moved(*inputs) if x is not None],
-        [torch.zeros(x.shape, dtype=x.dtype).to(device) for x in examples],
-        named,
-    )
-    program, _ = compile_module(recorded.module, "<graph of torch.compile>", options.get("target"), options.get("lnc"))
+    wanted = Wanted("<graph of torch.compile>", **options)
+    if torch_rank_graphs.exchanges(graph):
+        made_by = torch_processes.compile_together(graph, examples, wanted)
+    else:
+        compiled = compile_graph(graph, examples, wanted)
+        made_by = lambda inputs: compiled.run([(inputs, draw_seeds(compiled.seeds))])[0]  # noqa: E731
 
     def run(arguments: list):
         inputs = list(arguments)
         arguments.clear()  # as AOTAutograd wants it: nobody holds them longer than needed
-        made = iter(torch_graph.run(program, [_value(a, inputs) for a in recorded.arguments], recorded.results))
+        made = iter(made_by(inputs))
         return [next(made) if r else None for r in returned]
 
     return _boxed(run)
@@ -71,25 +67,3 @@ def _compiled(graph: torch.fx.GraphModule, examples, options: dict):
 def _boxed(run):
     run._boxed_call = True  # takes a list
     return run
-
-
-def _value(argument: torch_graph.Argument, inputs: list[torch.Tensor]) -> torch.Tensor:
-    if argument.input is not None:
-        return inputs[argument.input].detach()
-    if argument.is_seed:  # other random numbers on each call, from torch's own generator
-        return torch.randint(2**62, ())
-    return argument.value
-
-
-def _on_device(graph: torch.fx.GraphModule, device) -> torch.fx.GraphModule:
-    """The graph, for tensors on that device."""
-    moved = copy.deepcopy(graph).to(device)
-    for node in moved.graph.nodes:
-        if "device" in node.kwargs:
-            node.kwargs = {**node.kwargs, "device": device}
-    for name, x in list(vars(moved).items()):
-        if isinstance(x, torch.Tensor):  # a constant that is no buffer
-            delattr(moved, name)
-            moved.register_buffer(name, x.to(device))
-    moved.recompile()
-    return moved

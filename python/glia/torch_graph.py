@@ -94,13 +94,31 @@ def record(function, inputs: list[torch.Tensor], named: dict[str, torch.Tensor])
 
 def run(program: Program, arguments: list[torch.Tensor], results: list[tuple]) -> list[torch.Tensor]:
     """The results of a program of a recorded graph."""
+    return run_ranks(program, [arguments], results)[0]
+
+
+def run_ranks(program: Program, arguments: list[list[torch.Tensor]], results: list[tuple]) -> list[list[torch.Tensor]]:
+    """The same of a program of several ranks, each with arguments and results of its own."""
+    outputs = program.run(inputs(program, arguments), verify=False, **environment.run_options())
+    return [
+        [_result(_of_rank(outputs.get(f"result{i}"), r, len(arguments)), *kind) for i, kind in enumerate(results)]
+        for r in range(len(arguments))
+    ]
+
+
+def inputs(program: Program, arguments: list[list[torch.Tensor]]) -> dict[str, np.ndarray]:
+    """The program's inputs, from the arguments of each rank."""
     data = {}
     for t in program.tensors:
         if t.kind == "input":
             i = int(t.name.removeprefix("arg"))
-            data[t.name] = _stored(to_numpy(arguments[i]), t, f"argument {i}")
-    outputs = program.run(data, verify=False, **environment.run_options())
-    return [_result(outputs.get(f"result{i}"), shape, dtype) for i, (shape, dtype) in enumerate(results)]
+            arrays = [to_numpy(of_rank[i]) for of_rank in arguments]
+            data[t.name] = _stored(arrays[0] if len(arrays) == 1 else np.stack(arrays), t, f"argument {i}")
+    return data
+
+
+def _of_rank(array: np.ndarray | None, rank: int, ranks: int) -> np.ndarray | None:
+    return array if array is None or ranks == 1 else array[rank]
 
 
 def _stored(array: np.ndarray, tensor, what: str) -> np.ndarray:

@@ -9,13 +9,20 @@ from glia.neuron.compile import compile_module
 
 FOLDER = Path(__file__).parent / "recorded"
 NAMES = ["block", "choice", "integers", "stem", "words"]
+NAMES += [
+    "ranks_exchanges",
+    "ranks_tensor_parallel",
+    "ranks_xla",
+]  # of four ranks, whose tensors are one behind the other
 
 
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_graphs_give_what_torch_gives(name, target):
-    program, _ = compile_module((FOLDER / f"{name}.mlirbc").read_bytes(), name, target, None)
     data = np.load(FOLDER / f"{name}.npz")
+    ranks = int(data["ranks"]) if "ranks" in data.files else 1
+    program, _ = compile_module((FOLDER / f"{name}.mlirbc").read_bytes(), name, target, None, ranks)
+    assert program.ranks == ranks
     inputs = {}
     for t in program.tensors:
         if t.kind == "input":

@@ -11,13 +11,18 @@ from ..program import Program
 _KERNEL = b"glia.nki"  # the name of a call that brings a kernel along
 
 
-def compile_module(module: bytes | str, name: str, target: str | None, lnc: int | None) -> tuple[Program, dict]:
-    """A module of any form (docs/graph.md), and what it cost. Raises one Error with everything that is wrong."""
+def compile_module(
+    module: bytes | str, name: str, target: str | None, lnc: int | None, ranks: int = 1, topology: str = ""
+) -> tuple[Program, dict]:
+    """A module of any form (docs/graph.md), and what it cost. With more than one, `ranks` have arguments and results of their own. Raises
+    one Error with everything that is wrong."""
     if not hasattr(_glia, "compile_graph"):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
     found = _t.find_target(target or environment.target_name())
     try:
-        handle, counts = _glia.compile_graph(module, name, found.reference, "", lnc or 1)
+        handle, counts = _glia.compile_graph(
+            module, name, found.reference, cores=lnc or 1, topology=topology, replicas=ranks
+        )
         handle.require_verified(
             "kernel" if _KERNEL in (module if isinstance(module, bytes) else module.encode()) else "graph"
         )

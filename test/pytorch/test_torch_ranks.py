@@ -1,0 +1,214 @@
+"""Several ranks of torch: collectives of torch.distributed and torch_xla, in one process and under torchrun."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if importlib.util.find_spec("torch_xla") is None:
+    pytest.skip("torch_xla is not installed", allow_module_level=True)
+
+import glia
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+from glia import torch_ranks
+from torch.utils import _pytree as pytree
+
+sys.path.insert(0, str(Path(__file__).parent))
+from rank_cases import cases
+
+
+def close(got, want, tolerance=1e-6):
+    (got, made), (want, wanted) = pytree.tree_flatten(got), pytree.tree_flatten(want)
+    assert made == wanted
+    for a, b in zip(got, want, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        if b.dtype.is_floating_point:
+            assert (a.double() - b.double()).norm() <= tolerance * b.double().norm()
+        else:
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_ranks_do_together_what_arithmetic_says(name):
+    case = cases()[name]
+    made = torch_ranks.compile(case.make, *case.inputs, ranks=case.ranks, target="trn1")
+    close(made(*case.inputs), case.expected(*case.inputs))
+    assert made.program.ranks == case.ranks and made.verify().ok
+    other = tuple(x.flip(1) for x in case.inputs)
+    close(made(*other), case.expected(*other))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_numbers_of_ranks(ranks):
+    def make():
+        r = dist.get_rank()
+
+        def f(x):
+            y = functional.all_reduce(x[2 * r : 2 * r + 2] * (r + 0.5), "sum", dist.group.WORLD)
+            picked = (x[r], x.chunk(ranks)[r], x.unbind()[-1 - r], x[:, r], x[-2 - r : -1 - r])
+            made = (
+                torch.arange(r, r + 4),
+                torch.full((3,), float(r)),
+                x < r,
+                torch.where(x > r, x, -1.0 - r),
+                1.5 - x - r,
+            )
+            return [y, *picked, *made]
+
+        return f
+
+    def of(x, r):
+        picked = (x[r], x.chunk(ranks)[r], x[-1 - r], x[:, r], x[-2 - r : -1 - r])
+        return [
+            *picked,
+            torch.arange(r, r + 4),
+            torch.full((3,), float(r)),
+            x < r,
+            torch.where(x > r, x, -1.0 - r),
+            1.5 - x - r,
+        ]
+
+    x = torch.arange(ranks * 6 * 4, dtype=torch.float32).reshape(ranks, 6, 4) % 5 - 2
+    y = sum(x[r, 2 * r : 2 * r + 2] * (r + 0.5) for r in range(ranks)).expand(ranks, 2, 4)
+    want = [y, *map(torch.stack, zip(*[of(x[r], r) for r in range(ranks)]))]
+    close(torch_ranks.compile(make, x, ranks=ranks)(x), want)
+
+
+def test_time_is_that_of_ranks_on_their_topology():
+    def make():
+        return lambda x: functional.all_reduce(x, "sum", dist.group.WORLD)
+
+    def compiled(ranks, topology):
+        x = torch.ones(()).expand(ranks, 128, 512)
+        return torch_ranks.compile(make, x, ranks=ranks, target="trn1", topology=topology)
+
+    assert compiled(2, "trn1.2xlarge").time() < compiled(16, "trn1.32xlarge").time()
+    with pytest.raises(glia.Error, match="TOPOLOGY-OPTION"):
+        compiled(16, "trn1.2xlarge").time()
+
+
+def test_seeds_of_ranks_are_their_own():
+    def make():
+        return lambda x: (torch.rand_like(x), functional.all_reduce(x, "sum", dist.group.WORLD))
+
+    x = torch.zeros(2, 1000)
+    made = torch_ranks.compile(make, x, ranks=2)
+    a, b = made(x)[0], made(x)[0]
+    assert not torch.equal(a[0], a[1]) and not torch.equal(a, b) and 0.4 < float(a.mean()) < 0.6
+
+
+X = torch.ones(2, 4, 3)
+
+
+def refused(match, f, x=X, **options):
+    with pytest.raises(glia.Error, match=match):
+        torch_ranks.compile(lambda: f, x, **{"ranks": 2, **options})
+    assert not dist.is_initialized()
+
+
+def test_what_is_not_provided_is_named():
+    import torch_xla.core.xla_model as xm
+
+    world = lambda: dist.group.WORLD  # noqa: E731
+    rank = lambda: dist.get_rank()  # noqa: E731
+    refused("TORCH-RANKS.*rank 0.*rank 1", lambda x: functional.all_reduce(x if rank() else x * 2, "sum", world()))
+    refused(
+        "TORCH-RANKS.*rank 0 output.*rank 1 .*add",
+        lambda x: functional.all_reduce(x, "sum", world()) + 1 if rank() else functional.all_reduce(x, "sum", world()),
+    )
+    refused("TORCH-RANKS.*hang on the rank", lambda x: x.cumsum(rank()))
+    refused(
+        "TORCH-COLLECTIVE.*parts of different sizes", lambda x: functional.all_to_all_single(x, [1, 3], [1, 3], world())
+    )
+    refused("TORCH-COLLECTIVE.*reduction `mean`", lambda x: xm.all_reduce("mean", x))
+    refused("TORCH-COLLECTIVE.*xm.send", lambda x: xm.send(x, 1))
+    refused("TORCH-COLLECTIVE.*a mean of", lambda x: functional.all_reduce(x.int(), "avg", world()))
+    refused("TORCH-COLLECTIVE.*async_op", lambda x: dist.all_reduce(x, async_op=True))
+    refused("TORCH-COLLECTIVE.*c10d::send", lambda x: (dist.send(x, 1 - rank()), x * 2)[1])
+    refused("TORCH-SPMD.*returns a int", lambda x: 3)
+    refused("TORCH-SPMD.*writes to an argument", lambda x: x.add_(1))
+    refused("TORCH-SPMD.*no part for each of 3 ranks", lambda x: x, ranks=3)
+    refused("TORCH-SPMD.*1 to 4096 ranks", lambda x: x, ranks=0)
+    with pytest.raises(glia.Error, match=r"TORCH-SPMD.*returns a NoneType"):
+        torch_ranks.compile(lambda: None, X, ranks=2)
+
+
+def test_torch_compile_wants_processes():
+    from glia.dynamo import backend
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        f = torch.compile(lambda x: functional.all_reduce(x, "sum", dist.group.WORLD), backend=backend, dynamic=False)
+        with pytest.raises(Exception, match=r"TORCH-PROCESSES.*fake"):
+            f(torch.ones(3))
+    finally:
+        dist.destroy_process_group()
+
+
+PROCESSES = """
+import copy, torch, torch.distributed as dist
+from glia.dynamo import backend
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+dist.init_process_group("gloo")
+rank, ranks = dist.get_rank(), dist.get_world_size()
+
+
+def together(x):
+    y = x * (rank + 1)
+    dist.all_reduce(y)  # in a graph of all ranks
+    return y, torch.nn.functional.dropout(x, 0.5)
+
+
+compiled = torch.compile(together, backend=backend, dynamic=False, fullgraph=True)
+x = torch.arange(60.0).reshape(20, 3) + rank
+for _ in range(2):
+    y, dropped = compiled(x)
+    assert torch.equal(y, sum((x - rank + r) * (r + 1) for r in range(ranks)))
+    assert set((dropped / x).nan_to_num().unique().tolist()) <= {0.0, 2.0}
+
+torch.manual_seed(0)
+whole = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 16))
+plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+divided = parallelize_module(copy.deepcopy(whole), init_device_mesh("cpu", (ranks,)), plan)
+x = torch.randn(4, 16)
+got, want = torch.compile(divided, backend=backend, dynamic=False)(x), whole(x)
+assert (got - want).norm() <= 1e-6 * want.norm()
+got.square().sum().backward()
+want.square().sum().backward()
+for p, q in zip(divided.parameters(), whole.parameters()):
+    assert (p.grad.full_tensor() - q.grad).norm() <= 1e-6 * q.grad.norm()
+
+
+def different(x):
+    y = x * 2 if rank else x + 2
+    dist.all_reduce(y)
+    return y
+
+
+try:
+    torch.compile(different, backend=backend, dynamic=False)(x)
+except Exception as e:
+    assert "TORCH-RANKS" in str(e) and "aten.add" in str(e) and "aten.mul" in str(e), e
+    print("refused", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_processes_of_torchrun_are_ranks(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(PROCESSES)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(file)]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GLIA_", "NEURON_", "PJRT_", "XLA_"))}
+    made = {**kept, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=made, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused") == 2 and "leaked" not in done.stderr
