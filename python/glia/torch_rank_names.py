@@ -29,6 +29,9 @@ def of_rank(rank: int, ranks: int):
             for module, name, function in _xla(rank, ranks):
                 if hasattr(module, name):
                     stack.enter_context(mock.patch.object(module, name, function))
+        new_group, groups_of = _with_groups(dist.distributed_c10d.new_group)
+        stack.enter_context(mock.patch.object(dist, "new_group", new_group))
+        stack.enter_context(mock.patch.object(dist.ProcessGroup, "_mesh", property(groups_of), create=True))
         yield
 
 
@@ -59,23 +62,44 @@ def _in_graphs(original, instead):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = {k: v for k, v in bound.arguments.items() if k in taken}
-        if bound.arguments.get("async_op"):
-            raise refusal(
-                f"{original.__name__} with async_op=True",
-                "Leave it out: exchanges go on beside what does not need them.",
-            )
         if given.get("group", 0) is None:
             given["group"] = dist.group.WORLD
         if isinstance(given.get("op"), (dist.ReduceOp, dist.ReduceOp.RedOpType)):
             given["op"] = functional.REDUCE_OP_TO_STR[given["op"]]
-        return instead(**given)
+        made = instead(**{**given, "async_op": False} if "async_op" in given else given)
+        return _Done() if bound.arguments.get("async_op") else made
 
     return call
+
+
+class _Done:
+    """Of an exchange that goes on beside other work: a graph says by itself what has to wait for it."""
+
+    def wait(self, timeout=None) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
 
 
 def _broadcast(tensor, src=None, group=None, group_src=None):
     root = group_src if group_src is not None else dist.get_group_rank(group, src)
     tensor.copy_(functional.broadcast(tensor, root, group))
+
+
+def _with_groups(new_group):
+    """As torch_xla has it: a group may be told the groups that other ranks make beside it, and knows them as `_mesh`."""
+    told: dict[str, list[list[int]]] = {}
+
+    @functools.wraps(new_group)
+    def call(ranks=None, timeout=None, backend=None, pg_options=None, **more):
+        made = new_group(ranks, timeout, None, None, **more)
+        said = pg_options.get("xla_pg_options", {}) if isinstance(pg_options, dict) else {}
+        if "mesh" in said and isinstance(made, dist.ProcessGroup):
+            told[made.group_name] = [list(g) for g in said["mesh"]]
+        return made
+
+    return call, lambda group: told.get(group.group_name, [dist.get_process_group_ranks(group)])
 
 
 # ---- torch_xla ----------------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def exchanges() -> Case:
             copied = x.clone()
             dist.broadcast(copied, src=dist.get_rank() // 2 * 2 + 1, group=across)
             least = x * 2
-            dist.all_reduce(least, op=dist.ReduceOp.MIN, group=down)
+            dist.all_reduce(least, op=dist.ReduceOp.MIN, group=down, async_op=True).wait()
             return {
                 "sum": functional.all_reduce(x, "sum", across),
                 "mean": functional.all_reduce(x, "avg", mesh["down"]),

@@ -128,7 +128,6 @@ def test_what_is_not_provided_is_named():
     refused("TORCH-COLLECTIVE.*reduction `mean`", lambda x: xm.all_reduce("mean", x))
     refused("TORCH-COLLECTIVE.*xm.send", lambda x: xm.send(x, 1))
     refused("TORCH-COLLECTIVE.*a mean of", lambda x: functional.all_reduce(x.int(), "avg", world()))
-    refused("TORCH-COLLECTIVE.*async_op", lambda x: dist.all_reduce(x, async_op=True))
     refused("TORCH-COLLECTIVE.*c10d::send", lambda x: (dist.send(x, 1 - rank()), x * 2)[1])
     refused("TORCH-SPMD.*returns a int", lambda x: 3)
     refused("TORCH-SPMD.*writes to an argument", lambda x: x.add_(1))
