@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from .nki import trace as _t
 
@@ -139,7 +140,7 @@ _SAID: dict[str, Callable] = {
     "permute": permute,
 }
 _library = torch.library.Library("glia_ranks", "DEF")
-_library.define("exchange(Tensor x, str kind, str said) -> Tensor")
+_library.define("exchange(Tensor x, str kind, str said) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
 
 
 def exchange(x: torch.Tensor, kind: str, *said) -> torch.Tensor:
@@ -188,6 +189,25 @@ def name_of(node: torch.fx.Node) -> str | None:
         known = ", ".join(n.split("::")[1] for n in _OPERATIONS if n != _EXCHANGE)
         raise refusal(f"the graph has {name}, which is not provided", f"There are {known}.")
     return name
+
+
+def operations() -> list:
+    """Those of torch that exchange."""
+    named = [name.split("::") for name in _OPERATIONS if name != _EXCHANGE]
+    spaces = [(getattr(torch.ops, space), name) for space, name in named]
+    return [getattr(space, name).default for space, name in spaces if hasattr(space, name)]
+
+
+class NoExchange(TorchDispatchMode):
+    """While it is active, operations between ranks are refused: where nothing is exchanged they would give any numbers."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace in _SPACES and func._schema.name not in (_WAIT, "c10d::barrier"):
+            raise refusal(
+                f"{func._schema.name} before the function of the rank is traced, where nothing is exchanged",
+                "Let it be part of the function, or give each rank its own data (src_data_rank=None of parallelize_module).",
+            )
+        return func(*args, **(kwargs or {}))
 
 
 def check(graph: torch.fx.GraphModule) -> None:

@@ -15,7 +15,7 @@ import torch.distributed._functional_collectives as functional
 from torch.distributed.device_mesh import DeviceMesh
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .torch_collectives import exchange, refusal
+from .torch_collectives import exchange, operations, refusal
 
 
 @contextlib.contextmanager
@@ -24,6 +24,9 @@ def of_rank(rank: int, ranks: int):
         for name, function in _distributed().items():
             for module in (dist, dist.distributed_c10d):
                 stack.enter_context(mock.patch.object(module, name, function))
+        for operation in operations():  # else numbers that nobody exchanged could be looked at
+            tags = [*operation.tags, torch.Tag.nondeterministic_seeded]
+            stack.enter_context(mock.patch.object(operation, "_tags", tags))
         stack.enter_context(mock.patch.object(DeviceMesh, "__getitem__", _outside(DeviceMesh.__getitem__)))
         if importlib.util.find_spec("torch_xla") is not None:
             for module, name, function in _xla(rank, ranks):

@@ -4,6 +4,7 @@ torch's that exchanges nothing; their graphs become one program (torch_rank_grap
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable
 
 import torch
@@ -100,12 +101,14 @@ def _leaves(inputs: tuple, ranks: int):
     return [x.detach() for x in leaves], tree
 
 
+@dataclasses.dataclass(frozen=True)
 class _Traced:
     """What one rank does."""
 
-    def __init__(self, graph: torch.fx.GraphModule, structure):
-        self.held = torch_rank_graphs.lift_constants(graph)  # its weights
-        self.graph, self.steps, self.structure = graph, torch_rank_graphs.steps_of(graph), structure
+    graph: torch.fx.GraphModule
+    held: list[torch.Tensor]  # its weights, which are arguments behind those of the function
+    steps: list[torch_rank_graphs.Step]
+    structure: pytree.TreeSpec  # of results
 
 
 def _traced(make: Callable, inputs: list[torch.Tensor], tree, rank: int, ranks: int) -> _Traced:
@@ -128,18 +131,27 @@ def _traced(make: Callable, inputs: list[torch.Tensor], tree, rank: int, ranks: 
 
     table = {**core_aten_decompositions(), **torch_decompositions.TRACED}
     with _process_group(rank, ranks), torch_rank_names.of_rank(rank, ranks), sdpa_kernel(SDPBackend.MATH):
-        function = make()
+        with torch_collectives.NoExchange():
+            function = make()
         if not callable(function):
             raise _spmd(
                 f"what is to make the function of rank {rank} returns a {type(function).__name__}",
                 "Return a function or a module.",
             )
-        graph = make_fx(flat, decomposition_table=table)(*inputs)
+        try:
+            graph = make_fx(flat, decomposition_table=table)(*inputs)
+        except RuntimeError as e:
+            if "_local_scalar_dense" not in str(e):
+                raise
+            advice = "Keep item() and branches on values out of it."
+            raise _spmd(f"the function of rank {rank} looks at a number of a tensor", advice) from e
         torch_collectives.check(graph)
-        graph = make_fx(torch.func.functionalize(graph), decomposition_table=table)(*inputs)
+        held = torch_rank_graphs.lift_constants(graph)
+        graph = make_fx(torch.func.functionalize(graph), decomposition_table=table)(*inputs, *held)
+        held += torch_rank_graphs.lift_constants(graph)
         graph.graph.eliminate_dead_code()
         _refuse_writing(graph)
-        return _Traced(graph, structure[0])
+        return _Traced(graph, held, torch_rank_graphs.steps_of(graph), structure[0])
 
 
 def _refuse_writing(graph: torch.fx.GraphModule) -> None:

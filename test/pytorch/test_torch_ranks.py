@@ -43,6 +43,56 @@ def test_ranks_do_together_what_arithmetic_says(name):
     close(made(*other), case.expected(*other))
 
 
+def test_every_spelling_of_an_exchange():
+    def make():
+        import torch_xla.core.xla_model as xm
+
+        world = dist.group.WORLD
+        weight = torch.nn.Parameter(torch.ones(3))
+        weight.grad = torch.full((3,), 2.0 + dist.get_rank())
+
+        def f(x):
+            listed, gathered = [torch.empty_like(x) for _ in range(2)], torch.empty(8, 3)
+            scattered, turned = torch.empty(2, 3), torch.empty_like(x)
+            dist.all_gather(listed, x)
+            dist.all_gather_into_tensor(gathered, x)
+            dist.reduce_scatter_tensor(scattered, x, op=dist.ReduceOp.MAX)
+            dist.all_to_all_single(turned, x)
+            dist.barrier()
+            leaf = x.detach().requires_grad_()
+            with torch.enable_grad():
+                y = functional.all_gather_tensor_autograd(leaf, 0, world).square()
+                y = functional.reduce_scatter_tensor_autograd(y, "sum", 0, world)
+                [gradient] = torch.autograd.grad(y.square().sum(), leaf)
+            several = functional.all_reduce_coalesced([x, 2 * x], "sum", world)
+            more = functional.all_gather_into_tensor_coalesced([x], world)
+            parts = functional.reduce_scatter_tensor_coalesced([x], "sum", [0], world)
+            own = [weight.grad.clone()]
+            xm.all_reduce(xm.REDUCE_SUM, own, scale=0.5)
+            return [*listed, gathered, scattered, turned, gradient, y.detach(), *several, *more, *parts, *own]
+
+        return f
+
+    x = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(5))
+    both = lambda t: torch.stack([t, t])  # noqa: E731
+    squares = 2 * torch.cat([*x]).square()  # each rank has all of them, and all add them up
+    halves = [x[r].chunk(2) for r in range(2)]
+    want = [
+        *map(both, x),
+        both(torch.cat([*x])),
+        torch.maximum(x[0], x[1]).reshape(2, 2, 3),
+        torch.stack([torch.cat([halves[0][r], halves[1][r]]) for r in range(2)]),
+        16 * x**3,
+        squares.reshape(2, 4, 3),
+        both(x.sum(0)),
+        both(2 * x.sum(0)),
+        both(torch.cat([*x])),
+        x.sum(0).reshape(2, 2, 3),
+        torch.full((2, 3), 2.5),
+    ]
+    close(torch_ranks.compile(make, x, ranks=2)(x), want)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_numbers_of_ranks(ranks):
     def make():
@@ -133,6 +183,12 @@ def test_what_is_not_provided_is_named():
     refused("TORCH-SPMD.*writes to an argument", lambda x: x.add_(1))
     refused("TORCH-SPMD.*no part for each of 3 ranks", lambda x: x, ranks=3)
     refused("TORCH-SPMD.*1 to 4096 ranks", lambda x: x, ranks=0)
+    refused(
+        "TORCH-SPMD.*looks at a number", lambda x: x * functional.all_reduce(torch.tensor(2.0), "sum", world()).item()
+    )
+    refused("TORCH-SPMD.*looks at a number", lambda x: x * xm.all_reduce(xm.REDUCE_SUM, torch.tensor(2.0)).item())
+    with pytest.raises(glia.Error, match=r"TORCH-COLLECTIVE.*before the function"):
+        torch_ranks.compile(lambda: functional.all_reduce(X, "sum", world()), X, ranks=2)
     with pytest.raises(glia.Error, match=r"TORCH-SPMD.*returns a NoneType"):
         torch_ranks.compile(lambda: None, X, ranks=2)
 
