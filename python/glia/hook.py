@@ -36,6 +36,8 @@ _MODULES = {
     "torch_neuronx.utils": "glia.neuron.torch_neuronx.utils",
     "torch_neuronx.xla": "glia.neuron.torch_neuronx.xla",
 }
+# Modules of others, and what changes them when they are imported.
+_CHANGED = {"torch_xla._internal.pjrt": ("glia.neuron.processes", "change_pjrt")}
 _PACKAGES = tuple(dict.fromkeys(name.split(".")[0] for name in _MODULES))
 _VENDORS = ("nki.compiler.", "neuronxcc.nki.compiler.")  # any module in these is nki.compiler, which knows every name
 
@@ -48,6 +50,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers for the names above with our modules themselves, not with copies."""
 
     def find_spec(self, name, path=None, target=None):
+        if name in _CHANGED:
+            return _changed(importlib.machinery.PathFinder.find_spec(name, path, target))
         if name not in _MODULES and not name.startswith(_VENDORS):
             if name.split(".")[0] in _PACKAGES:
                 raise ModuleNotFoundError(f"glia has no module {name!r}", name=name)
@@ -66,6 +70,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if getattr(self, "_spec", (None,))[0] is module:
             module.__spec__ = self._spec[1]  # it keeps its own name
             self._spec = (None,)
+
+
+def _changed(spec):
+    """A spec whose module is changed once it is there."""
+    if spec is not None:
+        where, function = _CHANGED[spec.name]
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            getattr(importlib.import_module(where), function)(module)
+
+        spec.loader.exec_module = exec_module
+    return spec
 
 
 _finder = _Finder()

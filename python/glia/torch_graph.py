@@ -12,6 +12,7 @@ import torch
 
 from . import _glia
 from .dtypes import numpy_dtype
+from .neuron import processes
 from .nki import environment
 from .nki import trace as _t
 from .nki.frameworks import to_numpy
@@ -52,6 +53,7 @@ def lazy_device():
         )
     if "PJRT_DEVICE" not in os.environ and importlib.util.find_spec("libneuronxla") is None:
         os.environ["PJRT_DEVICE"] = _UNKNOWN_BACKEND
+    processes.record_only()
     import torch_xla
 
     return torch_xla.device()

@@ -4,8 +4,6 @@ import copy
 import importlib.util
 import io
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import glia
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import Block, Stem, cases
+from scripts import script
 from torch import nn
 
 
@@ -37,22 +36,6 @@ def device():
     import torch_xla
 
     return torch_xla.device()
-
-
-def script(tmp_path, text, *options, **environment):
-    file = tmp_path / "script.py"
-    file.write_text(text)
-    made = {k: v for k, v in os.environ.items() if not k.startswith(("GLIA_", "NEURON_", "PJRT_", "XLA_"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "glia", *options, str(file)],
-        env={**made, **environment},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", list(cases()))

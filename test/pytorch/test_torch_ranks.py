@@ -1,8 +1,6 @@
 """Several ranks of torch: collectives of torch.distributed and torch_xla, in one process and under torchrun."""
 
 import importlib.util
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from torch.utils import _pytree as pytree
 
 sys.path.insert(0, str(Path(__file__).parent))
 from rank_cases import cases
+from scripts import run, script
 
 
 def close(got, want, tolerance=1e-6):
@@ -258,12 +257,33 @@ dist.destroy_process_group()
 """
 
 
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
 def test_processes_of_torchrun_are_ranks(tmp_path):
-    file = tmp_path / "train.py"
-    file.write_text(PROCESSES)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(file)]
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GLIA_", "NEURON_", "PJRT_", "XLA_"))}
-    made = {**kept, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=made, capture_output=True, text=True, timeout=600)
+    done = run(tmp_path, PROCESSES, *TORCHRUN, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused") == 2 and "leaked" not in done.stderr
+
+
+LAUNCH = """
+import torch, torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.xla_multiprocessing as xmp
+
+def step(index, what):
+    x = torch.ones(3, device=torch_xla.device()) * 2
+    print(what, index, float(xm.all_reduce(xm.REDUCE_SUM, x).sum()))
+
+torch_xla.launch(step, args=("launched",))
+xmp.spawn(step, args=("spawned",), nprocs=1)
+"""
+
+
+def test_one_process_of_torch_xla_is_launched_and_several_are_refused(tmp_path):
+    assert script(tmp_path, LAUNCH).split() == ["launched", "0", "6.0", "spawned", "0", "6.0"]
+    done = run(tmp_path, LAUNCH, "-m", "glia", NEURONCORE_NUM_DEVICES="2")
+    assert done.returncode != 0 and "TORCH-PROCESSES" in done.stderr and "launched" not in done.stdout
+    done = run(tmp_path, LAUNCH, *TORCHRUN, "-m", "glia")
+    assert done.returncode != 0 and "torch_xla in 2 processes of torchrun" in done.stderr
+    assert "launched" not in done.stdout

@@ -6,6 +6,7 @@ import os
 
 from ...nki import trace as _t
 from .. import flags as _flags
+from .. import processes as _processes
 from ..missing import names_of
 
 __getattr__ = names_of("libneuronxla")
@@ -13,6 +14,7 @@ __getattr__ = names_of("libneuronxla")
 
 def configure_environment() -> None:
     """Says to torch_xla and to the plugin how to meet. Runs when torch_xla is imported, and once more before the device is first used."""
+    _processes.check_launcher()
     os.environ["XLA_STABLEHLO_COMPILE"] = "1"  # programs come as StableHLO
     os.environ.setdefault("PJRT_DEVICE", "NEURON")
     os.environ.setdefault("MASTER_ADDR", "localhost")
