@@ -54,6 +54,8 @@ def all_to_all(x: torch.Tensor, split: int, concatenated: int, groups: Groups) -
 
 def broadcast(x: torch.Tensor, root: int, groups: Groups) -> torch.Tensor:
     """What the rank at place `root` of each group has."""
+    if any(not 0 <= root < len(g) for g in groups):
+        raise refusal(f"broadcast from place {root} of the groups {groups}", "Name a rank of the group.")
     first = [[g[root], *g[:root], *g[root + 1 :]] for g in groups]
     return _call(x, "collective_broadcast", x.shape, first)
 
@@ -182,7 +184,7 @@ _SPACES = ("_c10d_functional", "_c10d_functional_autograd", "c10d", "_dtensor", 
 
 def name_of(node: torch.fx.Node) -> str | None:
     """Of an operation between ranks, the name; raises an error for one that is not provided."""
-    if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace not in _SPACES:
+    if not isinstance(node.target, torch._ops.OpOverload) or not is_between_ranks(node.target):
         return None
     name = node.target._schema.name
     if name not in _OPERATIONS and name != _WAIT:
@@ -198,11 +200,15 @@ def operations() -> list:
     return [getattr(space, name).default for space, name in spaces if hasattr(space, name)]
 
 
+def is_between_ranks(operation) -> bool:
+    return operation.namespace in _SPACES
+
+
 class NoExchange(TorchDispatchMode):
     """While it is active, operations between ranks are refused: where nothing is exchanged they would give any numbers."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.namespace in _SPACES and func._schema.name not in (_WAIT, "c10d::barrier"):
+        if is_between_ranks(func) and func._schema.name not in (_WAIT, "c10d::barrier"):
             raise refusal(
                 f"{func._schema.name} before the function of the rank is traced, where nothing is exchanged",
                 "Let it be part of the function, or give each rank its own data (src_data_rank=None of parallelize_module).",

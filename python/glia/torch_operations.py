@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import _glia
+from . import _glia, torch_collectives
 from .nki import trace as _t
 from .torch_decompositions import INSTEAD, OWN
 
@@ -25,6 +25,9 @@ class AsTorchMeansIt(TorchDispatchMode):
         self._parts = {}  # copies that stand for views, by id
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if torch_collectives.is_between_ranks(func):  # torch_xla would take all ranks for one group
+            advice = "Use torch.compile under torchrun, or glia.torch_ranks.compile."
+            raise torch_collectives.refusal(f"{func.name()} in a graph of one rank", advice)
         args, kwargs = _numbers_in_type(func, args), kwargs or {}
         if _has_kernel(func, _IMPLICIT) and not _has_kernel(func, "XLA"):
             with self:

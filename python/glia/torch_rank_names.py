@@ -148,6 +148,8 @@ def _xla(rank: int, ranks: int):
         return exchange(value, "all_to_all", split_dimension % value.ndim, concat_dimension % value.ndim, groups)
 
     def collective_permute(value, pairs):
+        if not pairs:
+            raise refusal("xm.collective_permute without pairs", "Give pairs of ranks: from, to.")
         return exchange(value, "permute", [list(p) for p in pairs])
 
     def collective_broadcast(tensors, root_ordinal=0, groups=None, pin_layout=True):

@@ -48,13 +48,13 @@ def write(node: torch.fx.Node, numbers: dict[int, tuple]) -> Iterator[New]:
             yield from _part(node, source, numbers[1])
             return
     name = _name(node)
-    if name == "slice":
+    if name == "slice" and set(numbers) <= {2, 3}:  # where it begins and ends
         yield from _slice(node, numbers)
     elif name == "select" and set(numbers) == {2}:
         yield from _select(node, numbers[2])
-    elif name in ("full", "full_like", "scalar_tensor", "fill"):
+    elif name in ("full", "full_like", "scalar_tensor", "fill") and len(numbers) == 1:
         yield from _full(node, numbers)
-    elif name == "arange":
+    elif name == "arange" and set(numbers) == {0, 1}:  # as many, from another one on
         yield from _arange(node, numbers)
     elif name in _ARITHMETIC and set(numbers) in ({0}, {1}):
         yield from _arithmetic(node, numbers)
@@ -110,8 +110,6 @@ def _taken(node, source, dim: int, firsts: tuple[int, ...], count: int, step: in
 
 def _slice(node, numbers) -> Iterator[New]:
     source, dim = node.args[0], _argument(node, "dim", 0)
-    if not set(numbers) <= {2, 3}:  # where it begins and ends
-        raise _t.failure("TORCH-RANKS", f"{node.target} works along a dimension that hangs on the rank")
     size, begin = _shape(source)[dim], _argument(node, "start")
     begins = numbers.get(2) or (begin or 0,) * len(numbers[3])
     firsts = tuple(min(max(b + size if b < 0 else b, 0), size) for b in begins)
@@ -136,26 +134,21 @@ def _part(node, source, indices: tuple) -> Iterator[New]:
 
 
 def _full(node, numbers) -> Iterator[New]:
-    shape, dtype = _shape(node), node.meta["val"].dtype
-    if len(numbers) != 1 or len({type(x) for x in next(iter(numbers.values()))}) != 1:
-        raise _t.failure("TORCH-RANKS", f"{node.target} has a size that hangs on the rank")
+    [values], shape, dtype = numbers.values(), _shape(node), node.meta["val"].dtype
     yield New(
-        tuple(_tensor(x).to(dtype) for x in next(iter(numbers.values()))),
+        tuple(_tensor(x).to(dtype) for x in values),
         lambda value: _replaced(node, torch.Tensor.expand, value, list(shape)),
     )
 
 
 def _arange(node, numbers) -> Iterator[New]:
     [count], dtype = _shape(node), node.meta["val"].dtype
-    kind, step = node.target._overloadname, node.args[2] if len(node.args) > 2 else 1
-    if not kind.startswith("start") or not set(numbers) <= {0, 1}:
-        raise _t.failure("TORCH-RANKS", f"{node.target} has a size that hangs on the rank")
-    begins = numbers.get(0) or (node.args[0],) * len(numbers[1])
+    step = node.args[2] if len(node.args) > 2 else 1
 
     def from_first(first):
         return torch.arange(count, dtype=dtype, device=first.device) * step + first
 
-    yield New(tuple(_tensor(x).to(dtype) for x in begins), lambda first: _replaced(node, from_first, first))
+    yield New(tuple(_tensor(x).to(dtype) for x in numbers[0]), lambda first: _replaced(node, from_first, first))
 
 
 def _arithmetic(node, numbers) -> Iterator[New]:

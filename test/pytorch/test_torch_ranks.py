@@ -178,6 +178,10 @@ def test_what_is_not_provided_is_named():
     refused("TORCH-COLLECTIVE.*xm.send", lambda x: xm.send(x, 1))
     refused("TORCH-COLLECTIVE.*a mean of", lambda x: functional.all_reduce(x.int(), "avg", world()))
     refused("TORCH-COLLECTIVE.*c10d::send", lambda x: (dist.send(x, 1 - rank()), x * 2)[1])
+    refused("TORCH-COLLECTIVE.*without pairs", lambda x: xm.collective_permute(x, []))
+    refused("TORCH-COLLECTIVE.*place 2", lambda x: functional.broadcast(x, 2, world()))
+    refused("TORCH-COLLECTIVE.*divides dimension 0", lambda x: xm.reduce_scatter(xm.REDUCE_SUM, x[:3], 1.0, 0, 2))
+    refused("GRAPH-COLLECTIVE", lambda x: xm.all_reduce(xm.REDUCE_SUM, x, groups=[[0, 1], [1, 2]]))
     refused("TORCH-SPMD.*returns a int", lambda x: 3)
     refused("TORCH-SPMD.*writes to an argument", lambda x: x.add_(1))
     refused("TORCH-SPMD.*no part for each of 3 ranks", lambda x: x, ranks=3)
@@ -190,6 +194,18 @@ def test_what_is_not_provided_is_named():
         torch_ranks.compile(lambda: functional.all_reduce(X, "sum", world()), X, ranks=2)
     with pytest.raises(glia.Error, match=r"TORCH-SPMD.*returns a NoneType"):
         torch_ranks.compile(lambda: None, X, ranks=2)
+
+
+def test_a_trace_of_one_rank_has_no_exchanges():
+    from glia.neuron.torch_neuronx import trace
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        with pytest.raises(glia.Error, match=r"TORCH-COLLECTIVE.*in a graph of one rank"):
+            trace(lambda x: functional.all_reduce(x, "sum", dist.group.WORLD) + 1, torch.ones(3))
+    finally:
+        dist.destroy_process_group()
 
 
 def test_torch_compile_wants_processes():
