@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 using namespace glia;
 using namespace glia::pjrt;
@@ -15,7 +16,8 @@ namespace {
 
 class Seal : public testing::Test {
 protected:
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "glia-seal-test";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("glia-seal-test-" + std::to_string(getpid()));
   const std::filesystem::path key = folder / "glia/seal.key";
   std::string before;
   Settings settings;
