@@ -39,16 +39,15 @@ def interrupts():
     signal.signal(signal.SIGINT, before)
 
 
-def ends_at_once(work):
+def is_interrupted(work):
+    """`work` would never end."""
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    start = time.monotonic()
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             work()
     finally:
         timer.cancel()
-    assert time.monotonic() - start < 5
 
 
 @pytest.fixture
@@ -58,15 +57,15 @@ def program():
 
 @pytest.mark.parametrize("how", [{}, {"strict": True}], ids=["fast", "strict"])
 def test_a_run(program, how):
-    ends_at_once(lambda: program.run({}, verify=False, **how))
+    is_interrupted(lambda: program.run({}, verify=False, **how))
 
 
 def test_a_prediction(program):
-    ends_at_once(lambda: program.profile({}, timeline=False))
+    is_interrupted(lambda: program.profile({}, timeline=False))
 
 
 def test_afterwards_everything_goes_on(program):
-    ends_at_once(lambda: program.run({}, verify=False))
+    is_interrupted(lambda: program.run({}, verify=False))
     good = glia.assemble("target trn2\noutput y : i32[1]\nsync reg_move dst=r1 src=7\nsync reg_store dst=y src=r1\n")
     assert good.run({})["y"] == np.array([7])
 
@@ -95,31 +94,39 @@ def test_the_tool(tmp_path):
     try:
         time.sleep(0.3)
         run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=10) in (-signal.SIGINT, 130)  # a shell says 130 for both
+        assert run.wait(timeout=300) in (-signal.SIGINT, 130)  # a shell says 130 for both
     finally:
         run.kill()  # whatever happened, it does not go on for ever
     assert sorted(os.listdir(tmp_path)) == ["for_ever.gasm"]
 
 
 def ends_early(work):
-    """Interrupted after a quarter of its time, it does not do half of the rest."""
-    start = time.monotonic()
-    work()
-    whole = time.monotonic() - start
-    sent = []
+    """`work`, one call of C++, asks for signals often, and ends with what a handler raises. By the processor's time: a busy
+    machine makes no difference."""
 
-    def interrupt():
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
+    class Enough(Exception):
+        pass
 
-    timer = threading.Timer(whole / 4, interrupt)
-    timer.start()
+    def handler(number, frame):
+        nonlocal asked
+        asked += 1
+        if asked == last:
+            raise Enough
+
+    before = signal.signal(signal.SIGPROF, handler)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        asked, last = 0, -1
+        signal.setitimer(signal.ITIMER_PROF, 0.004, 0.004)
+        work()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        assert asked >= 3  # one that only looks before and behind would see two
+        asked, last = 0, 2
+        signal.setitimer(signal.ITIMER_PROF, 0.004, 0.004)
+        with pytest.raises(Enough):
             work()
     finally:
-        timer.cancel()
-    assert time.monotonic() - sent[0] < whole * 3 / 8
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 needs_the_compiler = pytest.mark.skipif(not hasattr(glia._glia, "Kernel"), reason="this build of glia has no compiler")
@@ -135,7 +142,7 @@ def test_compiling_and_verifying():
     def long(x):
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         t, u = nl.load(x), nl.load(x)
-        for i in range(15000):
+        for i in range(30000):
             v = nl.ndarray(x.shape, x.dtype)
             nisa.tensor_tensor(dst=v, data1=t, data2=u, op=nl.add)
             nisa.activation(dst=u, op=nl.exp, data=v)
@@ -162,4 +169,4 @@ ENDLESS = """func.func @main(%x: tensor<f32>) -> tensor<f32> {
 
 @needs_the_compiler
 def test_interpreting():
-    ends_at_once(lambda: glia.interpret(ENDLESS, np.float32(1)))
+    is_interrupted(lambda: glia.interpret(ENDLESS, np.float32(1)))

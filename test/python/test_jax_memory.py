@@ -94,7 +94,7 @@ for k in range(6000):  # some are there at once, some are not
     assert (np.asarray(y) if k % 2 else jax.device_get(y))[0, 0] == 1
 """
     env = {**os.environ, "JAX_PLATFORMS": "glia"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
@@ -107,5 +107,5 @@ y = jax.jit(lambda n: jax.lax.while_loop(lambda c: c < n, lambda c: c + 1, 0))(2
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 np.asarray(y)
 """
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr

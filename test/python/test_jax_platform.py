@@ -473,5 +473,5 @@ y.block_until_ready()
     assert child.stdout.readline() == "runs\n"
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=300)
     assert child.returncode != 0 and "KeyboardInterrupt" in said

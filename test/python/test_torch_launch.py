@@ -24,7 +24,7 @@ def run(tmp_path, **environment):
     (folder / "pjrt.py").write_text(PACKAGE)
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py")]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_one_process_is_this_one(tmp_path):

@@ -120,7 +120,7 @@ def test_the_page():
 
 def explain(*words, folder=None):
     command = [sys.executable, "-m", "glia", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 def test_explain(tmp_path):

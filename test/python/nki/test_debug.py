@@ -111,7 +111,7 @@ objects(np.arange(128 * 24, dtype=np.float32).reshape(128, 24))
 def debug(folder, text: str, commands: str, *options: str, status: int = 0) -> str:
     (folder / "kernel.py").write_text(text)
     words = [sys.executable, "-m", "glia", "debug", "--warn=off", *options, "kernel.py"]
-    r = subprocess.run(words, cwd=folder, input=commands, capture_output=True, text=True, timeout=60)
+    r = subprocess.run(words, cwd=folder, input=commands, capture_output=True, text=True, timeout=300)
     assert r.returncode == status, r.stdout + r.stderr
     assert "Traceback" not in r.stderr
     return r.stdout

@@ -81,6 +81,11 @@ vector end_loop
 """
 
 
+def processor_time(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def interrupted(words: list[str], folder: Path, after: str) -> str:
     """What is printed if Ctrl-C is pressed while the program runs on, and then there are more commands."""
     p = subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -89,9 +94,11 @@ def interrupted(words: list[str], folder: Path, after: str) -> str:
         p.stdin.flush()
         while not p.stdout.readline().rstrip().endswith(") continue"):
             pass
-        time.sleep(0.5)
+        begin = processor_time(p.pid)
+        while processor_time(p.pid) < begin + 0.3:
+            time.sleep(0.05)
         os.kill(p.pid, signal.SIGINT)
-        out, _ = p.communicate(after, timeout=30)
+        out, _ = p.communicate(after, timeout=300)
     finally:
         p.kill()
     assert p.returncode == 0

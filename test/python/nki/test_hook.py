@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 def python(*args, **environment):
     env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(glia.__file__)), **environment}
-    return subprocess.run([sys.executable, *args], env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, *args], env=env, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_a_reader_that_has_seen_enough(tmp_path):
     path.write_text("for i in range(200000):\n    print(i)\n")
     env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(glia.__file__))}
     command = f"{sys.executable} -m glia {path} | head -n 2"
-    r = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60)
+    r = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=300)
     assert r.stdout == "0\n1\n" and r.stderr == ""
 
 

@@ -40,7 +40,7 @@ def folder(tmp_path):
 
 
 def run(folder, *words, text=None):
-    return subprocess.run([*COMMAND, *words], cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+    return subprocess.run([*COMMAND, *words], cwd=folder, input=text, capture_output=True, text=True, timeout=300)
 
 
 def test_a_table(folder):
@@ -64,12 +64,12 @@ def test_a_reader_that_has_seen_enough(folder):
     text = "".join(json.dumps(c) + "\n" for c in candidates(512, 1024, 2048, 256))
     for words in (["k.py:scaled", "--space", "tile=512", "--arg", "f32[128,2048]"], []):
         command = f"{' '.join(COMMAND + words)} | head -c 1 > /dev/null"
-        r = subprocess.run(["bash", "-c", command], cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+        r = subprocess.run(["bash", "-c", command], cwd=folder, input=text, capture_output=True, text=True, timeout=300)
         assert not r.stderr
 
 
 def test_ctrl_c(folder):
-    endless = KERNEL.replace('    print("traced")\n', "    import time\n    time.sleep(60)\n")
+    endless = KERNEL.replace('    print("traced")\n', "    import time\n    open('begun', 'w')\n    time.sleep(3600)\n")
     (folder / "k.py").write_text(endless)
     words = ["k.py:scaled", "--space", "tile=512", "--arg", "f32[128,2048]"]
     p = subprocess.Popen(
@@ -80,10 +80,11 @@ def test_ctrl_c(folder):
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
     )
-    p.stdout.readline()  # it is loaded
-    time.sleep(0.3)
+    p.stdout.readline()  # the table's head
+    while not (folder / "begun").exists():
+        time.sleep(0.05)
     p.send_signal(signal.SIGINT)
-    said = p.communicate(timeout=20)
+    said = p.communicate(timeout=300)
     assert p.returncode == 130 and said == ("", "")
 
 
@@ -151,7 +152,7 @@ def test_a_file_that_is_written_again(folder):
         (folder / "k.py").write_text("def scaled(:\n")
         third = ask()
         p.stdin.close()
-        assert p.wait(timeout=30) == 0
+        assert p.wait(timeout=300) == 0
     assert first["proved"] and second["proved"] and second["time"] > first["time"]
     assert third["code"] == "TUNE-FILE" and third["place"].endswith("k.py:1")
 

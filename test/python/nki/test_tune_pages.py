@@ -33,6 +33,6 @@ def test_the_commands(name, tmp_path):
             continue
         stdin = (tmp_path / source.split()[1]).read_text() if pipe else ""
         r = subprocess.run(
-            [sys.executable, *words.split()[1:]], cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=60
+            [sys.executable, *words.split()[1:]], cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=300
         )
         assert untimed(r.stdout) == untimed(output), r.stderr

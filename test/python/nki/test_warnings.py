@@ -201,7 +201,7 @@ def test_on_the_command_line(tmp_path, option, status):
         "import nki, nki.language as nl, numpy as np\n@nki.jit\ndef k(x):\n    t = nl.load(x)\n    nl.exp(t)\n\n"
         "k(np.ones((128, 4), np.float32))\n"
     )
-    r = subprocess.run([sys.executable, "-m", "glia", *option, str(path)], capture_output=True, text=True, timeout=60)
+    r = subprocess.run([sys.executable, "-m", "glia", *option, str(path)], capture_output=True, text=True, timeout=300)
     assert r.returncode == status, r.stderr
     kind = {"": "warning", "--warn=error": "error", "--warn=off": ""}["".join(option)]
     assert (f"{kind}[NKI-NOTHING]" in r.stderr and f"{path}:2" in r.stderr) if kind else r.stderr == ""

@@ -229,7 +229,7 @@ def test_on_the_command_line(tmp_path):
         "print(k(np.full((128, 2), 3, np.float32))[0])\n"
     )
     command = [sys.executable, "-m", "glia", "run", "--watch", "m", str(path)]
-    r = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    r = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert r.returncode == 0, r.stderr
     assert r.stdout.splitlines() == [
         "m at i = 0: float32[128, 2] min 3 max 3 mean 3 [3 3 3 3 ...]  core 0, k.py:7: m = nl.multiply(nl.load(x), i + 1.0)",
@@ -246,7 +246,7 @@ def test_what_is_not_there_on_the_command_line(tmp_path):
         "    return out\n\nk(np.full((128, 2), 3, np.float32))\n"
     )
     command = [sys.executable, "-m", "glia", "run", "--watch", "m@7", str(path)]
-    r = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    r = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert r.returncode == 1 and "error[NKI-WATCH]" in r.stderr and "m (line 6)" in r.stderr
 
 

@@ -64,7 +64,7 @@ tiles(np.ones((128, 64), np.float32))
 def test_the_errors(text, code, tmp_path):
     (tmp_path / "kernel.py").write_text(text)
     r = subprocess.run(
-        [sys.executable, "-m", "glia", "kernel.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "glia", "kernel.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     shown = re.search(rf"^(    error\[{code}\].*?)\n\n", PAGE, re.S | re.M)[1]
     assert r.stderr.strip() == re.sub(r"^    ", "", shown, flags=re.M)
