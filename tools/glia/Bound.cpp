@@ -1,9 +1,8 @@
 // glia bound: the least time of a graph, a kernel or a program on a target.
-#include "Source.h"
+#include "FileKind.h"
 #include "Tool.h"
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Sim/Steps.h"
-#include "glia/Support/File.h"
 #include "glia/Target/Title.h"
 #ifdef GLIA_COMPILER
 #include "glia/CodeGen/ScheduleBound.h"
@@ -118,10 +117,9 @@ std::string ofKernel(const Options &o, std::string_view text) {
 
 std::string boundOf(const Options &o) {
 #ifdef GLIA_COMPILER
-  if (mustBeCompiled({.file = o.file})) {
-    const FileBytes f = readFile(o.file);
-    return isGraph(o.file, f.text()) ? ofGraph(o, f.text()) : ofKernel(o, f.text());
-  }
+  const FileBytes f = readFile(o.file);
+  if (const FileKind kind = kindOf(o.file, f); kind != FileKind::Program)
+    return kind == FileKind::Graph ? ofGraph(o, f.text()) : ofKernel(o, f.text());
 #endif
   return ofProgram(o);
 }

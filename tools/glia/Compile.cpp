@@ -1,13 +1,13 @@
 // glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
+#include "FileKind.h"
 #include "InternalError.h"
 #include "Source.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #include "glia/Program/Container.h"
-#include "glia/Runtime/CompilerFaults.h"
 #include "glia/Support/File.h"
+#include "glia/Support/Text.h"
 #include "glia/Target/Title.h"
-#include "glia/Verify/VerifyRanks.h"
 
 #include <chrono>
 #include <csignal>
@@ -69,12 +69,6 @@ private:
   std::vector<std::pair<std::string, double>> phases;
 };
 
-// A program that is refused is not written; whose fault that is, is said.
-void requireVerified(const Program &p, CompiledFrom from) {
-  if (VerifyResult r = verifyRanks(p); !r.ok())
-    throw Error(withCompilerFaults(std::move(r.diagnostics), p, from));
-}
-
 std::string costs(const CompiledGraph &g, PhaseTimes &times) {
   uint64_t bytes[4] = {}, given = 0;
   for (const Tensor &t : g.program.tensors) {
@@ -135,13 +129,11 @@ int compileModel(const Options &o, std::string_view text) {
     };
     compiled = compileGraph(*g.module, options);
   }
-  for (const std::string &w : compiled.parts.warnings)
-    std::fprintf(stderr, "%s\n",
-                 render(Diagnostic{.code = "GRAPH-SHARDING", .message = w, .severity = Severity::Warning}).c_str());
+  tellWarnings(compiled.parts.warnings);
   times.begin("verify");
   {
     Progress progress("verifying " + grouped(compiled.program.instructionCount()) + " instructions");
-    requireVerified(compiled.program, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph);
+    requireProved(compiled.program, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph);
   }
   times.begin("write");
   saveWhole(compiled.program, o.output);
@@ -152,7 +144,7 @@ int compileModel(const Options &o, std::string_view text) {
 int compileText(const Options &o, std::string_view text) {
   Progress progress("compiling");
   const Program p = programOfKernel(text, {.file = o.file, .target = o.target}, o.schedule, o.dump);
-  requireVerified(p, CompiledFrom::Kernel);
+  requireProved(p, CompiledFrom::Kernel);
   saveWhole(p, o.output);
   return 0;
 }
@@ -167,8 +159,13 @@ int compileFile(const Options &o, const FileBytes &f) {
     r.effort = o.effort;
     return Error(withSmaller(wrong, r, f));
   };
+  const FileKind kind = kindOf(o.file, f);
+  if (kind == FileKind::Program)
+    throw Error("COMPILE-FILE", printable(o.file) + " is neither a graph nor a kernel",
+                "A graph is StableHLO (text or bytecode) or an HloModuleProto, a kernel's text begins with `nisa.kernel`. "
+                "Assembly becomes a program with `glia asm`; programs are verified, run and timed as they are.");
   try {
-    return isGraph(o.file, f.text()) ? compileModel(o, f.text()) : compileText(o, f.text());
+    return kind == FileKind::Kernel ? compileText(o, f.text()) : compileModel(o, f.text());
   } catch (const Error &e) {
     if (!isInternal(e.diagnostics()))
       throw;
@@ -183,23 +180,6 @@ int compileFile(const Options &o, const FileBytes &f) {
 }
 
 } // namespace
-
-// The end of a name decides; another name is looked into: a kernel's text begins with `nisa.kernel`, after comments.
-bool isGraph(const std::string &path, std::string_view text) {
-  if (path.ends_with(".mlir") || graph::formOf(text) != graph::GraphForm::Text)
-    return true;
-  if (path.ends_with(".nisa"))
-    return false;
-  return text.find("nisa.kernel") == std::string_view::npos;
-}
-
-bool isProgram(const std::string &path, const FileBytes &f) {
-  if (looksLikeContainer(f.bytes) || path.ends_with(".gasm") || path.ends_with(".glia"))
-    return true;
-  const auto has = [&](std::string_view word) { return f.text().find(word) != std::string_view::npos; };
-  return !path.ends_with(".mlir") && !path.ends_with(".nisa") && graph::formOf(f.text()) == graph::GraphForm::Text &&
-         !has("nisa.kernel") && !has("func");
-}
 
 void addCompile(CLI::App &app, Tool &tool) {
   auto o = std::make_shared<Options>();

@@ -1,6 +1,7 @@
 #include "Data.h"
 #include "DebugGraph.h"
 #include "DebugPrompt.h"
+#include "FileKind.h"
 #include "Tool.h"
 #include "glia/Debug/Debugger.h"
 #include "glia/Debug/FindOrders.h"
@@ -29,7 +30,7 @@ struct Options {
 #ifdef GLIA_COMPILER
 std::optional<int> asGraph(const Options &o, const CLI::App &c) {
   const FileBytes f = readFile(o.file);
-  if (isProgram(o.file, f) || !isGraph(o.file, f.text()))
+  if (kindOf(o.file, f) != FileKind::Graph)
     return {};
   for (const char *name : {"--target", "--seed", "--hold", "--steered", "--schedule", "--pass-races", "--find-race"})
     if (c.count(name))

@@ -1,4 +1,5 @@
 #include "ReduceForm.h"
+#include "FileKind.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
 #include "glia/Reduce/ReduceProgram.h"
@@ -80,19 +81,22 @@ Form kernelForm(const Options &o, const Keep &keep, std::string_view text) {
 }
 
 Form formOf(const Options &o, const Keep &keep, const FileBytes &f) {
-  return isProgram(o.file, f)        ? programForm(o, keep)
-         : isGraph(o.file, f.text()) ? graphForm(o, keep, f.text())
-                                     : kernelForm(o, keep, f.text());
+  switch (kindOf(o.file, f)) {
+  case FileKind::Program: return programForm(o, keep);
+  case FileKind::Graph: return graphForm(o, keep, f.text());
+  default: return kernelForm(o, keep, f.text());
+  }
 }
 
 // A text that cannot be read is judged by its reader.
 Judge readerOf(const Options &o, const FileBytes &f) {
-  if (isProgram(o.file, f))
+  const FileKind kind = kindOf(o.file, f);
+  if (kind == FileKind::Program)
     return [o](const std::string &text) {
       assemble(text, o.file, o.target.empty() ? nullptr : loadTarget(o.target));
       return Outcome();
     };
-  if (isGraph(o.file, f.text()))
+  if (kind == FileKind::Graph)
     return [](const std::string &text) {
       graph::parseGraph(text, "graph.mlir").main();
       return Outcome();

@@ -1,33 +1,27 @@
 #include "Source.h"
+#include "FileKind.h"
 #include "Tool.h"
-#include "glia/Program/Container.h"
-#include "glia/Support/File.h"
 #ifdef GLIA_COMPILER
 #include "glia/CodeGen/Compile.h"
 #include "glia/Graph/Read.h"
 #include "glia/Region/CompileGraph.h"
+#include "glia/Verify/VerifyRanks.h"
 #endif
 
 namespace glia::tool {
 
+bool mustBeCompiled(const Source &s) { return kindOf(s.file, readFile(s.file)) != FileKind::Program; }
+
 #ifdef GLIA_COMPILER
-// The end of a name decides; another name is looked into.
-bool mustBeCompiled(const Source &s) {
-  for (const char *end : {".glia", ".gasm"})
-    if (s.file.ends_with(end))
-      return false;
-  const FileBytes f = readFile(s.file);
-  if (looksLikeContainer(f.bytes))
-    return false;
-  for (const char *end : {".mlir", ".nisa"})
-    if (s.file.ends_with(end))
-      return true;
-  if (graph::formOf(f.text()) != graph::GraphForm::Text)
-    return true;
-  for (const char *word : {"nisa.kernel", "func.func", "stablehlo."})
-    if (f.text().find(word) != std::string_view::npos)
-      return true;
-  return false; // assembly
+void requireProved(const Program &p, CompiledFrom from) {
+  if (VerifyResult r = verifyRanks(p); !r.ok())
+    throw Error(withCompilerFaults(std::move(r.diagnostics), p, from));
+}
+
+void tellWarnings(const std::vector<std::string> &warnings) {
+  for (const std::string &w : warnings)
+    std::fprintf(stderr, "%s\n",
+                 render(Diagnostic{.code = "GRAPH-SHARDING", .message = w, .severity = Severity::Warning}).c_str());
 }
 
 // A wrong one is found before any work.
@@ -43,7 +37,10 @@ static Program programOfGraph(std::string_view text, const Source &s) {
   options.effort = s.effort;
   options.target = targetOf(s, options.target);
   graph::Graph g = graph::readGraph(text, s.file);
-  return compileGraph(*g.module, options).program;
+  CompiledGraph compiled = compileGraph(*g.module, options);
+  tellWarnings(compiled.parts.warnings);
+  requireProved(compiled.program, compiled.written ? CompiledFrom::Kernel : CompiledFrom::Graph);
+  return std::move(compiled.program);
 }
 
 Program programOfKernel(std::string_view text, const Source &s, const std::string &schedule, const std::string &dump) {
@@ -60,14 +57,18 @@ Program programOfKernel(std::string_view text, const Source &s, const std::strin
 }
 
 Program programOf(const Source &s) {
-  if (!mustBeCompiled(s))
-    return loadProgram(s.file, s.target);
   const FileBytes f = readFile(s.file);
+  const FileKind kind = kindOf(s.file, f);
+  if (kind == FileKind::Program)
+    return loadProgram(s.file, s.target);
   Progress progress("compiling");
-  return isGraph(s.file, f.text()) ? programOfGraph(f.text(), s) : programOfKernel(f.text(), s, "", "");
+  if (kind == FileKind::Graph)
+    return programOfGraph(f.text(), s);
+  Program p = programOfKernel(f.text(), s, "", "");
+  requireProved(p, CompiledFrom::Kernel);
+  return p;
 }
 #else
-bool mustBeCompiled(const Source &) { return false; }
 Program programOf(const Source &s) { return loadProgram(s.file, s.target); }
 #endif
 

@@ -1,9 +1,11 @@
 // A program from whatever file is given: programs and assembly are opened, graphs and kernels are compiled.
 #pragma once
 #include "glia/Program/Program.h"
+#include "glia/Runtime/CompilerFaults.h"
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace glia::tool {
 
@@ -15,9 +17,16 @@ struct Source {
 };
 
 bool mustBeCompiled(const Source &s);
-Program programOf(const Source &s); // not verified
+// What is compiled is proved as well; what is opened is not.
+Program programOf(const Source &s);
 
-// The program of a kernel's text; `schedule` and `dump` may be empty. Only with the compiler.
+// ---- for who compiles in steps of its own; only with the compiler
+
+// The program of a kernel's text; `schedule` and `dump` may be empty.
 Program programOfKernel(std::string_view text, const Source &s, const std::string &schedule, const std::string &dump);
+// Throws Error with what a program is refused for, and whose fault that is.
+void requireProved(const Program &p, CompiledFrom from);
+// What the compiler did for want of a better way, on stderr.
+void tellWarnings(const std::vector<std::string> &warnings);
 
 } // namespace glia::tool

@@ -43,11 +43,6 @@ void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
 void addInterpret(CLI::App &app, Tool &tool); // likewise
 void addCheck(CLI::App &app, Tool &tool);     // likewise
 
-// Whether a file that is compiled is a graph; else it is a kernel. Only with the compiler.
-bool isGraph(const std::string &path, std::string_view text);
-// Whether it is neither of them.
-bool isProgram(const std::string &path, const FileBytes &f);
-
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);
 void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics); // on stderr, as text or JSON
