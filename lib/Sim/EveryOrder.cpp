@@ -112,6 +112,10 @@ private:
       std::string key = "outputs ";
       for (const auto &[name, bytes] : o.outputs)
         key.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+      if (options.wholeMemory)
+        for (size_t i = 0; i < s.bytes.size(); ++i)
+          if (key += s.tags[i].defined ? 'd' : 'u'; s.tags[i].defined)
+            key += static_cast<char>(s.bytes[i]);
       add(std::move(key), std::move(o));
     } catch (Fault &fault) {
       wrong(std::move(fault.diagnostic));

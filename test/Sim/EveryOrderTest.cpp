@@ -54,6 +54,16 @@ TEST(EveryOrder, PartsOfAQueueCompleteInOrder) {
   EXPECT_TRUE(all.ok());
 }
 
+TEST(EveryOrder, ARaceThatNoOutputSeesIsOneOfTheWholeMemory) {
+  const Program p = program("sbuf t : f32[1, 1] @ 0\nvector memset dst=t value=1.0\ngpsimd memset dst=t value=2.0\n"),
+                equal = program("sbuf t : f32[1, 1] @ 0\nvector memset dst=t value=1.0\ngpsimd memset dst=t value=1.0\n");
+  OrderOptions o;
+  EXPECT_TRUE(runEveryOrder(p, {}, o).ok());
+  o.wholeMemory = true;
+  EXPECT_EQ(runEveryOrder(p, {}, o).different, 2u);
+  EXPECT_TRUE(runEveryOrder(equal, {}, o).ok());
+}
+
 TEST(EveryOrder, FindsBothResultsOfARace) {
   const OrderResult r = orders("output y : f32[1, 1]\nsbuf t : f32[1, 1] @ 0\nsemaphore a\nsemaphore b\nqueue q\n"
                                "vector memset dst=t value=1.0 then a += 1\ngpsimd memset dst=t value=2.0 then b += 1\n"

@@ -8,7 +8,8 @@ struct OrderOptions {
   uint64_t maxStates = 200'000; // more than so many: Error RUN-ORDERS
   // Leave out orders that cannot end differently from one that is taken. Without it every state is visited.
   bool reduce = true;
-  bool untilWrong = false; // end the search at the first fault or at the second outcome
+  bool untilWrong = false;  // end the search at the first fault or at the second outcome
+  bool wholeMemory = false; // ends with the same outputs and another byte anywhere else are two outcomes
   StopQuestion stop;
 };
 
