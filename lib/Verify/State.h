@@ -36,6 +36,21 @@ private:
   std::shared_ptr<T> value = std::make_shared<T>();
 };
 
+// How often each of some numbered places was come to. A program can have thousands of them, and many states.
+class Visits {
+public:
+  uint32_t come(uint32_t place) { // how often before
+    std::vector<uint32_t> &mine = counts.own();
+    if (mine.size() <= place)
+      mine.resize(place + 1);
+    return mine[place]++;
+  }
+  uint32_t last(uint32_t place) const { return (*counts)[place] - 1; } // what `come` said the last time
+
+private:
+  Cow<std::vector<uint32_t>> counts;
+};
+
 // An operand with its address worked out as far as it is known.
 struct Place {
   int slot = 0;
@@ -109,7 +124,7 @@ struct EngineWalk {
   Knowledge knows;
   std::array<RegisterValue, 64> regs{};
   std::vector<LoopFrame> loops;
-  Cow<std::map<std::string, uint32_t>> loopEntries, barriers; // how often each was come to
+  Visits groups, barriers; // by their numbers in the walk
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   std::array<RegisterValue, 64> regsAtBranch{};
   int residentSet = -1;

@@ -275,12 +275,13 @@ void Walk::meetExchanges(int pipe) {
 
 bool Walk::stepBarrier(EngineWalk &e, const Decoded &d) {
   const std::string &barrier = program.strings[d.values[d.def->slot("name")].integer];
+  const uint32_t number = barrierNumbers.at(barrier);
   if (!e.arrived) {
     ++state.numbers[e.stream];
     e.arrived = true;
-    state.barriers[{barrier, e.barriers.own()[barrier]++}].arrived.push_back(snapshot(e));
+    state.barriers[{barrier, e.barriers.come(number)}].arrived.push_back(snapshot(e));
   }
-  const auto meet = state.barriers.find({barrier, e.barriers->at(barrier) - 1});
+  const auto meet = state.barriers.find({barrier, e.barriers.last(number)});
   if (meet->second.arrived.size() < 2)
     return false;
   for (const Snapshot &s : meet->second.arrived)

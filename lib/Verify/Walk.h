@@ -65,7 +65,12 @@ private:
   std::vector<Interval> valueRanges;              // of symbols that are values, from kFirstValue on
   std::vector<uint64_t> valueSources;             // of the same
   std::unordered_map<uint64_t, uint32_t> valueOf; // their symbols, by source
-  std::unordered_map<std::string, int> groupMembers;
+  struct Group {
+    uint32_t number = 0;
+    int members = 0;
+  };
+  std::unordered_map<std::string, Group> groups;
+  std::unordered_map<std::string, uint32_t> barrierNumbers;
   int64_t largestWalkedCount = 0;
   uint64_t steps = 0;
   bool stopped = false;                          // at a limit, which was reported

@@ -61,7 +61,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   if (group.empty()) {
     run = std::make_shared<LoopRun>();
   } else {
-    const std::pair<std::string, uint32_t> key{group, e.loopEntries.own()[group]++};
+    const std::pair<std::string, uint32_t> key{group, e.groups.come(groups.at(group).number)};
     std::shared_ptr<LoopRun> &slot = state.runs[key];
     run = slot ? std::make_shared<LoopRun>(*slot)
                : std::make_shared<LoopRun>(); // states share what they have seen, not what comes
@@ -69,7 +69,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   }
   if (run->arrived.empty()) {
     run->group = group;
-    run->members = group.empty() ? 1 : groupMembers[group];
+    run->members = group.empty() ? 1 : groups.at(group).members;
     run->count = count;
     run->compared = now;
     run->open = open;
@@ -89,7 +89,7 @@ bool Walk::enterLoop(EngineWalk &e, const Decoded &d) {
   }
   run->arrived.push_back(e.number);
   if (static_cast<int>(run->arrived.size()) == run->members && !group.empty())
-    state.runs.erase({group, e.loopEntries->at(group) - 1});
+    state.runs.erase({group, e.groups.last(groups.at(group).number)});
 
   if (run->walked)
     loopsWalked.insert(who(d));

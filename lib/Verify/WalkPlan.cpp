@@ -37,6 +37,7 @@ void Walk::scan() {
         if (def.unit == Unit::Barrier) {
           decode(program, c, static_cast<Engine>(e), i, scratch);
           const std::string &barrier = program.strings[scratch.values[def.slot("name")].integer];
+          barrierNumbers.emplace(barrier, barrierNumbers.size());
           if (barrierUsers.emplace(std::pair(c, barrier), e).first->second != e)
             fail("BARRIER-PAIR", whoIs(c, static_cast<Engine>(e), i), -1,
                  "two engines of one core are at barrier `" + barrier + "`");
@@ -55,7 +56,7 @@ void Walk::scan() {
       }
     }
   for (const auto &[group, who] : members)
-    groupMembers[group] = static_cast<int>(who.size());
+    groups.emplace(group, Group{static_cast<uint32_t>(groups.size()), static_cast<int>(who.size())});
   for (size_t s = 0; s < uses.size(); ++s)
     if ((uses[s].consumers & (uses[s].consumers - 1)) != 0 || (uses[s].consumers && uses[s].waiters != uses[s].consumers))
       reporter.failProgram("SYNC-CONSUMER", "semaphore `" + program.semaphores[s].name +
