@@ -6,6 +6,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <array>
+#include <map>
+
 namespace glia::codegen {
 
 class AccessTracker {
@@ -22,10 +25,16 @@ private:
   };
   struct Granule {
     std::vector<Record> reads, writes;
+    void conflicts(const Touch &t, llvm::function_ref<void(uint32_t)> found) const;
+    void forget(const Touch &t, uint32_t instruction, int64_t lo, int64_t hi); // of [lo, hi), which is its own
+    void add(const Touch &t, uint32_t instruction) { (t.write ? writes : reads).push_back({t, instruction}); }
   };
-  static constexpr int64_t kChipGranule = 1024, kHbmGranule = 65536;
-  llvm::DenseMap<std::pair<const void *, int64_t>, Granule> granules;
-  template <class F> static void eachGranule(const Touch &t, F f);
+  // A tensor in HBM may be touched in small pieces, in rows far apart, or somewhere within all of it: each touch is in granules of a
+  // size of which it needs few.
+  static constexpr int64_t kChipGranule = 1024, kSmallest = 65536, kFactor = 16, kFew = 8;
+  using Levels = std::array<std::map<int64_t, Granule>, 6>;
+  std::array<std::vector<Granule>, 2> chip; // SBUF, PSUM
+  llvm::DenseMap<const void *, Levels> hbm;
 };
 
 } // namespace glia::codegen

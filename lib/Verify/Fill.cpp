@@ -9,7 +9,8 @@ namespace glia::flow {
 
 namespace {
 
-constexpr int64_t kMostRuns = 4096;
+constexpr int64_t kMostRuns = 4096;        // that are put into the map of bytes
+constexpr int64_t kMostLookedUp = 1 << 18; // that are looked for in it
 constexpr size_t kMostPieces = 512;
 
 Interval spanOf(const Filled &f) { // first and last byte, relative to the start
@@ -19,11 +20,11 @@ Interval spanOf(const Filled &f) { // first and last byte, relative to the start
   return {0, hi};
 }
 
-int64_t runCount(const Filled &f) {
-  int64_t n = 1;
+bool hasAtMost(const Filled &f, int64_t runs) {
   for (const Stride &s : f.dims)
-    n = s.count > kMostRuns / std::max<int64_t>(n, 1) ? kMostRuns + 1 : n * s.count;
-  return n;
+    if ((runs /= s.count) == 0)
+      return false;
+  return true;
 }
 
 template <class F> void forEachRun(const Filled &f, size_t dim, int64_t at, F &&use) {
@@ -31,6 +32,18 @@ template <class F> void forEachRun(const Filled &f, size_t dim, int64_t at, F &&
     return use(at, at + f.width);
   for (int64_t i = 0; i < f.dims[dim].count; ++i)
     forEachRun(f, dim + 1, at + i * f.dims[dim].step, use);
+}
+
+std::vector<ByteRun> runsOf(const Filled &f, int64_t at) { // in ascending order
+  std::vector<ByteRun> out;
+  forEachRun(f, 0, at, [&out](int64_t lo, int64_t hi) { out.push_back({lo, hi}); });
+  std::sort(out.begin(), out.end(), [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; });
+  return out;
+}
+
+bool isInOneOf(const std::vector<ByteRun> &runs, int64_t lo, int64_t hi) {
+  const auto it = std::upper_bound(runs.begin(), runs.end(), lo, [](int64_t at, const ByteRun &r) { return at < r.lo; });
+  return it != runs.begin() && std::prev(it)->hi >= hi;
 }
 
 bool alike(const Filled &a, const Filled &b) { // but for where they begin and how wide they are
@@ -103,7 +116,7 @@ void Walk::keepFilled(Filled f) {
       grown = true;
     }
   }
-  if (f.start.isConstant() && runCount(f) <= kMostRuns)
+  if (f.start.isConstant() && hasAtMost(f, kMostRuns))
     return settle(f);
   if (state.filled.size() >= kMostPieces)
     state.filled.erase(state.filled.begin());
@@ -166,20 +179,36 @@ const Filled *Walk::filledBy(const Place &p) const {
     const int64_t offset = wanted->start.constant - f.start.constant;
     if (f.dims == wanted->dims && offset >= 0 && offset + wanted->width <= f.width)
       return &f;
-    if (runCount(f) > kMostRuns || runCount(*wanted) > kMostRuns)
+    if (!hasAtMost(f, kMostLookedUp) || !hasAtMost(*wanted, kMostLookedUp))
       continue;
-    std::vector<ByteRun> have;
-    forEachRun(f, 0, 0, [&have](int64_t lo, int64_t hi) { have.push_back({lo, hi}); });
-    std::sort(have.begin(), have.end(), [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; });
+    const std::vector<ByteRun> have = runsOf(f, 0);
     bool inside = true;
-    forEachRun(*wanted, 0, offset, [&](int64_t lo, int64_t hi) {
-      auto it = std::upper_bound(have.begin(), have.end(), lo, [](int64_t at, const ByteRun &r) { return at < r.lo; });
-      inside = inside && it != have.begin() && std::prev(it)->hi >= hi;
-    });
+    forEachRun(*wanted, 0, offset, [&](int64_t lo, int64_t hi) { inside = inside && isInOneOf(have, lo, hi); });
     if (inside)
       return &f;
   }
   return nullptr;
+}
+
+// Whether each run of a place is defined, in the map of bytes or in a piece: for places whose runs are too many to be kept there one by one.
+bool Walk::definedByRuns(const Place &p, int32_t owner) {
+  const std::optional<Filled> wanted = pieceOf(p, memoryOf(p));
+  if (!wanted || !wanted->start.isConstant() || !hasAtMost(*wanted, kMostLookedUp))
+    return false;
+  std::vector<std::vector<ByteRun>> pieces;
+  for (const Filled &f : state.filled)
+    if (f.memory == wanted->memory && f.object == wanted->object && f.start.isConstant() && hasAtMost(f, kMostLookedUp) &&
+        f.firstPartition <= wanted->firstPartition && f.lastPartition >= wanted->lastPartition)
+      pieces.push_back(runsOf(f, f.start.constant));
+  bool defined = true;
+  forEachMap(p, [&](ByteMap &map, uint32_t mask) {
+    forEachRun(*wanted, 0, wanted->start.constant, [&](int64_t lo, int64_t hi) {
+      const auto holds = [&](const std::vector<ByteRun> &runs) { return isInOneOf(runs, lo, hi); };
+      defined = defined && (map.all(lo, hi, mask, [&](const Cell &c) { return c.defined && c.owner == owner; }) ||
+                            std::any_of(pieces.begin(), pieces.end(), holds));
+    });
+  });
+  return defined;
 }
 
 } // namespace glia::flow

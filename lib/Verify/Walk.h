@@ -210,6 +210,7 @@ private:
   void fill(const Place &p, bool defined, bool matmul, uint32_t content);
   void disturb(const Place &p, bool defined, bool matmul);
   const Filled *filledBy(const Place &p) const;
+  bool definedByRuns(const Place &p, int32_t owner);
   void keepFilled(Filled f);
   void settle(const Filled &f);
 

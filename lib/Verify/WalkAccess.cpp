@@ -108,16 +108,17 @@ uint32_t Walk::keepContent(const std::optional<Content> &c) {
 }
 
 // A read of many runs, taken as a read of everything between the first and the last byte: false, and nothing done, if not all of that
-// is defined and ordered. It asks more of later writes than the runs would, never less.
+// is defined and ordered, or if that is more work than the runs are. It asks more of later writes than the runs would, never less.
 bool Walk::readHull(const Place &p, const Issuer &by, int32_t owner, uint32_t *content) {
   const Touch me{by.comp, by.seq, by.who, 0};
   const int64_t lo = p.runs.front().lo, hi = p.runs.back().hi;
   bool good = true, first = true, mixed = false;
   uint32_t common = 0;
+  size_t left = p.runs.size();
   forEachMap(p, [&](ByteMap &map, uint32_t mask) {
     good = good && map.all(lo, hi, mask, [&](const Cell &c) {
       const bool fits =
-          c.defined && c.owner == owner && (!c.written || ordered(c.write, by)) &&
+          left-- > 0 && c.defined && c.owner == owner && (!c.written || ordered(c.write, by)) &&
           std::all_of(c.otherWrites.begin(), c.otherWrites.end(), [&](const Touch &t) { return ordered(t, by); });
       mixed |= !first && common != c.content;
       common = c.content;
@@ -162,11 +163,13 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
       keepLatest(c.reads, me);
     });
   });
-  if (undefined)
-    if (const Filled *f = filledBy(p)) {
-      undefined = false;
-      common = f->content;
-    }
+  if (const Filled *f = undefined ? filledBy(p) : nullptr) {
+    undefined = false;
+    common = f->content;
+  } else if (undefined && !p.fixed && definedByRuns(p, owner)) {
+    undefined = false;
+    common = 0;
+  }
   if (content)
     *content = contents[common].type == p.pattern->dtype ? common : 0;
   return undefined;

@@ -15,6 +15,58 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"moreRunsThanTheMapKeepsAreDefinedByTwoWrites", "trn2", "", R"(
+scratch h : f32[128, 40, 128]
+output y : f32[128, 36, 56]
+sbuf t : f32[128, 40, 56] @ 0
+semaphore s
+semaphore r
+semaphore w
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=h{ | 0 | 5120x128, 128x32, 1x56} src=t[0:128, 0:32] queue=q when s >= 1 then r += 16
+sync dma_copy dst=h{ | 16384 | 5120x128, 128x8, 1x56} src=t[0:128, 0:8] queue=q when s >= 1 then r += 16
+sync dma_copy dst=y src=h{ | 0 | 5120x128, 128x36, 1x56} queue=q when r >= 32 then w += 16
+)"},
+    {"aHoleInMoreRunsThanTheMapKeepsIsSeen", "trn2", "UNDEFINED-OUTPUT", R"(
+scratch h : f32[128, 40, 128]
+output y : f32[128, 36, 56]
+sbuf t : f32[128, 40, 56] @ 0
+semaphore s
+semaphore r
+semaphore w
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=h{ | 0 | 5120x128, 128x32, 1x56} src=t[0:128, 0:32] queue=q when s >= 1 then r += 16
+sync dma_copy dst=h{ | 16896 | 5120x128, 128x7, 1x56} src=t[0:128, 0:7] queue=q when s >= 1 then r += 16
+sync dma_copy dst=y src=h{ | 0 | 5120x128, 128x36, 1x56} queue=q when r >= 32 then w += 16
+)"},
+    {"moreRunsThanTheMapKeepsAreDefinedByAPieceAndTheMap", "trn2", "", R"(
+scratch h : f32[128, 80, 128]
+output y : f32[128, 60, 56]
+sbuf t : f32[128, 80, 56] @ 0
+semaphore s
+semaphore r
+semaphore w
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=h{ | 0 | 10240x128, 128x48, 1x56} src=t[0:128, 0:48] queue=q when s >= 1 then r += 16
+sync dma_copy dst=h{ | 24576 | 10240x128, 128x32, 1x56} src=t[0:128, 0:32] queue=q when s >= 1 then r += 16
+sync dma_copy dst=y src=h{ | 512 | 10240x128, 128x60, 1x56} queue=q when r >= 32 then w += 16
+)"},
+    {"moreRunsThanTheMapKeepsThatAPieceAndTheMapLeaveOutAreSeen", "trn2", "UNDEFINED-OUTPUT", R"(
+scratch h : f32[128, 80, 128]
+output y : f32[128, 60, 56]
+sbuf t : f32[128, 80, 56] @ 0
+semaphore s
+semaphore r
+semaphore w
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=h{ | 0 | 10240x128, 128x48, 1x56} src=t[0:128, 0:48] queue=q when s >= 1 then r += 16
+sync dma_copy dst=h{ | 24576 | 10240x128, 128x12, 1x56} src=t[0:128, 0:12] queue=q when s >= 1 then r += 16
+sync dma_copy dst=y src=h{ | 512 | 10240x128, 128x60, 1x56} queue=q when r >= 32 then w += 16
+)"},
     {"outputThatBeginsAsAnInputIsDefined", "trn2", "", R"(
 output y : f32[16, 4] from x
 sbuf t : f32[16, 4] @ 0
