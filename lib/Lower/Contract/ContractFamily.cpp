@@ -100,7 +100,9 @@ private:
     const int reg = k.loop(count);
     const auto move = [&](PanelSource &s, size_t side) {
       if (axis.strides[side])
-        s.tensor.moves.push_back({reg, s.packed ? kContract * p.blocks * step : axis.strides[side] * step});
+        s.tensor.moves.push_back({reg, step * (!s.packed                         ? axis.strides[side]
+                                               : p.loop == ContractPlan::Batches ? packedBatch(s)
+                                                                                 : packedColumn(s))});
     };
     move(leftSource, p.rowSide);
     move(rightSource, 1 - p.rowSide);

@@ -72,14 +72,14 @@ private:
 
   void unpack() {
     const int64_t blocks = (all + kContract - 1) / kContract, first = this->first / kContract, full = count / kContract;
-    const int64_t panels = (countOf(s.free) + s.packed - 1) / s.packed, row = blocks * s.packed;
+    const int64_t row = blocks * s.packed;
     const int64_t each = std::max<int64_t>(1, kTransferBytes / (nx * sizeOf(s.type)));
     for (int64_t i = 0; i < nb; ++i)
       for (int64_t at = 0; at < nx;) {
         const int64_t panel = (x + at) / s.packed, column = (x + at) % s.packed, n = std::min(nx - at, s.packed - column);
         const auto copy = [&](int64_t block, int64_t count, int64_t rows) {
           Tile from = s.tensor;
-          from.offset += ((b + i) * panels + panel) * kContract * row + (first + block) * s.packed + column;
+          from.offset += (b + i) * packedBatch(s) + panel * kContract * row + (first + block) * s.packed + column;
           from.dims = {{row, rows}, {s.packed, count}, {1, n}};
           k.copy(out.rows(0, rows).index(0, i).part(0, block, count).part(1, at, n), from);
         };
@@ -149,6 +149,12 @@ private:
 };
 
 } // namespace
+
+int64_t packedColumn(const PanelSource &s) { return (countOf(s.contract) + kContract - 1) / kContract * kContract; }
+
+int64_t packedBatch(const PanelSource &s) {
+  return (countOf(s.free) + s.packed - 1) / s.packed * s.packed * packedColumn(s);
+}
 
 bool liesTurned(const PanelSource &s) {
   return !s.splat && !s.packed && !s.contract.empty() && s.contract.back().stride == 1 &&

@@ -23,6 +23,10 @@ struct PanelSource {
   bool byBytes = false;         // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
   std::optional<Tile> identity; // on chip, for that
 };
+// Elements of a packed tensor from one batch to the next, and from one free element to one that is a whole number of panels away, for each
+// between them.
+int64_t packedBatch(const PanelSource &s);
+int64_t packedColumn(const PanelSource &s);
 // Makes what turning takes, once, before panels are loaded in loops.
 void prepareTurning(KernelBuilder &k, PanelSource &s);
 
