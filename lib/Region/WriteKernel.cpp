@@ -49,7 +49,9 @@ Tile nothing(DType t, const std::vector<int64_t> &shape) {
   std::string text;
   llvm::raw_string_ostream(text) << *extractGroup(g);
   std::string where;
-  const std::string file = "glia-internal-" + name + "-" + std::filesystem::path(target).stem().string() + ".mlir";
+  const std::filesystem::path path(target); // or a name, with changes
+  const std::string file =
+      "glia-internal-" + name + "-" + (path.extension() == ".toml" ? path.stem() : path.filename()).string() + ".mlir";
   try {
     writeFile(file, text);
     where = "the group was written to " + file;

@@ -79,3 +79,24 @@ def test_each_element_is_turned_once():
     exe = product(m, k, n, "nt", np.float32, "trn1")
     turns = exe.program.disassemble().count("nc_transpose")
     assert turns == (m * k + k * n) // 32**2
+
+
+def test_batches_in_a_loop():
+    """So many products that they become a loop over batches, with a left operand that does not fit and is turned before."""
+    random = np.random.default_rng(7)
+    x = random.integers(-3, 4, (20, 2177, 2305)).astype(np.float32)
+    y = random.integers(-3, 4, (20, 2305, 1025)).astype(np.float32)
+    exe = glia.jit(jnp.matmul, target="trn1,memory.sbuf_bytes=0.1x").compile(x, y)
+    text = exe.program.disassemble()
+    assert "loop" in text and "scratch" in text
+    got = np.asarray(exe.run(x, y))
+    for i in (0, 1, 9, 10, 19):
+        np.testing.assert_array_equal(got[i], x[i] @ y[i])
+
+
+@pytest.mark.parametrize("rows", [2970, 3000])
+def test_rows_that_are_left_over_go_through_hbm(rows):
+    """Few of the last 128 rows are there: what is turned lies in very many runs."""
+    shapes = [jax.ShapeDtypeStruct(s, np.float32) for s in ((rows, 5000), (5000, 3000))]
+    exe = glia.jit(jnp.matmul, target="trn1").compile(*shapes)
+    assert exe.verify().ok, str(exe.verify())

@@ -7,14 +7,15 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kWidest = 512;       // free elements of a panel
-constexpr int64_t kDeepest = 32;       // blocks of the contraction at a time
+constexpr int64_t kDeepest = 32;       // blocks of the contraction at a time, if they fit
+constexpr int64_t kInFlight = 12;      // tiles of so many blocks that fit at least
 constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out; more of them are a loop
 
 class Turner {
 public:
   Turner(KernelBuilder &k, const PanelSource &s, int64_t width)
-      : k(k), from(s), to(s), depth(countOf(s.contract)), free(countOf(s.free)),
-        blocks((depth + kContract - 1) / kContract) {
+      : k(k), from(s), to(s), depth(countOf(s.contract)), free(countOf(s.free)), blocks((depth + kContract - 1) / kContract),
+        deepest(std::clamp<int64_t>(k.target().sbufBytes / (kInFlight * kContract * sizeOf(s.type)), 1, kDeepest)) {
     to.packed = width;
     to.made = nullptr;
     to.tensor = k.scratch(s.type, {countOf(s.batch), (free + width - 1) / width, kContract, blocks, width});
@@ -45,13 +46,13 @@ public:
 private:
   KernelBuilder &k;
   PanelSource from, to;
-  const int64_t depth, free, blocks;
+  const int64_t depth, free, blocks, deepest;
 
   // In pieces of 128 rows as they lie, so that one is turned while the next comes.
   void panel(int64_t b, int64_t x, int64_t n) {
     for (int64_t at = 0; at < n; at += kContract)
-      for (int64_t block = 0; block < blocks; block += kDeepest)
-        piece(b, x + at, std::min(kContract, n - at), block, std::min(kDeepest, blocks - block));
+      for (int64_t block = 0; block < blocks; block += deepest)
+        piece(b, x + at, std::min(kContract, n - at), block, std::min(deepest, blocks - block));
   }
 
   void piece(int64_t b, int64_t x, int64_t n, int64_t block, int64_t count) {
