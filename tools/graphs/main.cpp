@@ -1,7 +1,8 @@
 // glia-graphs N [SEED]: makes N random graphs, compiles each for one of the targets in turn and holds it against the reference.
 // glia-graphs --only I [SEED]: graph I of that seed alone, with what is said of it.
 // glia-graphs --print I [SEED]: its text.
-// Before these: --family NAME: one kind of operation is drawn much more often; --without NAME,NAME: some are not drawn.
+// Before these: --family NAME: one kind of operation is drawn much more often; --without NAME,NAME: some are not drawn; --changed
+// KEY=VALUE: the targets are changed so, as in `--target trn2,KEY=VALUE`: with a tenth of SBUF small graphs become large ones.
 // glia-graphs --shrink FILE TARGET: makes a failing graph smaller; the text goes to the output.
 // glia-graphs --reduce N [SEED [LEAST]]: N random graphs of LEAST (60) or more operations, each with a fault planted in the emitters that
 // matters to it, are made smaller as `glia reduce` does, and the sizes are printed.
@@ -49,6 +50,7 @@ struct Run {
   int first, end;
   uint64_t seed;
   Choice choice;
+  std::string changed; // of the targets
   bool only;
 };
 
@@ -58,7 +60,7 @@ int run(const Run &o) {
   int count[4] = {};
   std::map<std::string, int> reasons, shrunk;
   for (int i = o.first; i < o.end; ++i) {
-    const std::string &target = targets[static_cast<size_t>(i) % targets.size()];
+    const std::string target = targets[static_cast<size_t>(i) % targets.size()] + o.changed;
     const std::string text = graphOf(o.seed, i, o.choice);
     const Verdict v = check(text, target);
     ++count[v.kind];
@@ -139,10 +141,13 @@ int main(int argc, char **argv) {
     if (word(0) == "--shrink")
       return shrinkFile(word(1), words.size() > 2 ? word(2) : "trn2");
     Choice choice;
-    while (word(0) == "--family" || word(0) == "--without") {
+    std::string changed;
+    while (word(0) == "--family" || word(0) == "--without" || word(0) == "--changed") {
       const std::string names = word(1);
       if (word(0) == "--family")
         choice.family = names;
+      else if (word(0) == "--changed")
+        changed += "," + names;
       else
         for (size_t from = 0; from <= names.size();) {
           const size_t to = std::min(names.find(',', from), names.size());
@@ -166,7 +171,7 @@ int main(int argc, char **argv) {
     const bool only = word(0) == "--only";
     const auto first = static_cast<int>(only ? number(1, 0) : 0);
     const auto end = static_cast<int>(only ? first + 1 : number(0, 200));
-    return run({first, end, number(only ? 2 : 1, 1), choice, only});
+    return run({first, end, number(only ? 2 : 1, 1), choice, changed, only});
   } catch (const Error &e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
