@@ -46,9 +46,51 @@ bool isInOneOf(const std::vector<ByteRun> &runs, int64_t lo, int64_t hi) {
   return it != runs.begin() && std::prev(it)->hi >= hi;
 }
 
-bool alike(const Filled &a, const Filled &b) { // but for where they begin and how wide they are
+bool alike(const Filled &a, const Filled &b) { // but for the bytes
   return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
-         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.dims == b.dims && a.matmul == b.matmul;
+         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.matmul == b.matmul;
+}
+
+// `upper`, which begins `step` times a whole number behind `lower`, goes on where that ends or before: both together have so many of that
+// step. 0: they leave something out.
+int64_t countTogether(int64_t distance, int64_t step, int64_t lower, int64_t upper) {
+  return distance % step || distance / step > lower ? 0 : std::max(lower, distance / step + upper);
+}
+
+// Two pieces that are one but for the count of one step, or for their widths, and lie beside each other there: `f` becomes both.
+bool grow(Filled &f, const Filled &g) {
+  const bool first = f.start.constant <= g.start.constant;
+  const Filled &lower = first ? f : g, &upper = first ? g : f;
+  const int64_t start = lower.start.constant, distance = upper.start.constant - start;
+  const auto &a = lower.dims, &b = upper.dims;
+  std::vector<Stride> dims = a.size() < b.size() ? b : a;
+  int64_t width = lower.width;
+  if (a == b && distance <= lower.width) {
+    width = std::max(lower.width, distance + upper.width);
+  } else if (lower.width != upper.width) {
+    return false;
+  } else if (a == b) { // along any step
+    const auto along = std::find_if(dims.begin(), dims.end(),
+                                    [&](const Stride &s) { return countTogether(distance, s.step, s.count, s.count) > 0; });
+    if (along == dims.end())
+      return false;
+    along->count = countTogether(distance, along->step, along->count, along->count);
+  } else { // along the one in which they differ, and which one of them may not have
+    const size_t k = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+    const bool inA = a.size() >= b.size(), inB = b.size() >= a.size();
+    if (k == dims.size() || (inA && inB && a[k].step != b[k].step) ||
+        !std::equal(a.begin() + static_cast<int64_t>(k + inA), a.end(), b.begin() + static_cast<int64_t>(k + inB), b.end()))
+      return false;
+    dims[k].count = countTogether(distance, dims[k].step, inA ? a[k].count : 1, inB ? b[k].count : 1);
+    if (dims[k].count == 0)
+      return false;
+  }
+  f.start.constant = start;
+  f.width = width;
+  f.dims = std::move(dims);
+  f.content = f.content == g.content ? f.content : 0;
+  tidy(f);
+  return true;
 }
 
 } // namespace
@@ -104,23 +146,29 @@ void Walk::keepFilled(Filled f) {
   for (bool grown = true; grown;) {
     grown = false;
     for (size_t i = 0; i < state.filled.size() && !grown; ++i) {
-      const Filled &g = state.filled[i];
-      const int64_t lo = g.start.constant, mine = f.start.constant;
-      if (!alike(f, g) || mine > lo + g.width || lo > mine + f.width)
-        continue;
-      f.width = std::max(mine + f.width, lo + g.width) - std::min(mine, lo);
-      f.start.constant = std::min(mine, lo);
-      f.content = f.content == g.content ? f.content : 0;
-      state.filled.erase(state.filled.begin() + static_cast<int64_t>(i));
-      tidy(f);
-      grown = true;
+      grown = alike(f, state.filled[i]) && grow(f, state.filled[i]);
+      if (grown)
+        state.filled.erase(state.filled.begin() + static_cast<int64_t>(i));
     }
   }
   if (f.start.isConstant() && hasAtMost(f, kMostRuns))
     return settle(f);
-  if (state.filled.size() >= kMostPieces)
+  if (state.filled.size() >= kMostPieces) {
+    settleIfKnown(state.filled.front());
     state.filled.erase(state.filled.begin());
+  }
   state.filled.push_back(std::move(f));
+}
+
+void Walk::settleIfKnown(const Filled &f) {
+  if (f.start.isConstant() && hasAtMost(f, kMostLookedUp))
+    settle(f);
+}
+
+void Walk::settleOutputs() {
+  for (const Filled &f : state.filled)
+    if (f.object.kind == ObjectKind::Tensor && program.tensors[f.object.index].kind == TensorKind::Output)
+      settleIfKnown(f);
 }
 
 // Into the map of bytes. Whatever was written since by others took the piece away.

@@ -210,6 +210,8 @@ private:
   void fill(const Place &p, bool defined, bool matmul, uint32_t content);
   void disturb(const Place &p, bool defined, bool matmul);
   const Filled *filledBy(const Place &p) const;
+  void settleIfKnown(const Filled &f); // if it is one place, and of not too many runs
+  void settleOutputs();
   bool definedByRuns(const Place &p, int32_t owner);
   void keepFilled(Filled f);
   void settle(const Filled &f);

@@ -6,6 +6,7 @@
 namespace glia::flow {
 
 void Walk::checkOutputs() {
+  settleOutputs();
   for (size_t t = 0; t < program.tensors.size(); ++t) {
     const Tensor &tensor = program.tensors[t];
     if (tensor.kind != TensorKind::Output)

@@ -15,6 +15,28 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"anOutputInMoreRunsThanTheMapKeepsIsWritten", "trn2", "", R"(
+output y : f32[128, 80, 112]
+sbuf t : f32[128, 80, 56] @ 0
+semaphore s
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=y{ | 0 | 8960x64, 112x80, 1x56} src=t[0:64] queue=q when s >= 1
+sync dma_copy dst=y{ | 2293760 | 8960x64, 112x80, 1x56} src=t[64:128] queue=q
+sync dma_copy dst=y{ | 224 | 8960x128, 112x48, 1x56} src=t[0:128, 0:48] queue=q
+sync dma_copy dst=y{ | 21728 | 8960x128, 112x32, 1x56} src=t[0:128, 0:32] queue=q
+)"},
+    {"anOutputOfMoreRunsThanTheMapKeepsHasAHole", "trn2", "OUTPUT-UNWRITTEN", R"(
+output y : f32[128, 80, 112]
+sbuf t : f32[128, 80, 56] @ 0
+semaphore s
+queue q
+vector memset dst=t value=1.0 then s += 1
+sync dma_copy dst=y{ | 0 | 8960x64, 112x80, 1x56} src=t[0:64] queue=q when s >= 1
+sync dma_copy dst=y{ | 2293760 | 8960x64, 112x80, 1x56} src=t[64:128] queue=q
+sync dma_copy dst=y{ | 224 | 8960x128, 112x48, 1x56} src=t[0:128, 0:48] queue=q
+sync dma_copy dst=y{ | 22176 | 8960x128, 112x31, 1x56} src=t[0:128, 0:31] queue=q
+)"},
     {"moreRunsThanTheMapKeepsAreDefinedByTwoWrites", "trn2", "", R"(
 scratch h : f32[128, 40, 128]
 output y : f32[128, 36, 56]
