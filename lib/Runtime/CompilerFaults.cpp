@@ -1,6 +1,7 @@
 #include "glia/Runtime/CompilerFaults.h"
 
 #include <algorithm>
+#include <map>
 
 namespace glia {
 
@@ -32,9 +33,18 @@ bool isCompilers(const Diagnostic &d, int cores) {
 
 std::vector<Diagnostic> withCompilerFaults(std::vector<Diagnostic> found, const Program &p, CompiledFrom from) {
   const bool graph = from == CompiledFrom::Graph;
+  std::map<std::string, size_t> first; // of each rule: one fault is told once, however many instructions it reaches
+  std::vector<size_t> more(found.size());
+  std::vector<Diagnostic> out;
   for (Diagnostic &d : found) {
-    if (!graph && !isCompilers(d, p.cores))
+    if (!graph && !isCompilers(d, p.cores)) {
+      out.push_back(std::move(d));
       continue;
+    }
+    if (const auto [it, fresh] = first.emplace(d.code, out.size()); !fresh) {
+      ++more[it->second];
+      continue;
+    }
     d.notes.insert(d.notes.begin(), d.code + ": " + d.message);
     d.advice = format("Please report it with the %s; `glia explain %s` says what the rule is.",
                       graph ? "graph (`glia check` names the operations)" : "kernel", d.code.c_str());
@@ -43,8 +53,12 @@ std::vector<Diagnostic> withCompilerFaults(std::vector<Diagnostic> found, const 
                "your program",
                graph ? "graph" : "kernel", d.code.c_str());
     d.code = graph ? "GRAPH-INTERNAL" : "INTERNAL";
+    out.push_back(std::move(d));
   }
-  return found;
+  for (const auto &[code, at] : first)
+    if (more[at])
+      out[at].notes.push_back(format("and at %zu more instructions", more[at]));
+  return out;
 }
 
 } // namespace glia

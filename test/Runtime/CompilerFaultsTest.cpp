@@ -38,16 +38,26 @@ TEST(CompilerFaults, OfAGraphEverythingIs) {
   const Program p = racy();
   const std::vector<Diagnostic> found = verify(p).diagnostics;
   ASSERT_FALSE(found.empty());
-  const std::vector<Diagnostic> said = withCompilerFaults(found, p, CompiledFrom::Graph);
-  ASSERT_EQ(said.size(), found.size());
-  for (size_t i = 0; i < said.size(); ++i) {
-    EXPECT_EQ(said[i].code, "GRAPH-INTERNAL");
-    EXPECT_NE(said[i].message.find("a fault of glia's, not of your program"), std::string::npos);
-    EXPECT_EQ(said[i].notes.at(0), found[i].code + ": " + found[i].message);
-    EXPECT_NE(said[i].advice.find("report"), std::string::npos);
-    EXPECT_EQ(said[i].place.line, found[i].place.line);
-  }
+  const Diagnostic said = told(found[0], 1, CompiledFrom::Graph);
+  EXPECT_EQ(said.code, "GRAPH-INTERNAL");
+  EXPECT_NE(said.message.find("a fault of glia's, not of your program"), std::string::npos);
+  EXPECT_EQ(said.notes.at(0), found[0].code + ": " + found[0].message);
+  EXPECT_NE(said.advice.find("report"), std::string::npos);
+  EXPECT_EQ(said.place.line, found[0].place.line);
   EXPECT_EQ(told(broken("UNDEFINED-OUTPUT"), 1, CompiledFrom::Graph).code, "GRAPH-INTERNAL");
+}
+
+TEST(CompilerFaults, OneThatReachesManyInstructionsIsToldOnce) {
+  const std::vector<Diagnostic> said = withCompilerFaults(
+      {broken("UNDEFINED-OUTPUT"), broken("RACE"), broken("UNDEFINED-OUTPUT"), broken("UNDEFINED-OUTPUT")}, Program(),
+      CompiledFrom::Graph);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0].notes.back(), "and at 2 more instructions");
+  EXPECT_NE(said[1].message.find("(RACE)"), std::string::npos);
+  EXPECT_EQ(said[1].notes.size(), 1u);
+  const Program p;
+  EXPECT_EQ(withCompilerFaults({broken("OUTPUT-UNWRITTEN"), broken("OUTPUT-UNWRITTEN")}, p, CompiledFrom::Kernel).size(),
+            2u);
 }
 
 TEST(CompilerFaults, OfAKernelWhatItsAuthorDoesNotDecide) {
