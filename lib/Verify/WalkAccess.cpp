@@ -114,7 +114,7 @@ bool Walk::readHull(const Place &p, const Issuer &by, int32_t owner, uint32_t *c
   const int64_t lo = p.runs.front().lo, hi = p.runs.back().hi;
   bool good = true, first = true, mixed = false;
   uint32_t common = 0;
-  size_t left = p.runs.size();
+  size_t left = kHullPerRun * p.runs.size() + kHull;
   forEachMap(p, [&](ByteMap &map, uint32_t mask) {
     good = good && map.all(lo, hi, mask, [&](const Cell &c) {
       const bool fits =
