@@ -66,12 +66,46 @@ def test_groups_of_one(groups):
     np.testing.assert_array_equal(glia.interpret(module(groups), x)[0], -x)
 
 
-@pytest.mark.parametrize("groups", ["dense<[[0, 1]]> : tensor<1x2xi64>", "dense<[[0, -1], [1, 2]]> : tensor<2x2xi64>"])
-def test_several_devices_are_refused_by_name(groups):
-    with pytest.raises(glia.Error, match="all_reduce"):
+@pytest.mark.parametrize(
+    ("groups", "missing"),
+    [
+        ("dense<[[0, 1]]> : tensor<1x2xi64>", "num_replicas = 2"),
+        ("dense<[[0, -1], [1, 2]]> : tensor<2x2xi64>", "num_replicas = 3"),
+        (
+            "dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>",
+            "num_replicas = 2",
+        ),
+        (
+            "dense<[[0, 3], [2, 1]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids",
+            "num_partitions = 4",
+        ),
+    ],
+)
+def test_ranks_that_the_module_does_not_speak_of(groups, missing):
+    with pytest.raises(glia.Error) as e:
         compile_module(module(groups), "m.mlir", "trn2", None)
+    [d] = e.value.diagnostics
+    assert d.code == "GRAPH-COLLECTIVE" and "all_reduce" in d.message and f"mhlo.{missing} : i32" in d.advice
+    assert (d.file, d.line) == ("m.mlir", 3)
     with pytest.raises(glia.Error, match="several devices"):
         glia.interpret(module(groups), np.zeros(4, np.float32))
+    text = f"module attributes {{mhlo.{missing} : i32}} {{{module(groups)}}}"  # what the advice says
+    program, _ = compile_module(text, "m.mlir", "trn2", None)
+    assert program.ranks == int(missing.split()[-1])
+
+
+def test_ranks_that_only_shapes_speak_of():
+    text = """
+func.func @main(%x: tensor<4xf32>) -> tensor<8xf32> {
+  %r = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = dense<> : tensor<0x0xi64>}> : (tensor<4xf32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}"""
+    with pytest.raises(glia.Error, match=r"GRAPH-COLLECTIVE(?s:.*)mhlo.num_replicas = N"):
+        compile_module(text, "m.mlir", "trn2", None)
+    text = f"module attributes {{mhlo.num_replicas = 2 : i32}} {{{text}}}"
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    program, _ = compile_module(text, "m.mlir", "trn2", None)
+    np.testing.assert_array_equal(program.run({"arg0": x})["result0"], [x.ravel(), x.ravel()])
 
 
 def test_the_only_replica_of_each_partition():

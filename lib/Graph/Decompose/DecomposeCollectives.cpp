@@ -15,7 +15,7 @@ namespace {
 using Value = mlir::Value;
 using Groups = std::vector<std::vector<int64_t>>; // ranks
 
-[[noreturn]] void refuse(mlir::Operation *op, const std::string &what, const char *advice) {
+[[noreturn]] void refuse(mlir::Operation *op, const std::string &what, const std::string &advice) {
   const nisa::Origin o = nisa::originOf(op->getLoc());
   throw Error("GRAPH-COLLECTIVE", "`" + opName(op).str() + "`: " + what, advice, {o.file, o.line, 0});
 }
@@ -42,6 +42,20 @@ public:
     if (name == "collective_reduce")
       refuse(op, "a reduction to one rank", "Use all_reduce.");
     return false;
+  }
+
+  // Of a module of one rank. Groups of the others are never read as a number of ranks: they say nothing of how replicas and partitions make it up.
+  [[noreturn]] void refuseAlone() const {
+    const bool permutes = opName(op) == "collective_permute";
+    const auto table = op->getAttrOfType<mlir::DenseIntElementsAttr>(permutes ? "source_target_pairs" : "replica_groups");
+    int64_t named = 0;
+    if (table)
+      for (const int64_t r : table.getValues<int64_t>())
+        named = std::max(named, r + 1);
+    const bool ofPartitions = hasChannel() && (permutes || byPartition() || op->hasAttr("use_global_device_ids"));
+    refuse(op, "ranks exchange, and the module does not say that there are several",
+           format("Say how many there are: `module attributes {mhlo.num_%s = %s : i32}`.",
+                  ofPartitions ? "partitions" : "replicas", named > 1 ? std::to_string(named).c_str() : "N"));
   }
 
 private:
@@ -71,6 +85,8 @@ private:
     return channel && channel.getHandle() > 0;
   }
 
+  bool byPartition() const { return opName(op) == "all_to_all" || opName(op) == "collective_broadcast"; }
+
   Groups written() const {
     Groups out;
     const auto table = op->getAttrOfType<mlir::DenseIntElementsAttr>("replica_groups");
@@ -89,10 +105,9 @@ private:
   // Groups of ranks, as the StableHLO specification forms them from groups of replicas, of partitions or of both.
   Groups groups() const {
     Groups out, said = written();
-    const bool global = op->hasAttr("use_global_device_ids"),
-               byPartition = opName(op) == "all_to_all" || opName(op) == "collective_broadcast";
+    const bool global = op->hasAttr("use_global_device_ids");
     const auto rank = [&](int64_t replica, int64_t partition) { return replica * counts.partitions + partition; };
-    const bool flat = hasChannel() && global, partitions = hasChannel() && byPartition,
+    const bool flat = hasChannel() && global, partitions = hasChannel() && byPartition(),
                both = hasChannel() && !flat && !partitions;
     if (said.empty()) {
       said.emplace_back(flat ? counts.ranks() : partitions ? counts.partitions : counts.replicas);
@@ -345,10 +360,18 @@ private:
 
 void decomposeCollectives(mlir::func::FuncOp main) {
   const RankCounts counts = rankCounts(main->getParentOfType<mlir::ModuleOp>());
-  if (counts.ranks() == 1)
-    return;
   for (mlir::Operation *op : programOps(main))
-    Exchange(op, counts).run();
+    if (counts.ranks() > 1)
+      Exchange(op, counts).run();
+    else if (isExchange(op))
+      Exchange(op, counts).refuseAlone();
+}
+
+bool isExchange(mlir::Operation *op) {
+  static constexpr llvm::StringLiteral kNames[] = {"all_reduce",        "all_gather",           "all_to_all",
+                                                   "reduce_scatter",    "collective_broadcast", "collective_reduce",
+                                                   "cross-replica-sum", "collective_permute"};
+  return llvm::is_contained(kNames, opName(op));
 }
 
 bool isCollectiveCall(mlir::Operation *op) {

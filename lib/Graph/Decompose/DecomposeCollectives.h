@@ -7,6 +7,7 @@
 namespace glia::emit {
 
 void decomposeCollectives(mlir::func::FuncOp main);
+bool isExchange(mlir::Operation *op); // a collective of StableHLO's
 
 inline constexpr llvm::StringLiteral kCollectiveTarget = "glia.collective";
 bool isCollectiveCall(mlir::Operation *op);

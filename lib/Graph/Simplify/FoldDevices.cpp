@@ -1,5 +1,6 @@
 #include "FoldDevices.h"
 #include "Graph/Analysis/GraphBuilder.h"
+#include "Graph/Decompose/DecomposeCollectives.h"
 #include "glia/Lower/Family.h"
 
 namespace glia::emit {
@@ -24,9 +25,6 @@ bool isAlone(mlir::Operation *op) {
 
 // What an operation of one device gives; empty if it is none.
 llvm::SmallVector<mlir::Value> givenBy(mlir::Operation *op) {
-  static constexpr llvm::StringLiteral kSame[] = {"all_reduce",       "all_gather",           "all_to_all",
-                                                  "reduce_scatter",   "collective_broadcast", "collective_reduce",
-                                                  "cross-replica-sum"};
   const llvm::StringRef name = opName(op);
   GraphBuilder g(op);
   if (name == "partition_id" || name == "replica_id")
@@ -37,7 +35,7 @@ llvm::SmallVector<mlir::Value> givenBy(mlir::Operation *op) {
       return {};
     return {pairs.empty() ? g.number(0, op->getResult(0)) : op->getOperand(0)};
   }
-  if (!llvm::is_contained(kSame, name) || !isAlone(op) || op->getOperandTypes() != op->getResultTypes())
+  if (!isExchange(op) || !isAlone(op) || op->getOperandTypes() != op->getResultTypes())
     return {};
   return op->getOperands();
 }
