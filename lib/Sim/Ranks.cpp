@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -46,6 +49,19 @@ uint64_t checksumOf(const TensorViews &inputs) {
 bool isCause(const RunResult &r) { return r.trap || (r.fault && r.fault->code != "RANK-ENDED"); }
 
 } // namespace
+
+std::chrono::seconds rankTimeout(std::optional<int> seconds) {
+  static constexpr int kUsual = 60;
+  const char *text = std::getenv("GLIA_TIMEOUT");
+  if (seconds || !text || !*text)
+    return std::chrono::seconds(seconds.value_or(kUsual));
+  int n = 0;
+  const char *end = text + std::strlen(text);
+  if (const auto [at, bad] = std::from_chars(text, end, n); bad != std::errc() || at != end || n < 0)
+    throw Error("RUN-TIMEOUT", format("GLIA_TIMEOUT is `%s`, which is no number of seconds", text),
+                "Set it to 1 or more, to 0 for no limit, or leave it out: then it is 60.");
+  return std::chrono::seconds(n);
+}
 
 RankSession::RankSession(int ranks, std::chrono::seconds timeout, int atOnce)
     : ranks(ranks),
@@ -98,7 +114,7 @@ RunResult RankSession::run(int rank, const RankJob &job, const RunOptions &optio
 
 RanksResult runRanks(std::span<const RankJob> jobs, const RunOptions &options) {
   const auto count = static_cast<int>(jobs.size());
-  RankSession session(count, std::chrono::seconds(options.rankTimeout), options.threads);
+  RankSession session(count, rankTimeout(options.rankTimeout), options.threads);
   RanksResult out;
   out.ranks.resize(jobs.size());
   std::vector<std::exception_ptr> thrown(jobs.size());

@@ -179,6 +179,28 @@ TEST(Ranks, MutantsThatAreProvedEndWell) {
   EXPECT_GT(refused, 50);
 }
 
+TEST(Ranks, HowLongRanksWait) {
+  using std::chrono::seconds;
+  unsetenv("GLIA_TIMEOUT");
+  EXPECT_EQ(rankTimeout(), seconds(60));
+  EXPECT_EQ(rankTimeout(5), seconds(5));
+  setenv("GLIA_TIMEOUT", "3600", 1);
+  EXPECT_EQ(rankTimeout(), seconds(3600));
+  EXPECT_EQ(rankTimeout(0), seconds(0)); // what a run says goes before
+  setenv("GLIA_TIMEOUT", "0", 1);
+  EXPECT_EQ(rankTimeout(), seconds(0));
+  for (const char *bad : {"-1", "1.5", "60s", "long", "99999999999"}) {
+    setenv("GLIA_TIMEOUT", bad, 1);
+    try {
+      runAll({2, nullptr});
+      ADD_FAILURE() << bad;
+    } catch (const Error &e) {
+      EXPECT_EQ(e.diagnostics()[0].code, "RUN-TIMEOUT") << bad;
+    }
+  }
+  unsetenv("GLIA_TIMEOUT");
+}
+
 TEST(Ranks, FloatsAreCombinedWideAndRoundedOnce) {
   Collective c;
   c.dtype = DType::BF16;

@@ -364,6 +364,7 @@ def test_several_devices():
         ({"GLIA_DEVICES": "0"}, "PJRT-SETTING"),
         ({"GLIA_DEVICES": "10000"}, "from 1 to 64"),
         ({"GLIA_STRICT": "yes"}, "PJRT-SETTING"),
+        ({"GLIA_TIMEOUT": "soon"}, "RUN-TIMEOUT"),
     ],
 )
 def test_wrong_settings(environment, code):

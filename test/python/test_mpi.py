@@ -128,7 +128,16 @@ exec {TOOL} run {files}/p.glia --input x={files}/x.npy --timeout 20 $few
     assert "SIM-STEPS" in made.stderr, made.stderr
 
 
-def test_a_process_that_does_not_come_is_named(files):
+RUN_IN_PYTHON = "import sys, glia, numpy; glia.load(sys.argv[1]).run({'x': numpy.load(sys.argv[2])})"
+
+
+@pytest.mark.parametrize("door", ["--timeout", "the tool", "Python"])
+def test_a_process_that_does_not_come_is_named(files, door):
+    come = f"{TOOL} run {files}/p.glia --input x={files}/x.npy"
+    if door == "Python":
+        come = f'{sys.executable} -c "{RUN_IN_PYTHON}" {files}/p.glia {files}/x.npy'
+    if door == "--timeout":
+        come += " --timeout 2"
     script = files / "late.sh"
     script.write_text(f"""#!/bin/sh
 [ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec {sys.executable} -c "
@@ -138,8 +147,8 @@ table.restype = ctypes.POINTER(ctypes.c_void_p)
 begin = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))(table()[1])
 begin(ctypes.byref(ctypes.c_int()), ctypes.byref(ctypes.c_int()))
 time.sleep(30)"
-exec {TOOL} run {files}/p.glia --input x={files}/x.npy --timeout 2
+exec {come}
 """)
-    made = start(2, "sh", script)
+    made = start(2, "sh", script, GLIA_TIMEOUT="600" if door == "--timeout" else "2")
     assert made.returncode != 0
     assert "RANK-TIMEOUT" in made.stderr and "of process 1 has not come" in made.stderr, made.stderr

@@ -48,8 +48,9 @@ void addRun(CLI::App &app, Tool &tool) {
        "--ranks", o->ranks,
        "Of a program for several ranks: how many. They run here, one thread each; inputs and outputs are whole tensors")
       ->check(CLI::PositiveNumber);
-  c->add_option("--timeout", o->run.rankTimeout,
-                "Under mpirun: seconds that a rank waits for ranks of other processes, 60 if not given; 0: for ever")
+  c->add_option(
+       "--timeout", o->run.rankTimeout,
+       "Under mpirun: seconds that a rank waits for ranks of other processes; default: GLIA_TIMEOUT, or 60; 0: for ever")
       ->check(CLI::NonNegativeNumber);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--no-verify", o->noVerify, "Do not verify first");

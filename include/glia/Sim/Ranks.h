@@ -42,10 +42,13 @@ struct RankJob {
   const TensorBuffers *outputs = nullptr;
 };
 
+// How long a rank waits for ranks of other processes, 0: for ever. What is said, else GLIA_TIMEOUT, else 60 seconds. Throws Error RUN-TIMEOUT.
+std::chrono::seconds rankTimeout(std::optional<int> seconds = std::nullopt);
+
 // One run of several ranks whose threads are the caller's.
 class RankSession {
 public:
-  // `timeout`: how long a rank waits for ranks of other processes; 0: for ever. `atOnce`: how many ranks run at the same time, on however
+  // `atOnce`: how many ranks run at the same time, on however
   // many threads; the others wait for their turn. 0 leaves it to GLIA_THREADS or the host.
   explicit RankSession(int ranks, std::chrono::seconds timeout, int atOnce = 0);
   ~RankSession();

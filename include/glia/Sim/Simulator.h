@@ -48,7 +48,8 @@ struct RunOptions {
   uint64_t maxSteps = UINT64_MAX; // stop with fault SIM-STEPS after so many instructions
   StopQuestion stop;
   RankLink *link = nullptr; // to the other ranks; null: the only one
-  int rankTimeout = 60;     // seconds that a rank waits for ranks of other processes; 0: for ever
+  std::optional<int>
+      rankTimeout; // seconds that a rank waits for ranks of other processes; 0: for ever; none: as GLIA_TIMEOUT says
   // Where outputs are made, instead of RunResult::outputs: all of them, with their sizes, zeroed. For callers with much data. A null one
   // is an output that nobody wants.
   const TensorBuffers *outputs = nullptr;

@@ -146,8 +146,6 @@ std::vector<bool> donatedOf(const Signature &s, const ExecuteOptions *options) {
 
 namespace {
 
-constexpr std::chrono::seconds kRankTimeout{60};
-
 struct Prepared { // the call on one device
   std::shared_ptr<Launch> launch = std::make_shared<Launch>();
   std::vector<std::unique_ptr<Buffer>> results;
@@ -211,7 +209,8 @@ void call(LoadedExecutableExecuteArgs &a) {
   for (size_t rank = 0; rank < devices.size(); ++rank)
     all.push_back(prepare(a, rank, *devices[rank]));
   if (devices.size() > 1)
-    for (auto session = std::make_shared<RankSession>(static_cast<int>(devices.size()), kRankTimeout); Prepared &p : all)
+    for (auto session = std::make_shared<RankSession>(static_cast<int>(devices.size()), loaded.client.settings.timeout);
+         Prepared &p : all)
       p.launch->session = session;
   for (size_t rank = 0; rank < devices.size(); ++rank) // nothing fails behind this
     for (size_t i = 0; i < a.numArguments; ++i)

@@ -1,5 +1,6 @@
 #include "Settings.h"
 #include "Failure.h"
+#include "glia/Sim/Ranks.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Target/Topology.h"
 
@@ -83,6 +84,7 @@ Settings readSettings(std::span<const NamedValue> options) {
       throw Error("RUN-STEPS", "GLIA_MAX_STEPS is not a number of instructions", "Give 1 or more, or 0 for no limit.");
     s.maxSteps = *n;
   }
+  s.timeout = rankTimeout();
   return s;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "PjrtAbi.h"
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ struct Settings {
   bool proveAgain = false;       // GLIA_PROVE_AGAIN: executables that are read back, even if they carry a seal
   std::string profile;           // GLIA_PROFILE: a folder for a page per executable
   uint64_t maxSteps = 0;         // GLIA_MAX_STEPS; 0: no limit
+  std::chrono::seconds timeout;  // GLIA_TIMEOUT; 0: no limit
 };
 
 constexpr int kMostDevices = 64;
