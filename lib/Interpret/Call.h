@@ -75,6 +75,9 @@ public:
   virtual Place place() const = 0;
   // The operands of each of these ranks, this one among them, when they have all come to this operation.
   virtual std::vector<std::vector<Datum>> exchange(const std::vector<int64_t> &ranks) = 0;
+  // Values to a channel of another rank, and the first that were given to one of this rank, when they are there.
+  virtual void give(int64_t to, int64_t channel, std::vector<Datum> values) = 0;
+  virtual std::vector<Datum> take(int64_t channel) = 0;
 };
 
 } // namespace glia::interp

@@ -31,6 +31,8 @@ public:
   void countIteration() override { whole.countIteration(); }
   Place place() const override { return whole.place(); }
   std::vector<std::vector<Datum>> exchange(const std::vector<int64_t> &ranks) override { return whole.exchange(ranks); }
+  void give(int64_t to, int64_t channel, std::vector<Datum> values) override { whole.give(to, channel, std::move(values)); }
+  std::vector<Datum> take(int64_t channel) override { return whole.take(channel); }
 
 protected:
   Call &whole;

@@ -352,6 +352,8 @@ bool handsOn(std::string_view operation) {
                                          "reduce_scatter",
                                          "collective_broadcast",
                                          "collective_permute",
+                                         "send",
+                                         "recv",
                                          "cross-replica-sum"};
   return std::ranges::find(kNames, operation.substr(operation.find('.') + 1)) != std::end(kNames);
 }

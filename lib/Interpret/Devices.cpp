@@ -1,5 +1,6 @@
 // Exchange between ranks. Who exchanges with whom is said in four ways, by what an operation has (StableHLO's specification, "Collective
 // ops"); a rank that is alone is the case of one.
+#include "Interpret/Complex.h"
 #include "Interpret/Fold.h"
 #include "Interpret/Rules.h"
 
@@ -240,8 +241,14 @@ void allToAll(Call &c) {
     });
 }
 
-Datum zeros(const Datum &like, const TensorType &type) {
-  return byPart(like, type, [&](auto, Element e) { return Tensor(e, type.shape); });
+Datum zeros(const TensorType &type) {
+  if (isComplex(type.element)) {
+    const Tensor part(partOf(type.element), type.shape);
+    return makeComplex(type.element, part, part);
+  }
+  Datum out;
+  out.tensor = Tensor(type.element, type.shape);
+  return out;
 }
 
 // Who is in no group gets zeros.
@@ -251,7 +258,7 @@ void broadcast(Call &c) {
   const Group group = findGroup(c, movingMode(c));
   const std::vector<std::vector<Datum>> all = group.empty() ? std::vector<std::vector<Datum>>() : c.exchange(group);
   for (size_t k = 0; k < c.resultCount(); ++k)
-    c.results[k] = all.empty() ? zeros(c.operands[k], c.resultType(k)) : all[0][k];
+    c.results[k] = all.empty() ? zeros(c.resultType(k)) : all[0][k];
 }
 
 void reduceToOne(Call &c) {
@@ -277,13 +284,56 @@ void permute(Call &c) {
   }
   std::ranges::sort(numbers);
   const Group group = ranksOf(numbers, mode, at);
-  c.results[0] = zeros(c.operands[0], c.resultType(0));
+  c.results[0] = zeros(c.resultType(0));
   if (std::ranges::find(group, at.rank) == group.end())
     return;
   const std::vector<std::vector<Datum>> all = c.exchange(group);
   for (size_t i = 0; i + 1 < pairs.size(); i += 2)
     if (ranksOf({pairs[i + 1]}, mode, at)[0] == at.rank)
       c.results[0] = all[indexIn(group, ranksOf({pairs[i]}, mode, at)[0])][0];
+}
+
+// ---- from one to another ------------------------------------------------------------------------------------------------------
+
+// Pairs of ranks; fails if it is an exchange with the host.
+std::vector<std::pair<int64_t, int64_t>> transfers(const Call &c) {
+  if (c.integerOr("is_host_transfer", 0) != 0)
+    c.fail("an exchange with the host");
+  const Shape pairs = c.intsOr("source_target_pairs", 0, 0);
+  const Mode mode = movingMode(c);
+  const Place at = c.place();
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    for (const int64_t n : {pairs[i], pairs[i + 1]})
+      if (n < 0 || n >= numberCount(mode, at))
+        c.fail("an exchange between several devices, of which there are " + std::to_string(numberCount(mode, at)));
+    out.emplace_back(ranksOf({pairs[i]}, mode, at)[0], ranksOf({pairs[i + 1]}, mode, at)[0]);
+  }
+  if (out.empty())
+    c.fail("it does not say who sends to whom");
+  return out;
+}
+
+void send(Call &c) {
+  for (const auto &[from, to] : transfers(c))
+    if (from == c.place().rank)
+      c.give(to, c.integerOr("channel_handle.handle", 0), {c.operands.begin(), c.operands.end() - 1});
+}
+
+// Who is nobody's target has zeros.
+void receive(Call &c) {
+  std::vector<Datum> got;
+  for (const auto &[from, to] : transfers(c))
+    if (to == c.place().rank)
+      got = c.take(c.integerOr("channel_handle.handle", 0));
+  if (!got.empty() && got.size() + 1 != c.resultCount())
+    c.fail("another number of tensors than was sent");
+  for (size_t k = 0; k + 1 < c.resultCount(); ++k) {
+    const Datum none = zeros(c.resultType(k));
+    c.results[k] = got.empty() ? none : got[k];
+    if (c.results[k].tensor.element != none.tensor.element || c.results[k].tensor.shape != none.tensor.shape)
+      c.fail("a tensor of another type than was sent");
+  }
 }
 
 void partitionId(Call &c) {
@@ -302,6 +352,8 @@ constexpr Rule kRules[] = {
     {"stablehlo.collective_reduce", reduceToOne},
     {"stablehlo.cross-replica-sum", allReduce},
     {"stablehlo.collective_permute", permute},
+    {"stablehlo.send", send},
+    {"stablehlo.recv", receive},
     {"stablehlo.partition_id", partitionId},
     {"stablehlo.replica_id", replicaId},
 };

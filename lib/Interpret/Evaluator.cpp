@@ -55,6 +55,15 @@ public:
       fail(why, "All ranks of a group must come to the same exchanges in the same order.");
     return all;
   }
+  void give(int64_t to, int64_t channel, std::vector<Datum> values) override {
+    evaluator.ranks.give(to, channel, std::move(values));
+  }
+  std::vector<Datum> take(int64_t channel) override {
+    std::vector<Datum> values;
+    if (const std::string why = evaluator.ranks.take(evaluator.rank, channel, values); !why.empty())
+      fail(why, "Send to a channel before receiving from it.");
+    return values;
+  }
 
 private:
   Evaluator &evaluator;

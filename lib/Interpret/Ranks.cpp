@@ -14,6 +14,7 @@ struct Abandoned {}; // thrown in the ranks that wait when another one has faile
 
 void Ranks::run(const std::function<void(int64_t rank)> &body) {
   members.assign(static_cast<size_t>(count()), {});
+  left.clear();
   turn = 0;
   error = nullptr;
   if (count() == 1) {
@@ -125,6 +126,29 @@ std::string Ranks::meet(int64_t rank, const void *place, const std::vector<int64
     return "rank " + std::to_string(rank) + " waits for a rank that does not come";
   }
   all = std::move(self.all);
+  return {};
+}
+
+void Ranks::give(int64_t to, int64_t channel, std::vector<Datum> values) {
+  const std::lock_guard lock(mutex);
+  left[{to, channel}].push_back(std::move(values));
+  if (Member &m = members[static_cast<size_t>(to)]; m.state == State::Waiting && m.place == &left)
+    m.state = State::Ready;
+}
+
+std::string Ranks::take(int64_t rank, int64_t channel, std::vector<Datum> &values) {
+  std::unique_lock lock(mutex);
+  Member &self = members[static_cast<size_t>(rank)];
+  std::deque<std::vector<Datum>> &mine = left[{rank, channel}];
+  while (mine.empty()) {
+    self = {State::Waiting, &left, {}, {}, {}};
+    pass();
+    waitForTurn(lock, rank);
+    if (self.state == State::Stuck)
+      return "rank " + std::to_string(rank) + " waits for channel " + std::to_string(channel) + ", to which nobody sends";
+  }
+  values = std::move(mine.front());
+  mine.pop_front();
   return {};
 }
 

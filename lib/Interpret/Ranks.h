@@ -4,8 +4,10 @@
 #include "Interpret/Tensor.h"
 
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -26,6 +28,11 @@ public:
   std::string meet(int64_t rank, const void *place, const std::vector<int64_t> &group, std::vector<Datum> values,
                    std::vector<std::vector<Datum>> &all);
 
+  // Called by a rank in `run`: leaves values in another one's channel, and takes the first that were left in one of its own, for which it waits. Returns
+  // why they do not come, in words; empty if they came.
+  void give(int64_t to, int64_t channel, std::vector<Datum> values);
+  std::string take(int64_t rank, int64_t channel, std::vector<Datum> &values);
+
 private:
   enum class State : uint8_t { Ready, Waiting, Stuck, Ended };
   struct Member {
@@ -42,6 +49,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Member> members;
+  std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<Datum>>> left; // by rank and channel
   int64_t turn = 0;
   std::exception_ptr error;
 };

@@ -24,6 +24,7 @@
 #include "InlineCalls.h"
 #include "Graph/Analysis/GraphBuilder.h"
 #include "Graph/Decompose/NumberRanks.h"
+#include "Graph/Decompose/PairSends.h"
 #include "NarrowTypes.h"
 #include "OwnConstants.h"
 #include "SimplifyIdentities.h"
@@ -64,6 +65,7 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"pair sends", pairSends},
     {"fold devices", foldDevices},
     {"number ranks", numberRanks},
     {"decompose collectives", decomposeCollectives},
