@@ -69,8 +69,9 @@ network. It computes every algorithm that can run and takes the fastest:
 | flat ring | N - 1, through all instances | trn1, and groups that are not alike on every instance |
 
 reduce_scatter mirrors all_gather, and all_reduce is the one after the other. Between instances the same collective runs among the ranks with the same
-place in their instance, before all_gather and after reduce_scatter inside. all_to_all is a mesh; permute takes as long as its longest pair. The
-algorithms and their steps are published; for broadcast nothing is: it is a ring or a tree. [timing.md](timing.md) has the published figures beside the
+place in their instance, before all_gather and after reduce_scatter inside. all_to_all is a mesh; permute takes as long as its longest pair. Groups and
+pairs that exchange at the same time share the links of their chips: a link takes as long as the bytes of all of them, hop by hop. Each group takes the algorithm that is fastest when it
+is alone. The algorithms and their steps are published; for broadcast nothing is: it is a ring or a tree. [timing.md](timing.md) has the published figures beside the
 predicted ones.
 
 What this gives for all_reduce of all 64 ranks of trn2.48xlarge (LNC 2):

@@ -2,6 +2,7 @@
 #include "TimingQueues.h"
 #include "TimingSemaphores.h"
 
+#include "glia/ISA/Collective.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -14,13 +15,18 @@ TimingResult simulateTime(const Program &p, const TimingOptions &options) { retu
 namespace timing {
 
 static void checkLanes(const Program &p) {
-  if (p.cores * (2 * kNumEngines + 2) + p.queues.size() > size_t{1} << EventQueue::kLaneBits)
+  if (p.cores * (2 * kNumEngines + 2) + p.queues.size() + 1 > size_t{1} << EventQueue::kLaneBits)
     throw Error("TIME-SIZE",
                 format("%u cores and %zu queues are more than the timing simulator takes", p.cores, p.queues.size()));
 }
 
+// Whether it has collectives, whose ends are a lane more.
+static bool exchanges(const Program &p) {
+  return std::any_of(p.opcodes.begin(), p.opcodes.end(), [](const InstrDef *d) { return isCollective(*d); });
+}
+
 Machine::Machine(const Program &p, const TimingOptions &options)
-    : p(p), t(*p.target), options(options), low(lower(p)), events(p.cores), exec(t) {
+    : p(p), t(*p.target), options(options), low(lower(p)), events(p.cores + exchanges(p)), exec(t) {
   checkLanes(p);
   semaphoreLatency = param(t, low, "cost.semaphore_latency");
   dmaCompletion = param(t, low, "dma.completion_latency");
@@ -103,6 +109,8 @@ inline void Machine::dispatch(uint32_t lane) {
   if (lane < firstDmaLane)
     return startTransfer(lane - 2 * numEngines);
   const int core = static_cast<int>(lane - firstDmaLane) / 2;
+  if (lane == linkLane())
+    return endCollective();
   if (lane == dmaLane(core))
     return endTransfer(core);
   Fifo<Update> &done = dmas[core].done;

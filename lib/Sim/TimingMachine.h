@@ -133,6 +133,12 @@ struct DmaRun {
   }
 };
 
+// Collectives that go on at the same time share the engines that drive them, HBM and links: they slow down alike by what is asked for most.
+struct LinkRun {
+  DmaRun clock;              // without demands
+  std::vector<double> asked; // of the active ones, added up
+};
+
 struct Coming {      // an addition to a semaphore that is known to happen
   uint64_t time = 0; // key of the event queue
   int32_t value = 0;
@@ -172,7 +178,8 @@ private:
   std::vector<EngineRun> engines; // core * 5 + engine
   std::vector<QueueRun> queues;
   std::vector<SemaphoreRun> semaphores;
-  std::vector<DmaRun> dmas;                 // per core
+  std::vector<DmaRun> dmas; // per core
+  LinkRun links;
   std::vector<std::array<Ps, 16>> portFree; // per core
   std::vector<std::array<uint8_t, 16>> portOwner;
   std::map<uint32_t, Meeting> pipes, barriers; // per pair of cores, by pipe or name
@@ -217,6 +224,7 @@ private:
   uint32_t queueLane(uint32_t q) const { return 2 * numEngines + q; }
   uint32_t dmaLane(int core) const { return firstDmaLane + 2 * static_cast<uint32_t>(core); }
   uint32_t doneLane(int core) const { return dmaLane(core) + 1; }
+  uint32_t linkLane() const { return dmaLane(static_cast<int>(p.cores)); }
   GLIA_HOT void dispatch(uint32_t lane);
 
   // Timing.cpp: engines
@@ -262,6 +270,10 @@ private:
   void startTransfer(uint32_t q);
   GLIA_HOT void begin(uint32_t q);
   void endTransfer(int core);
+  void endCollective();
+  GLIA_HOT void finish(uint32_t q);
+  void askLinks(const Transfer &x, int sign);
+  void shareLinks();
   GLIA_HOT void share(int core);
   GLIA_HOT void slowDown(DmaRun &d, int core, Slowness engines, double hbm);
   void pushDone(int core, const Update &u);

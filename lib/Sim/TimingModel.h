@@ -63,8 +63,9 @@ struct Transfer {
   Ps work = 0; // per engine that takes part
   int engines = 1;
   int64_t bytes = 0, hbmRead = 0, hbmWritten = 0;
-  double hbmPerPs = 0; // bytes asked of HBM
-  uint8_t dge = 0;     // index into dgeNames(): none, swdge, hwdge
+  double hbmPerPs = 0;      // bytes asked of HBM
+  uint8_t dge = 0;          // index into dgeNames(): none, swdge, hwdge
+  std::vector<double> asks; // of a collective: what it shares with others (asksOf); empty: a transfer of the DMA engines
   Share share;
 };
 // `target` may be a changed copy of the program's target (that is how shares are found).

@@ -37,9 +37,11 @@ inline void Machine::begin(uint32_t i) {
     q.notBeforePath = current.path;
     q.notBeforePath.add(queueSpacing.step);
   }
-  DmaRun &d = dmas[q.core];
+  DmaRun &d = x.asks.empty() ? dmas[q.core] : links.clock;
   d.advance(now);
   d.active.insert({d.virtualNow + static_cast<double>(x.work), i});
+  if (!x.asks.empty()) [[unlikely]]
+    return askLinks(x, 1);
   d.engines += x.engines;
   d.hbmBytesPerPs += x.hbmPerPs;
 }
@@ -77,18 +79,12 @@ void Machine::startTransfer(uint32_t i) {
   share(queues[i].core);
 }
 
-void Machine::endTransfer(int core) {
-  DmaRun &d = dmas[core];
-  const uint32_t i = d.active.front().queue;
-  d.active.pop();
+// What the first transfer of a queue has been; the next one begins if it can.
+inline void Machine::finish(uint32_t i) {
   QueueRun &q = queues[i];
+  const int core = q.core;
   const Pending &current = q.transfers.front();
   const Transfer &x = *current.transfer;
-  d.engines -= x.engines;
-  d.hbmBytesPerPs -= x.hbmPerPs;
-  if (d.active.empty())
-    d.hbmBytesPerPs = 0; // no rounding left over
-
   Path path = current.path;
   path.add(now - q.started, x.share);
   if (now >= q.notBefore) {
@@ -121,7 +117,51 @@ void Machine::endTransfer(int core) {
     begin(i);
   else
     arm(i);
+}
+
+void Machine::endTransfer(int core) {
+  DmaRun &d = dmas[core];
+  const uint32_t i = d.active.front().queue;
+  d.active.pop();
+  const Transfer &x = *queues[i].transfers.front().transfer;
+  d.engines -= x.engines;
+  d.hbmBytesPerPs -= x.hbmPerPs;
+  if (d.active.empty())
+    d.hbmBytesPerPs = 0; // no rounding left over
+  finish(i);
   share(core);
+}
+
+// ---- collectives -----------------------------------------------------------------------------------------------------------
+
+// One more, or one less.
+void Machine::askLinks(const Transfer &x, int sign) {
+  links.asked.resize(std::max(links.asked.size(), x.asks.size()));
+  for (size_t i = 0; i < x.asks.size(); ++i)
+    links.asked[i] = links.clock.active.empty() ? 0 : links.asked[i] + sign * x.asks[i]; // no rounding left over
+  shareLinks();
+}
+
+void Machine::shareLinks() {
+  DmaRun &d = links.clock;
+  d.advance(now);
+  d.slow = 1;
+  for (const double asked : links.asked)
+    d.slow = std::max(d.slow, asked);
+  d.speed = 1 / d.slow;
+  const Ps end =
+      d.active.empty() ? kNever : now + static_cast<Ps>(std::max(d.active.front().time - d.virtualNow, 0.0) * d.slow + 0.5);
+  events.setEnd(p.cores, linkLane(), end);
+}
+
+void Machine::endCollective() {
+  DmaRun &d = links.clock;
+  d.advance(now);
+  const uint32_t i = d.active.front().queue;
+  d.active.pop();
+  askLinks(*queues[i].transfers.front().transfer, -1);
+  finish(i);
+  share(queues[i].core); // if a transfer of another kind has begun
 }
 
 void Machine::pushDone(int core, const Update &u) {

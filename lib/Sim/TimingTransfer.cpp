@@ -62,17 +62,16 @@ Transfer collectiveTransfer(const Program &p, const Decoded &d) {
   out.hbmWritten = s.dstHbm ? s.dstBytes : 0;
   out.engines = 0;
   const std::shared_ptr<const Topology> topology = topologyOf(p);
-  double longest = 0; // of the groups
-  std::vector<bool> seen(static_cast<size_t>(c.ranks));
-  for (int r = 0; r < c.ranks; ++r) {
-    if (seen[static_cast<size_t>(r)])
-      continue;
-    const std::vector<int> members = c.members(r);
-    for (const int m : members)
-      seen[static_cast<size_t>(m)] = true;
-    longest = std::max(longest, collectiveTime(*topology, c.kind, out.bytes, members).total);
+  std::vector<std::vector<int>> groups;
+  for (size_t i = 0; i < c.groups.size(); ++i) {
+    if (i % static_cast<size_t>(c.width) == 0)
+      groups.emplace_back();
+    if (c.groups[i] >= 0)
+      groups.back().push_back(c.groups[i]);
   }
-  out.work = toPs(longest);
+  const CollectiveTime time = collectiveTime(*topology, c.kind, out.bytes, groups);
+  out.work = toPs(time.total);
+  out.asks = asksOf(*topology, time);
   return out;
 }
 

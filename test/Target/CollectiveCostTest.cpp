@@ -118,6 +118,54 @@ TEST(CollectiveCost, TheOrderOfAGroupMattersToPermuteOnly) {
             collectiveTime(*t, CollectiveKind::Permute, 0, std::vector<int>{0, 4}).total);
 }
 
+// Counted here from the links alone: on the torus of 4 x 4 chips a chip is 16 hops along x from all others together.
+TEST(CollectiveCost, GroupsAtTheSameTimeShareTheLinksOfTheirChips) {
+  const auto t = loadTopology("trn2.48xlarge"); // 4 ranks on a chip
+  std::vector<std::vector<int>> across, apart;
+  for (int first = 0; first < 4; ++first) {
+    across.emplace_back();
+    for (int chip = 0; chip < 16; ++chip)
+      across.back().push_back(4 * chip + first);
+  }
+  for (int chip = 0; chip < 16; ++chip)
+    apart.push_back({4 * chip, 4 * chip + 1, 4 * chip + 2, 4 * chip + 3});
+  const int64_t bytes = 1 << 24;
+  for (const CollectiveKind k : kKinds) {
+    if (k == CollectiveKind::Permute)
+      continue;
+    const CollectiveTime alone = collectiveTime(*t, k, bytes, across[0]), all = collectiveTime(*t, k, bytes, across);
+    EXPECT_EQ(collectiveTime(*t, k, bytes, std::vector{across[0]}).total, alone.total);
+    EXPECT_GE(all.total, alone.total);
+    EXPECT_LE(all.bandwidth, 4 * alone.bandwidth * 1.0001); // not worse than one after the other
+    EXPECT_EQ(all.latency, alone.latency);
+    EXPECT_EQ(collectiveTime(*t, k, bytes, apart).total, collectiveTime(*t, k, bytes, apart[0]).total);
+  }
+  const double perNs = t->axes[0].bytesPerNs, crossing = 4.0 * 16 * bytes / 16;
+  const CollectiveTime alone = collectiveTime(*t, CollectiveKind::AllToAll, bytes, across[0]),
+                       all = collectiveTime(*t, CollectiveKind::AllToAll, bytes, across);
+  EXPECT_DOUBLE_EQ(all.bandwidth, std::max(alone.bandwidth, crossing / perNs));
+  for (const double ask : asksOf(*t, all))
+    EXPECT_LE(ask, 1);
+}
+
+TEST(CollectiveCost, PairsShareTheLinksOfTheirChips) {
+  const auto t = loadTopology("trn2.48xlarge");
+  std::vector<std::vector<int>> far, self;
+  for (int rank = 0; rank < 16; ++rank) { // a row of chips along x, each to the one opposite
+    far.push_back({rank, (rank + 8) % 16});
+    self.push_back({rank, rank});
+  }
+  const int64_t bytes = 1 << 24;
+  const CollectiveTime one = collectiveTime(*t, CollectiveKind::Permute, bytes, std::vector<std::vector<int>>{{0, 8}});
+  EXPECT_DOUBLE_EQ(one.bandwidth, bytes / t->path(0, 8).bytesPerNs);
+  EXPECT_DOUBLE_EQ(one.latency, t->path(0, 8).latency);
+  const CollectiveTime all = collectiveTime(*t, CollectiveKind::Permute, bytes, far);
+  EXPECT_DOUBLE_EQ(all.bandwidth, 4 * 2 * bytes / t->axes[0].bytesPerNs); // four ranks of a chip, two hops
+  EXPECT_GT(all.bandwidth, one.bandwidth);
+  EXPECT_EQ(all.stages[0].bound, "x");
+  EXPECT_EQ(collectiveTime(*t, CollectiveKind::Permute, bytes, self).total, 0);
+}
+
 TEST(CollectiveCost, BadGroupsAreErrors) {
   const auto t = loadTopology("trn1.2xlarge");
   auto code = [&](std::vector<int> group, int64_t bytes) {

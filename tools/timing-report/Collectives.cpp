@@ -223,7 +223,7 @@ collective as the time on an idle machine with the current runtime, uncertain by
     s += tableOf(rows, x.title) + "\n" + x.note + "\n";
   s += tableOf(rows, rows.back().group);
   return s + R"(
-Not in the tables: two streams at once on 64 ranks (101 to 260 us; the model has no streams that share engines), all_to_all_v of two instances (the sizes of
+Not in the tables: two streams at once on 64 ranks (101 to 260 us; not compared yet), all_to_all_v of two instances (the sizes of
 its parts are not those of the row), and HBM touches per chunk (4 and 3 for all_gather by ring and kangaring,
 6 and 4 for reduce_scatter), which are in the model as they are published.
 )";

@@ -73,6 +73,9 @@ physical and shared: none belongs to a single row of the tables below.
 - **Ports**: where the target does not allow Vector and GpSimd on SBUF, or Vector and Scalar on PSUM (elsewhere: on one PSUM bank), at the same time, they take turns.
 - **Fetch**: straight-line code arrives at `fetch.bytes_per_ns`; the last `fetch.window` instructions are held, so a loop that fits is fetched once.
 - **Two cores**: a barrier and a sendrecv take a fixed, assumed latency after the later of the two; a sendrecv does not share bandwidth.
+- **Collectives** take what their topology says ([devices.md](devices.md)), beside the DMA queues and without taking turns with them. Those that go on at the same time, on queues of
+  their own, slow down alike when together they ask for more than all of the engines of a rank, of its HBM, of EFA or of an axis of links: latencies overlap, bytes do not (assumed: that
+  collectives at the same time reach together what one reaches alone). The groups of one collective share the links of the chips that they have in common.
 - Not modelled: throttling beyond the ramp, DMA traffic of instruction fetch, priorities, HBM banks and refresh, sharing of the SBUF bus by Vector and
   GpSimd in fast modes.
 

@@ -20,6 +20,13 @@ enum class CollectiveAlgorithm : uint8_t {
 };
 std::string_view algorithmName(CollectiveAlgorithm a); // "mesh" ...
 
+// What the links of a chip carry, or the network interfaces of a host: how long it takes them.
+struct LinkLoad {
+  static constexpr int kEfa = -1;
+  int instance = 0, axis = 0, at = 0; // of an axis: a chip of the instance; kEfa: a host
+  double ns = 0;
+};
+
 // A part of a collective that one algorithm does.
 struct CollectiveStage {
   CollectiveKind kind = CollectiveKind::AllReduce;
@@ -30,6 +37,8 @@ struct CollectiveStage {
   double bandwidth = 0;           // ns of the bytes
   std::string bound;              // what limits the bytes: "rank", "hbm", the name of an axis, "efa"
   std::vector<std::string> links; // what the bytes cross: "chip", names of axes, "efa"
+  double rank = 0, hbm = 0;       // ns of the bytes for the engines of a rank, and for its HBM
+  std::vector<LinkLoad> loads;    // without what a rank has a share of its own of
 };
 
 struct CollectiveTime {
@@ -48,5 +57,13 @@ std::string algorithmsOf(const CollectiveTime &t);
 // others. `group`: the ranks that take part, in the order of the collective; permute goes from each to the next, broadcast from the
 // first. Throws Error TOPOLOGY-RANK for a rank that does not exist or is named twice, TOPOLOGY-OPTION for less than 0 bytes.
 CollectiveTime collectiveTime(const Topology &t, CollectiveKind kind, int64_t bytes, std::span<const int> group);
+
+// Of the group that takes longest, where all of them exchange at the same time, stage by stage: they share the links of their chips and hosts. A permute has pairs,
+// from one rank to another.
+CollectiveTime collectiveTime(const Topology &t, CollectiveKind kind, int64_t bytes,
+                              std::span<const std::vector<int>> groups);
+
+// What a collective asks of each thing that it shares with others at the same time: the engines of a rank, its HBM, EFA, the axes in their order; 1 is all of it.
+std::vector<double> asksOf(const Topology &t, const CollectiveTime &time);
 
 } // namespace glia
