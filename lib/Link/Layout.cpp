@@ -2,6 +2,7 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glia::link {
 
@@ -66,8 +67,9 @@ void Layout::shareSemaphores() {
     own[core].completed[1] = b.semaphore("link.completed.b", 0, n);
     taken[core] += 2;
     if (std::any_of(c.objects.begin(), c.objects.end(), [](const Object &o) { return o.aside; })) {
-      own[core].exchanged = b.semaphore("link.exchanged", 0, n);
-      ++taken[core];
+      for (int stream = 0; stream < kStreams; ++stream)
+        own[core].exchanged[stream] = b.semaphore(stream ? "link.exchanged.b" : "link.exchanged.a", 0, n);
+      taken[core] += kStreams;
     }
   }
 
@@ -146,23 +148,31 @@ void Layout::shareQueues() {
         f(q, who.first, who.second, seen[who]++);
       }
   };
-  for (const Object &o : c.objects)
-    forEach(o, [&](size_t, int core, int engine, int n) { need[core][engine] = std::max(need[core][engine], n + 1); });
+  bool aside = false;
+  for (const Object &o : c.objects) {
+    aside |= o.aside;
+    if (!o.aside)
+      forEach(o, [&](size_t, int core, int engine, int n) { need[core][engine] = std::max(need[core][engine], n + 1); });
+  }
   std::vector<std::array<std::vector<int>, kNumEngines>> made(c.cores);
   for (uint32_t core = 0; core < c.cores; ++core) {
     auto &n = need[core];
-    while (n[0] + n[1] + n[2] + n[3] + n[4] > c.target->dmaQueues)
+    while (n[0] + n[1] + n[2] + n[3] + n[4] + (aside ? kStreams : 0) > c.target->dmaQueues)
       --*std::max_element(n.begin(), n.end());
     for (int e = 0; e < kNumEngines; ++e)
       for (int i = 0; i < n[e]; ++i)
         made[core][e].push_back(
             b.queue(std::string(name(static_cast<Engine>(e))) + std::to_string(i), static_cast<int>(core)));
   }
+  if (aside)
+    for (int stream = 0; stream < kStreams; ++stream)
+      streams.push_back(b.queue(stream ? "exchange_b" : "exchange_a", 0));
   for (const Object &o : c.objects) {
     std::vector<int> mine(o.facts.queueOwner.size(), 0);
-    forEach(o, [&](size_t q, int core, int engine, int n) {
-      mine[q] = made[core][engine][n % static_cast<int>(made[core][engine].size())];
-    });
+    if (!o.aside)
+      forEach(o, [&](size_t q, int core, int engine, int n) {
+        mine[q] = made[core][engine][n % static_cast<int>(made[core][engine].size())];
+      });
     queues.push_back(std::move(mine));
   }
 }
@@ -188,14 +198,13 @@ void Layout::sharePipes() {
 }
 
 void Layout::takeTurns() {
-  int turn = 0;
+  int turn = 0, stream = 0;
   for (Call &call : c.calls) {
-    if (c.objects[call.object].whole || c.objects[call.object].aside) {
-      call.slot = 0;
-      continue;
-    }
-    call.slot = turn;
-    turn = 1 - turn;
+    const Object &o = c.objects[call.object];
+    if (o.aside)
+      call.slot = std::exchange(stream, (stream + 1) % kStreams);
+    else
+      call.slot = o.whole ? 0 : std::exchange(turn, 1 - turn);
   }
 }
 

@@ -8,10 +8,13 @@
 
 namespace glia::link {
 
+// Calls aside go on at the same time on queues of their own: a core has two cores beside it that drive collectives, a stream each (documented).
+inline constexpr int kStreams = 2;
+
 struct OwnSemaphores { // of the linker, on one core
   int toSync[kNumEngines] = {-1, -1, -1, -1, -1}, fromSync[kNumEngines] = {-1, -1, -1, -1, -1};
-  int completed[2] = {-1, -1}; // transfers that nobody waits for, per slot
-  int exchanged = -1;          // those of calls aside
+  int completed[2] = {-1, -1};        // transfers that nobody waits for, per slot
+  int exchanged[kStreams] = {-1, -1}; // those of calls aside, per stream
 };
 
 class Layout {
@@ -20,10 +23,12 @@ public:
   Layout(Composition &c, Builder &b);
 
   std::vector<OwnSemaphores> own;        // [core]
-  std::vector<std::vector<int>> queues;  // [object][its queue]
   std::vector<std::map<int, int>> pipes; // [object] its pipe -> the program's
 
   // Numbers in the program, of an object in a slot.
+  int queue(uint32_t object, int slot, uint32_t n) const {
+    return c.objects[object].aside ? streams[static_cast<size_t>(slot)] : queues[object][n];
+  }
   int semaphore(uint32_t object, int slot, uint32_t n) const { return semaphores.at({object, slot})[n]; }
   uint32_t allocation(uint32_t object, int slot, uint32_t n) { return place(object, slot).allocations[n]; }
   uint32_t tensor(uint32_t object, int slot, uint32_t n) { return place(object, slot).tensors[n]; } // constants and scratch
@@ -39,6 +44,8 @@ private:
   Builder &b;
   std::map<std::pair<uint32_t, int>, std::vector<int>> semaphores;
   std::map<std::pair<uint32_t, int>, Place> places;
+  std::vector<std::vector<int>> queues; // [object][its queue]
+  std::vector<int> streams;             // queues of calls aside
   std::map<std::string, uint32_t> constants;
   std::set<std::string> names; // of tensors and allocations
   uint32_t tick = 0;

@@ -223,7 +223,7 @@ private:
     const OwnSemaphores &own = layout.own[w.core];
     const bool isSync = w.engine == Engine::Sync;
     const SyncOp mark{static_cast<uint16_t>(isSync ? 0 : own.toSync[static_cast<int>(w.engine)]), SyncKind::Add, 0, 1};
-    const int over = c.objects[w.call->object].aside ? own.exchanged : own.completed[w.call->slot];
+    const int over = c.objects[w.call->object].aside ? own.exchanged[w.call->slot] : own.completed[w.call->slot];
     const SyncOp complete{static_cast<uint16_t>(over), SyncKind::Add, 0, c.target->dmaEngines};
     const int64_t skip = tableAlreadyThere(w.core, w.engine, facts);
     size_t completed = static_cast<size_t>(std::lower_bound(facts.completed.begin(), facts.completed.end(), from) -
@@ -317,7 +317,7 @@ private:
   }
 
   void fence(Stream &out, const Call &call, uint32_t objectQueue, const SyncOp &complete, uint32_t origin) {
-    const int queue = layout.queues[call.object][objectQueue];
+    const int queue = layout.queue(call.object, call.slot, objectQueue);
     const InstrDef &def = *findInstruction("dma_copy");
     std::vector<uint32_t> words;
     int packed = 0;

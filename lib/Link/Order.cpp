@@ -1,6 +1,7 @@
 #include "Order.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace glia::link {
 
@@ -11,7 +12,7 @@ Order::Order(const Composition &c, const Layout &layout, const Program &program)
       serialPsum(!c.target->has("vector_scalar_psum_concurrent")), cores(c.cores) {
   for (Core &k : cores)
     for (int e = 0; e < kNumEngines; ++e)
-      k.told[e] = k.toldCross[e] = k.toldAside[e] = k.touched[e][0] = k.touched[e][1] = -1;
+      k.told[e] = k.toldCross[e] = k.touched[e][0] = k.touched[e][1] = -1;
 }
 
 uint32_t Order::tensorOf(uint32_t call, uint32_t object, int slot, uint32_t tensor, Layout &tensors) const {
@@ -43,15 +44,17 @@ void Order::waitFor(int core, int call, std::vector<SyncOp> &out) {
   k.known = call;
 }
 
-// Waits, on Sync, until all calls aside so far are over. Transfers add to one semaphore: a wait proves something only of all that can have added
-// to it (S5), so the next call aside is told to begin behind this.
-void Order::waitForAside(int core, int call, std::vector<SyncOp> &out) {
+// Waits, on Sync, until all calls aside so far of a stream are over. Its transfers add to one semaphore: a wait proves something only of all that can have
+// added to it (S5), so the next call aside of this stream is told to begin behind this.
+void Order::waitForAside(int core, const PerStream &calls, std::vector<SyncOp> &out) {
   Core &k = cores[core];
-  if (call <= k.asideKnown)
-    return;
-  out.push_back({static_cast<uint16_t>(layout.own[core].exchanged), SyncKind::WaitGeConsume, 0, k.asideAmount});
-  k.asideAmount = 0;
-  k.asideKnown = k.aside;
+  for (int s = 0; s < kStreams; ++s) {
+    if (calls[s] <= k.asideKnown[s])
+      continue;
+    out.push_back({static_cast<uint16_t>(layout.own[core].exchanged[s]), SyncKind::WaitGeConsume, 0, k.asideAmount[s]});
+    k.asideAmount[s] = 0;
+    k.asideKnown[s] = k.aside[s];
+  }
 }
 
 Order::Need Order::needOf(uint32_t tensor, const TensorUse &u, int core) const {
@@ -67,10 +70,10 @@ Order::Need Order::needOf(uint32_t tensor, const TensorUse &u, int core) const {
       level = std::max(level, a.wrote);
     if (a.read >= 0 && a.reads.meets(u.write))
       level = std::max(level, a.read);
-    if (a.asideWrote >= 0 && (a.writes.meets(u.read) || a.writes.meets(u.write)))
-      out.aside = std::max(out.aside, a.asideWrote);
-    if (a.asideRead >= 0 && a.reads.meets(u.write))
-      out.aside = std::max(out.aside, a.asideRead);
+    if (a.writes.meets(u.read) || a.writes.meets(u.write))
+      out.aside.add(a.asideWrote);
+    if (a.reads.meets(u.write))
+      out.aside.add(a.asideRead);
   }
   return out;
 }
@@ -95,7 +98,13 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
 
   // What each engine needs because of tensors in HBM.
   std::vector<std::array<Need, kNumEngines>> need(mine);
-  std::vector<std::vector<std::array<int64_t, 4>>> onSync(mine); // instruction, call, call aside, tensor of the object
+  struct OnSync {
+    uint32_t at = 0; // instruction of Sync
+    int call = -1;
+    PerStream aside;
+    uint32_t tensor = 0; // of the object
+  };
+  std::vector<std::vector<OnSync>> onSync(mine);
   int cross = -1;
   for (int core = 0; core < mine; ++core)
     for (const TensorUse &u : o.facts.uses[core]) {
@@ -103,7 +112,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       for (int e = 0; e < kNumEngines; ++e)
         if (u.engines >> e & 1 && e != kSync)
           need[core][e].add(x);
-      if ((x.here >= 0 || x.aside >= 0) && u.firstOnSync != UINT32_MAX)
+      if ((x.here >= 0 || x.aside.any()) && u.firstOnSync != UINT32_MAX)
         onSync[core].push_back({u.firstOnSync, x.here, x.aside, u.tensor});
       if (x.other > cores[core].cross)
         cross = std::max(cross, x.other);
@@ -121,8 +130,12 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
     // The call that had this memory and these semaphores before.
     const int before = o.aside ? -1 : o.whole ? std::max(k.inSlot[0], k.inSlot[1]) : k.inSlot[slot];
     const int mostAside = c.target->semaphoreMax / 2;
-    const bool full = o.aside && k.asideAmount + c.target->dmaEngines > mostAside;
-    int aside = o.facts.unknownLoops || full ? k.aside : -1;
+    const bool full = o.aside && k.asideAmount[slot] + c.target->dmaEngines > mostAside;
+    PerStream aside;
+    if (o.facts.unknownLoops)
+      aside = k.aside;
+    if (full)
+      aside[slot] = k.aside[slot];
     const auto &engines = o.facts.engines[core];
     std::vector<int> tell;
     int level = engines[kSync].size ? before : -1;
@@ -130,12 +143,12 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       if (e == kSync || !engines[e].size)
         continue;
       const int here = std::max({before, need[core][e].here, serialNeed(k, o.facts, core, e)});
-      const bool behindWait = o.aside && k.asideKnown > k.toldAside[e];
-      if (here > k.told[e] || need[core][e].other > k.toldCross[e] || need[core][e].aside > k.toldAside[e] || behindWait ||
-          full) {
+      const bool behindWait = o.aside && k.asideKnown[slot] > k.toldAside[e][slot];
+      if (here > k.told[e] || need[core][e].other > k.toldCross[e] || need[core][e].aside.isBeyond(k.toldAside[e]) ||
+          behindWait || full) {
         tell.push_back(e);
         level = std::max(level, here);
-        aside = std::max(aside, need[core][e].aside);
+        aside.add(need[core][e].aside);
       }
     }
     start.level = level;
@@ -148,16 +161,17 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       k.toldCross[e] = k.cross;
       k.toldAside[e] = k.asideKnown;
     }
-    std::sort(onSync[core].begin(), onSync[core].end());
-    const int atStart = k.known, asideAtStart = k.asideKnown;
-    for (const auto &[where, producer, exchange, tensor] : onSync[core]) {
-      const uint32_t at = static_cast<uint32_t>(where);
-      if (producer > atStart || exchange > asideAtStart)
-        start.dependent.push_back(static_cast<uint32_t>(tensor));
-      if (producer > k.known || exchange > k.asideKnown) {
+    std::stable_sort(onSync[core].begin(), onSync[core].end(),
+                     [](const OnSync &a, const OnSync &b) { return std::tie(a.at, a.call) < std::tie(b.at, b.call); });
+    const int atStart = k.known;
+    const PerStream asideAtStart = k.asideKnown;
+    for (const auto &[at, producer, exchange, tensor] : onSync[core]) {
+      if (producer > atStart || exchange.isBeyond(asideAtStart))
+        start.dependent.push_back(tensor);
+      if (producer > k.known || exchange.isBeyond(k.asideKnown)) {
         std::vector<SyncOp> waits;
-        waitFor(core, static_cast<int>(producer), waits);
-        waitForAside(core, static_cast<int>(exchange), waits);
+        waitFor(core, producer, waits);
+        waitForAside(core, exchange, waits);
         if (!start.later.empty() && start.later.back().first == at)
           start.later.back().second.insert(start.later.back().second.end(), waits.begin(), waits.end());
         else if (!waits.empty())
@@ -180,8 +194,8 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
           k.touched[e][s] = n;
     }
     if (o.aside) {
-      k.aside = n;
-      k.asideAmount += amount;
+      k.aside[slot] = n;
+      k.asideAmount[slot] += amount;
       continue;
     }
     k.completing[slot] = n;
@@ -197,11 +211,11 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
         accesses.resize(t + 1);
       Access &a = accesses[t][core];
       if (!u.write.empty()) {
-        (o.aside ? a.asideWrote : a.wrote) = n;
+        (o.aside ? a.asideWrote[slot] : a.wrote) = n;
         a.writes.add(u.write.lo, u.write.hi);
       }
       if (!u.read.empty()) {
-        (o.aside ? a.asideRead : a.read) = n;
+        (o.aside ? a.asideRead[slot] : a.read) = n;
         a.reads.add(u.read.lo, u.read.hi);
       }
     }

@@ -27,10 +27,21 @@ public:
   std::vector<CoreStart> next(uint32_t call, uint32_t object, int slot, Layout &tensors);
 
 private:
-  struct Access {                        // of a tensor by one core
-    int wrote = -1, read = -1;           // the last call
-    int asideWrote = -1, asideRead = -1; // the last call aside
-    Hull writes, reads;                  // of all calls
+  struct PerStream { // of calls aside
+    int call[kStreams] = {-1, -1};
+    int &operator[](int stream) { return call[stream]; }
+    int operator[](int stream) const { return call[stream]; }
+    bool any() const { return call[0] >= 0 || call[1] >= 0; }
+    void add(const PerStream &o) { // the later ones
+      for (int s = 0; s < kStreams; ++s)
+        call[s] = std::max(call[s], o[s]);
+    }
+    bool isBeyond(const PerStream &o) const { return call[0] > o[0] || call[1] > o[1]; }
+  };
+  struct Access {                    // of a tensor by one core
+    int wrote = -1, read = -1;       // the last call
+    PerStream asideWrote, asideRead; // the last calls aside
+    Hull writes, reads;              // of all calls
   };
   struct Core {
     int known = -1;                                // Sync knows that all calls up to this one are over here
@@ -41,9 +52,9 @@ private:
     int completing[2] = {-1, -1};                  // the call whose transfers are to be waited for, per slot
     int amount[2] = {0, 0};
     int touched[kNumEngines][2]; // the last call in which an engine touched SBUF, PSUM
-    // Calls aside: the last one; up to which Sync knows that they are over; what the engines have been told of that; what is to be waited for.
-    int aside = -1, asideKnown = -1, toldAside[kNumEngines];
-    int asideAmount = 0;
+    // Calls aside: the last ones; up to which Sync knows that they are over; what the engines have been told of that; what is to be waited for.
+    PerStream aside, asideKnown, toldAside[kNumEngines];
+    int asideAmount[kStreams] = {0, 0};
   };
   const Composition &c;
   const Layout &layout;
@@ -53,14 +64,14 @@ private:
   std::vector<std::array<Access, 2>> accesses; // by tensor of the program, by core
 
   void waitFor(int core, int call, std::vector<SyncOp> &out);
-  void waitForAside(int core, int call, std::vector<SyncOp> &out);
+  void waitForAside(int core, const PerStream &calls, std::vector<SyncOp> &out);
   struct Need {
     int here = -1, other = -1; // calls on this core, on the other one
-    int aside = -1;
+    PerStream aside;
     void add(const Need &n) {
       here = std::max(here, n.here);
       other = std::max(other, n.other);
-      aside = std::max(aside, n.aside);
+      aside.add(n.aside);
     }
   };
   Need needOf(uint32_t tensor, const TensorUse &u, int core) const;

@@ -70,7 +70,7 @@ void TemplateMaker::fill(Part &out, const Object &o, uint32_t object, int slot, 
           out.words[w] = layout.tensor(object, slot, index);
         w += 3;
       } else if (kind == SlotKind::Queue) {
-        out.words[w] = static_cast<uint32_t>(layout.queues[object][out.words[w]]);
+        out.words[w] = static_cast<uint32_t>(layout.queue(object, slot, out.words[w]));
         ++w;
       } else if (kind == SlotKind::Label) {
         later(def.name == "branch" ? Patch::BranchLabel : Patch::LoopLabel);

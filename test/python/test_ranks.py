@@ -377,3 +377,60 @@ def test_an_exchange_goes_on_beside_what_does_not_need_it():
         found = both.run({"arg0": x, "arg1": np.stack([a] * 4)}, strict=strict, seed=seed)
         assert (found["result0"] == x.sum(0)).all()
         assert (found["result1"] == np.linalg.matrix_power(a, 13)).all()
+
+
+STREAMS = """
+module @m attributes {mhlo.num_partitions = 4 : i32} {
+  func.func public @main(ARGUMENTS) -> (RESULTS) {
+    BODY
+    return NAMES : RESULTS
+  }
+}"""
+
+
+def streams(exchanges: list[tuple[int, int]]) -> Program:
+    """Sums over ranks of f32[so many, 128], one after the other in the text, and as many products behind each of them as are said."""
+    body, arguments, names, types = [], [], [], []
+    for i, (tall, _) in enumerate(exchanges):
+        shape = f"tensor<{tall}x128xf32>"
+        arguments += [f"%x{i}: {shape}"]
+        body.append(
+            reducing("all_reduce", "add", "f32", [[0, 1, 2, 3]]).replace("%y =", f"%y{i} =").replace("%x", f"%x{i}")
+            + f" : ({shape}) -> {shape}"
+        )
+    arguments.append("%m: tensor<128x128xf32>")
+    for i, (tall, products) in enumerate(exchanges):
+        shape = f"tensor<{tall}x128xf32>"
+        for p in range(products):
+            body.append(
+                f"%p{i}_{p} = stablehlo.dot_general %{f'p{i}_{p - 1}' if p else f'y{i}'}, %m, contracting_dims = [1] x [0] "
+                f": ({shape}, tensor<128x128xf32>) -> {shape}"
+            )
+        names.append(f"%p{i}_{products - 1}" if products else f"%y{i}")
+        types.append(shape)
+    text = STREAMS.replace("ARGUMENTS", ", ".join(arguments)).replace("BODY", "\n    ".join(body))
+    text = text.replace("NAMES : RESULTS", f"{', '.join(names)} : {', '.join(types)}")
+    text = text.replace("RESULTS", ", ".join(types))
+    handle, _ = _glia.compile_graph(text, "<test>", "trn2", "", 1, 1)
+    handle.require_verified("graph")
+    return Program(handle)
+
+
+def test_exchanges_that_do_not_need_each_other_go_on_at_the_same_time():
+    one, four = streams([(128, 1)]), streams([(128, 1)] * 4)
+    assert four.profile(timeline=False).total < 2 * one.profile(timeline=False).total
+    rng = np.random.default_rng(4)
+    m = np.eye(128, dtype=np.float32)[rng.permutation(128)]
+    inputs = {f"arg{i}": rng.integers(0, 4, (4, 128, 128)).astype(np.float32) for i in range(4)}
+    for strict, seed in ((False, 0), (True, 1), (True, 2), (True, 3)):
+        found = four.run({**inputs, "arg4": np.stack([m] * 4)}, strict=strict, seed=seed)
+        for i in range(4):
+            assert (found[f"result{i}"] == inputs[f"arg{i}"].sum(0) @ m).all()
+
+
+def test_what_needs_one_exchange_does_not_wait_for_another():
+    """A long exchange, and a short one with products behind it, which are over in little more than the time of the long one."""
+    long, short, both = streams([(8192, 0)]), streams([(128, 40)]), streams([(8192, 0), (128, 40)])
+    times = [p.profile(timeline=False).total for p in (long, short, both)]
+    assert times[1] > 0.4 * times[0]
+    assert times[2] < 0.8 * (times[0] + times[1])
