@@ -31,13 +31,17 @@ static std::string exchangesText(const Program &p, const Profile &x) {
   auto isExchange = [&](const TimelineEvent &e) {
     return e.lane >= p.cores * kNumEngines && isCollective(*p.opcodes[instr(p, instructionOf(e)).opcode]);
   };
-  size_t count = 0;
-  double all = 0, exposed = 0;
+  std::vector<std::pair<double, double>> spans;
+  double all = 0, exposed = 0, until = 0;
   for (const TimelineEvent &e : x.time.timeline)
-    if (isExchange(e)) {
-      ++count;
-      all += e.end - e.start;
-    }
+    if (isExchange(e))
+      spans.emplace_back(e.start, e.end);
+  const size_t count = spans.size();
+  std::sort(spans.begin(), spans.end());
+  for (const auto &[start, end] : spans) { // those at the same time count once
+    all += std::max(end - std::max(start, until), 0.0);
+    until = std::max(until, end);
+  }
   for (const PathStep &s : x.path)
     if (isExchange(x.time.timeline[s.event]))
       exposed += s.work;
