@@ -147,13 +147,15 @@ protected:
     return out;
   }
 
-  std::string run(LoadedExecutable *e, const std::vector<Buffer *> &arguments, std::vector<Buffer *> &results) {
+  std::string run(LoadedExecutable *e, const std::vector<Buffer *> &arguments, std::vector<Buffer *> &results,
+                  Device *device = nullptr) {
     Buffer *const *lists[] = {arguments.data()};
     Buffer **outs[] = {results.data()};
     Event *done[] = {nullptr};
     ExecuteOptions options{};
     LoadedExecutableExecuteArgs a{};
     a.loaded = e;
+    a.device = device;
     a.options = &options;
     a.arguments = lists;
     a.numDevices = 1, a.numArguments = arguments.size();
@@ -312,6 +314,46 @@ TEST_F(Pjrt, TheDeviceOfAnExecutableIsThatOfItsOptions) {
   ASSERT_EQ(a.numDevices, 1u);
   EXPECT_EQ(a.devices[0], devices[1]);
   EXPECT_NE(compile(kSum, e, "\x1a\x07\x4a\x05\x1a\x03\x0a\x01\x09").find("there is no device 9"), std::string::npos);
+}
+
+// torch_xla compiles for all devices, and calls one.
+TEST_F(Pjrt, RanksThatExchangeNothingRunOneByOne) {
+  const char *two = "\x1a\x02\x20\x02"; // CompileOptionsProto {executable_build_options {num_replicas: 2}}
+  LoadedExecutable *e = nullptr;
+  ASSERT_EQ(compile(kSum, e, two), "");
+  for (int d = 0; d < 2; ++d) {
+    std::vector<Buffer *> out(2);
+    Buffer *a = put({1, 2, 3, 4, 5, 6}, {2, 3}, {}, d);
+    ASSERT_EQ(run(e, {a, a}, out, devices[d]), "");
+    EXPECT_EQ(get(out[0]), (std::vector<float>{2, 4, 6, 8, 10, 12}));
+  }
+  LoadedExecutableGetExecutableArgs g{};
+  g.loaded = e;
+  DONE(table().LoadedExecutableGetExecutable(&g));
+  ModuleCode text{};
+  ExecutableOptimizedProgramArgs o{};
+  o.executable = g.executable, o.program = &text;
+  DONE(table().ExecutableOptimizedProgram(&o)); // the size
+  std::string described(text.codeSize, ' ');
+  text.code = described.data();
+  DONE(table().ExecutableOptimizedProgram(&o));
+  EXPECT_NE(described.find("num_replicas = 2"), std::string::npos) << described;
+  EXPECT_EQ(described.find("sharding"), std::string::npos) << described; // XLA crashes on empty ones
+  ExecutableDestroyArgs d{};
+  d.executable = g.executable;
+  DONE(table().ExecutableDestroy(&d));
+
+  ASSERT_EQ(compile(R"(
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+})",
+                    e, two),
+            "");
+  std::vector<Buffer *> out(1);
+  const std::string wrong = run(e, {put({1, 2, 3, 4}, {4})}, out, devices[0]);
+  EXPECT_NE(wrong.find("PJRT-PARTITIONS"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("docs/pytorch.md"), std::string::npos) << wrong;
 }
 
 TEST_F(Pjrt, ExecutablesAreKeptAndDamageIsSeen) {

@@ -296,6 +296,23 @@ xmp.spawn(step, args=("spawned",), nprocs=1)
 """
 
 
+DEVICES = """
+import torch, torch_xla, torch_xla.core.xla_model as xm
+
+x = torch.arange(4.0).to(torch_xla.device())
+torch_xla.sync()
+print((x + 1).cpu().tolist(), xm.all_reduce(xm.REDUCE_SUM, x * 2).cpu().tolist())
+xm.collective_permute(x, [[0, 1], [1, 0]]).cpu()
+"""
+
+
+def test_one_process_computes_on_one_of_several_devices(tmp_path):
+    """It is the only rank: all_reduce of torch_xla's own gives back what it gets. What names another rank is refused."""
+    done = run(tmp_path, DEVICES, "-m", "glia", GLIA_DEVICES="2")
+    assert done.stdout.strip() == "[1.0, 2.0, 3.0, 4.0] [0.0, 2.0, 4.0, 6.0]", done.stderr
+    assert done.returncode == 1 and "PJRT-PARTITIONS" in done.stderr and "docs/pytorch.md" in done.stderr
+
+
 def test_one_process_of_torch_xla_is_launched_and_several_are_refused(tmp_path):
     assert script(tmp_path, LAUNCH).split() == ["launched", "0", "6.0", "spawned", "0", "6.0"]
     done = run(tmp_path, LAUNCH, "-m", "glia", NEURONCORE_NUM_DEVICES="2")

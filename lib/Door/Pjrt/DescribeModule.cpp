@@ -26,11 +26,16 @@ std::string describeParts(const Signature &s, mlir::func::FuncOp main, const Par
   }
   if (s.results.size() != 1)
     resultShardings = "{" + resultShardings + "}";
+  // Where parts lie is said of all values or of none: ranks with values of their own have no shardings, and XLA does not take empty ones.
+  const auto isSaid = [](const Placement &p) { return !p.hlo.empty(); };
+  std::string shardings;
+  if (llvm::all_of(parts.arguments, isSaid) && llvm::all_of(parts.results, isSaid))
+    shardings = ", mhlo.spmd_output_sharding = \"" + resultShardings + "\", mhlo.spmd_parameters_shardings = [" +
+                argumentShardings + "]";
   return "module @\"" + s.name + "\" attributes {mhlo.num_partitions = " + std::to_string(s.partitions) +
-         " : i32, mhlo.num_replicas = " + std::to_string(s.replicas) + " : i32, mhlo.spmd_output_sharding = \"" +
-         resultShardings + "\", mhlo.spmd_parameters_shardings = [" + argumentShardings + "]} {\n  func.func public @main(" +
-         arguments + ") -> (" + results + ") {\n" + body + "    return " + values + (s.results.empty() ? "" : " : ") +
-         results + "\n  }\n}\n";
+         " : i32, mhlo.num_replicas = " + std::to_string(s.replicas) + " : i32" + shardings +
+         "} {\n  func.func public @main(" + arguments + ") -> (" + results + ") {\n" + body + "    return " + values +
+         (s.results.empty() ? "" : " : ") + results + "\n  }\n}\n";
 }
 
 } // namespace glia::pjrt

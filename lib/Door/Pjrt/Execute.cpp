@@ -5,6 +5,8 @@
 #include "Executable.h"
 #include "Fork.h"
 #include "Inspect.h"
+#include "glia/ISA/Collective.h"
+#include "glia/Program/RankContract.h"
 #include "glia/Sim/Ranks.h"
 #include "glia/Sim/Steps.h"
 
@@ -177,14 +179,23 @@ Prepared prepare(const LoadedExecutableExecuteArgs &a, size_t rank, Device &devi
   return out;
 }
 
-// The devices of a call, by rank.
+// Ranks that neither exchange anything nor ask for their numbers do not need each other.
+bool runsAlone(const Program &p) {
+  return rankInputOf(p).empty() &&
+         std::none_of(p.opcodes.begin(), p.opcodes.end(), [](const InstrDef *d) { return isCollective(*d); });
+}
+
+// The devices of a call, by rank; one of them alone where a framework calls its ranks one by one, as torch_xla does.
 std::vector<Device *> devicesOf(const LoadedExecutableExecuteArgs &a) {
   const LoadedExecutable &loaded = *a.loaded;
   const auto ranks = static_cast<size_t>(loaded.compiled->signature.ranks());
+  if (a.numDevices == 1 && ranks > 1 && a.device && runsAlone(loaded.compiled->program))
+    return {a.device};
   if (a.numDevices != ranks)
     throw failure(Code::InvalidArgument, "PJRT-PARTITIONS",
                   format("an executable of %zu devices is called on %zu at once", ranks, a.numDevices),
-                  "Call it on the devices that it was compiled for.");
+                  "Call it on the devices that it was compiled for. torch_xla calls one at a time: docs/pytorch.md, Several "
+                  "ranks, says how they exchange.");
   if (ranks > 1)
     return loaded.devices;
   return {a.device ? a.device : !loaded.devices.empty() ? loaded.devices[0] : loaded.client.devices[0]};
@@ -208,8 +219,8 @@ void call(LoadedExecutableExecuteArgs &a) {
   std::vector<Prepared> all;
   for (size_t rank = 0; rank < devices.size(); ++rank)
     all.push_back(prepare(a, rank, *devices[rank]));
-  if (devices.size() > 1)
-    for (auto session = std::make_shared<RankSession>(static_cast<int>(devices.size()), loaded.client.settings.timeout);
+  if (signature.ranks() > 1)
+    for (auto session = std::make_shared<RankSession>(static_cast<int>(signature.ranks()), loaded.client.settings.timeout);
          Prepared &p : all)
       p.launch->session = session;
   for (size_t rank = 0; rank < devices.size(); ++rank) // nothing fails behind this
