@@ -57,11 +57,11 @@ std::string_view refusedInstruction(std::string_view name) {
       {"set_rng_seed", "the random number generator of the hardware is not public"},
       {"rand_set_state", "the random number generator of the hardware is not public"},
       {"rand_get_state", "the random number generator of the hardware is not public"},
-      {"all_reduce", "collectives are not implemented"},
-      {"all_gather", "collectives are not implemented"},
-      {"reduce_scatter", "collectives are not implemented"},
-      {"all_to_all", "collectives are not implemented"},
-      {"collective_permute", "collectives are not implemented"},
+      {"all_reduce", "it is `collective` with kind=all_reduce"},
+      {"all_gather", "it is `collective` with kind=all_gather"},
+      {"reduce_scatter", "it is `collective` with kind=reduce_scatter"},
+      {"all_to_all", "it is `collective` with kind=all_to_all"},
+      {"collective_permute", "it is `collective` with kind=permute"},
   };
   for (const Refused &r : kRefused)
     if (r.name == name)
