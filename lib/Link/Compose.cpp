@@ -241,10 +241,10 @@ private:
     throw Error(std::move(d));
   }
 
-  // One engine issues collectives to one queue, and nothing in the object waits for them.
+  // One engine of core 0 issues collectives to one queue, and nothing in the object waits for them.
   static bool onlyExchanges(const Object &o) {
     const Program &p = *o.program;
-    if (!p.allocations.empty() || !o.facts.semaphores.empty())
+    if (!p.allocations.empty() || !o.facts.semaphores.empty() || p.cores != 1)
       return false;
     for (int e = 0; e < kNumEngines; ++e) {
       const EngineFacts &f = o.facts.engines[0][e];
@@ -270,7 +270,7 @@ private:
         o.whole |= o.facts.bytes[s] > half[s];
       }
     for (Object &o : out.objects)
-      o.aside = out.cores == 1 && onlyExchanges(o);
+      o.aside = onlyExchanges(o);
     // A loop of unknown count teaches its engines only about transfers that were over before it (L7): it starts alone.
     for (Object &o : out.objects)
       o.whole |= o.facts.unknownLoops;

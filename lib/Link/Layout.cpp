@@ -66,7 +66,7 @@ void Layout::shareSemaphores() {
     own[core].completed[0] = b.semaphore("link.completed.a", 0, n);
     own[core].completed[1] = b.semaphore("link.completed.b", 0, n);
     taken[core] += 2;
-    if (std::any_of(c.objects.begin(), c.objects.end(), [](const Object &o) { return o.aside; })) {
+    if (core == 0 && std::any_of(c.objects.begin(), c.objects.end(), [](const Object &o) { return o.aside; })) {
       for (int stream = 0; stream < kStreams; ++stream)
         own[core].exchanged[stream] = b.semaphore(stream ? "link.exchanged.b" : "link.exchanged.a", 0, n);
       taken[core] += kStreams;
@@ -157,7 +157,7 @@ void Layout::shareQueues() {
   std::vector<std::array<std::vector<int>, kNumEngines>> made(c.cores);
   for (uint32_t core = 0; core < c.cores; ++core) {
     auto &n = need[core];
-    while (n[0] + n[1] + n[2] + n[3] + n[4] + (aside ? kStreams : 0) > c.target->dmaQueues)
+    while (n[0] + n[1] + n[2] + n[3] + n[4] + (aside && core == 0 ? kStreams : 0) > c.target->dmaQueues)
       --*std::max_element(n.begin(), n.end());
     for (int e = 0; e < kNumEngines; ++e)
       for (int i = 0; i < n[e]; ++i)

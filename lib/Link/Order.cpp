@@ -106,6 +106,7 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
   };
   std::vector<std::vector<OnSync>> onSync(mine);
   int cross = -1;
+  PerStream asideCross; // calls aside, which are core 0's, that the other core has to hear of
   for (int core = 0; core < mine; ++core)
     for (const TensorUse &u : o.facts.uses[core]) {
       const Need x = needOf(tensorOf(call, object, slot, u.tensor, tensors), u, core);
@@ -116,10 +117,16 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
         onSync[core].push_back({u.firstOnSync, x.here, x.aside, u.tensor});
       if (x.other > cores[core].cross)
         cross = std::max(cross, x.other);
+      if (core > 0 && x.aside.isBeyond(cores[core].asideKnown))
+        asideCross.add(x.aside);
     }
-  if (cross >= 0) {
-    for (int core = 0; core < static_cast<int>(cores.size()); ++core)
-      waitFor(core, cross, out[core].barrier.emplace()), out[core].barrierAfter = cross;
+  if (cross >= 0 || asideCross.any()) {
+    for (int core = 0; core < static_cast<int>(cores.size()); ++core) {
+      waitFor(core, cross, out[core].barrier.emplace());
+      out[core].barrierAfter = std::max({cross, asideCross[0], asideCross[1]});
+    }
+    waitForAside(0, asideCross, *out[0].barrier);
+    cores[1].asideKnown = cores[0].asideKnown;
     cores[0].cross = cores[1].known;
     cores[1].cross = cores[0].known;
   }
