@@ -105,7 +105,7 @@ bool Ranks::complete(int64_t rank) {
 std::string Ranks::meet(int64_t rank, const void *place, const std::vector<int64_t> &group, std::vector<Datum> values,
                         std::vector<std::vector<Datum>> &all) {
   if (group.size() == 1) {
-    all.assign(1, std::move(values));
+    all.assign(1, values);
     return {};
   }
   std::unique_lock lock(mutex);

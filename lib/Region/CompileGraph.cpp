@@ -5,7 +5,7 @@
 #include "Region/Form/FormGroups.h"
 #include "GraphDump.h"
 #include "Objects.h"
-#include "Graph/Decompose/DecomposeCollectives.h"
+#include "Graph/Decompose/CollectiveCall.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Graph/Decompose/NumberRanks.h"
 #include "Region/Place/PlanTensors.h"

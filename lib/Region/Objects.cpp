@@ -1,5 +1,5 @@
 #include "Objects.h"
-#include "Graph/Decompose/DecomposeCollectives.h"
+#include "Graph/Decompose/CollectiveCall.h"
 #include "CompileGroup.h"
 #include "CompileRegion.h"
 #include "LinkApart.h"

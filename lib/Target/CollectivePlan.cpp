@@ -331,12 +331,12 @@ Plan planOf(const Topology &t, Kind kind, double bytes, std::span<const int> gro
   std::map<int, std::vector<int>> byInstance;
   for (const int r : group)
     byInstance[r / t.ranksPerInstance()].push_back(r % t.ranksPerInstance());
-  const std::vector<int> *largest = nullptr;
+  const std::vector<int> *largest = &byInstance.begin()->second;
   bool symmetric = true;
   for (auto &[instance, ranks] : byInstance) {
     std::sort(ranks.begin(), ranks.end());
-    symmetric &= !largest || ranks == *largest;
-    if (!largest || ranks.size() > largest->size())
+    symmetric &= ranks == *largest;
+    if (ranks.size() > largest->size())
       largest = &ranks;
   }
   const int x = static_cast<int>(byInstance.size());
@@ -356,7 +356,7 @@ Plan planOf(const Topology &t, Kind kind, double bytes, std::span<const int> gro
   if (x == 1)
     return inside(kind);
   const bool rings = kind == Kind::AllGather || kind == Kind::ReduceScatter || kind == Kind::AllReduce;
-  const Plan flat = rings ? Plan{flatRing(t, kind, group, x, bytes)} : Plan{};
+  Plan flat = rings ? Plan{flatRing(t, kind, group, x, bytes)} : Plan{};
   if (rings && !symmetric)
     return flat;
   Plan two; // inside the instances and between them; the order saves traffic between them

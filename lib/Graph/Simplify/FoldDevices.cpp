@@ -1,6 +1,6 @@
 #include "FoldDevices.h"
 #include "Graph/Analysis/GraphBuilder.h"
-#include "Graph/Decompose/DecomposeCollectives.h"
+#include "Graph/Decompose/CollectiveCall.h"
 #include "glia/Lower/Family.h"
 
 namespace glia::emit {

@@ -1,5 +1,5 @@
 // Exchanges between ranks: one instruction from tensor to tensor in HBM.
-#include "Graph/Decompose/DecomposeCollectives.h"
+#include "Graph/Decompose/CollectiveCall.h"
 #include "Lower/Families.h"
 #include "glia/ISA/Collective.h"
 

@@ -1,7 +1,7 @@
 // Loops and branches that depend on data. Carried values live in HBM; the groups of a body are written one after the other inside a
 // run-time loop: `while` tests a register that is loaded from the condition, a branch is a loop of 0 or 1 iterations.
 #include "Lower/Families.h"
-#include "Graph/Decompose/DecomposeCollectives.h"
+#include "Graph/Decompose/CollectiveCall.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "glia/Graph/Graph.h"
 #include "glia/Support/Diagnostic.h"
