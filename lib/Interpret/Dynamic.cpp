@@ -18,7 +18,7 @@ public:
     results.resize(from.results.size());
   }
   // An attribute that is an operand of the dynamic operation.
-  void take(std::string attribute, size_t operand, size_t count) {
+  void takeNumbers(std::string attribute, size_t operand, size_t count) {
     const Tensor &t = whole.tensor(operand);
     if (t.count() != static_cast<int64_t>(count))
       whole.fail("operand " + std::to_string(operand) + " has " + std::to_string(t.count()) + " numbers, not " +
@@ -80,9 +80,9 @@ void broadcastInDim(Call &c) {
 void slice(Call &c) {
   const Shape in = c.tensor(0).shape, out = c.resultType(0).shape;
   StaticCall s(c, "stablehlo.slice", 1);
-  s.take("start_indices", 1, in.size());
-  s.take("limit_indices", 2, in.size());
-  s.take("strides", 3, in.size());
+  s.takeNumbers("start_indices", 1, in.size());
+  s.takeNumbers("limit_indices", 2, in.size());
+  s.takeNumbers("strides", 3, in.size());
   const Shape &start = s.numbers("start_indices"), &limit = s.numbers("limit_indices"), &step = s.numbers("strides");
   require(c, in.size() == out.size());
   for (size_t d = 0; d < in.size(); ++d)
@@ -94,9 +94,9 @@ void slice(Call &c) {
 void pad(Call &c) {
   const Shape in = c.tensor(0).shape, out = c.resultType(0).shape;
   StaticCall s(c, "stablehlo.pad", 2);
-  s.take("edge_padding_low", 2, in.size());
-  s.take("edge_padding_high", 3, in.size());
-  s.take("interior_padding", 4, in.size());
+  s.takeNumbers("edge_padding_low", 2, in.size());
+  s.takeNumbers("edge_padding_high", 3, in.size());
+  s.takeNumbers("interior_padding", 4, in.size());
   const Shape &low = s.numbers("edge_padding_low"), &high = s.numbers("edge_padding_high"),
               &between = s.numbers("interior_padding");
   require(c, in.size() == out.size());
@@ -113,7 +113,7 @@ bool contains(const Shape &dims, size_t d) { return std::ranges::count(dims, sta
 void gather(Call &c) {
   const Shape in = c.tensor(0).shape, indices = c.tensor(1).shape, out = c.resultType(0).shape;
   StaticCall s(c, "stablehlo.gather", 2);
-  s.take("slice_sizes", 2, in.size());
+  s.takeNumbers("slice_sizes", 2, in.size());
   const auto list = [&](const char *field) { return c.intsOr(std::string("dimension_numbers.") + field, 0, 0); };
   const Shape offset = list("offset_dims"), collapsed = list("collapsed_slice_dims"),
               batching = list("operand_batching_dims"), indexBatching = list("start_indices_batching_dims"),
@@ -164,7 +164,7 @@ void convolution(Call &c) {
   for (const char *window : {"window_strides", "lhs_dilation", "rhs_dilation", "window_reversal"})
     require(c, c.intsOr(window, rank - 2, 1).size() == rank - 2);
   StaticCall s(c, "stablehlo.convolution", 2);
-  s.take("padding", 2, 2 * (rank - 2));
+  s.takeNumbers("padding", 2, 2 * (rank - 2));
   s.run();
 }
 
