@@ -27,8 +27,13 @@ static void addTransfer(nisa::Instr i, const Target &target, Duration &d) {
   const double most = std::max(target.dmaEngines, 1);
   const double engines = rows ? std::clamp(std::ceil(rows / target.number("dma.rows_per_engine")), 1.0, most)
                               : std::clamp(bytes / 512, 1.0, most);
-  const double rate = target.number(store ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns");
-  const double run = src ? std::min(runBytes(dst), runBytes(src)) : runBytes(dst);
+  double rate = target.number(store ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns");
+  double run = src ? std::min(runBytes(dst), runBytes(src)) : runBytes(dst);
+  if (i.is("dma_transpose")) { // only its source counts, dealt by partitions of the destination
+    const bool hbm = llvm::cast<nisa::TensorType>(i.tensor(1).getType()).getSpace() == Space::Hbm;
+    rate *= target.number(hbm ? "dma.transpose_rate_hbm" : "dma.transpose_rate_sbuf");
+    run = std::min(runBytes(src), bytes / std::max(dst.getPartitions(), 1));
+  }
   d.transfer = std::max(1.0, bytes / run / engines) * std::max(target.number("dma.descriptor_floor"), run / rate);
   d.share = engines / most;
   d.latency = target.number("dma.fixed_latency") + d.transfer;

@@ -133,7 +133,7 @@ private:
     llvm::DenseMap<int32_t, uint32_t> ids;
     std::map<int32_t, uint32_t> chains;
     int rendezvous = -1;
-    const bool sumsStandAlone = scalarSumsStandAlone();
+    const uint8_t alone = aloneEngines();
     int accumulating[kNumEngines];
     std::vector<uint32_t> idle[kNumEngines];
     std::fill(std::begin(accumulating), std::end(accumulating), -1);
@@ -158,7 +158,7 @@ private:
             rendezvous = static_cast<int>(n);
           }
           connectRegisters(i, e, n, registers);
-          if (i.def().accumulator && !(e == static_cast<int>(Engine::Scalar) && (sumsStandAlone || isIdle(i)))) {
+          if (i.def().accumulator && !(alone >> e & 1) && !(e == static_cast<int>(Engine::Scalar) && isIdle(i))) {
             const bool idles = i.integer("reduce_cmd") == 0;
             if (accumulating[e] >= 0)
               edge(static_cast<uint32_t>(accumulating[e]), n, Wait::Issue);
@@ -217,19 +217,21 @@ private:
     return static_cast<ReduceCmd>(i.integer("reduce_cmd")) == ReduceCmd::Idle && !i.access(i.def().slot("reduce_res"));
   }
 
-  // Every sum on the Scalar engine of this core begins anew and is read at once: they may come in any order.
-  bool scalarSumsStandAlone() const {
+  // Engines of this core on which every reduction begins anew and is read at once: they may come in any order. Bits.
+  uint8_t aloneEngines() const {
     mlir::Operation *core = block.getParentOp();
     while (!llvm::isa<nisa::CoreOp>(core))
       core = core->getParentOp();
-    return !core->walk([&](mlir::Operation *o) {
-                  const nisa::Instr i(o);
-                  const bool alone = !i || !i.def().accumulator || i.engine() != Engine::Scalar || isIdle(i) ||
-                                     (static_cast<ReduceCmd>(i.integer("reduce_cmd")) == ReduceCmd::ResetReduce &&
-                                      i.access(i.def().slot("reduce_res")));
-                  return alone ? mlir::WalkResult::advance() : mlir::WalkResult::interrupt();
-                })
-                .wasInterrupted();
+    uint8_t out = 0xff;
+    core->walk([&](mlir::Operation *o) {
+      const nisa::Instr i(o);
+      if (!i || !i.def().accumulator || !i.engine() || isIdle(i))
+        return;
+      const ReduceCmd cmd = static_cast<ReduceCmd>(i.integer("reduce_cmd"));
+      if ((cmd != ReduceCmd::ResetReduce && cmd != ReduceCmd::LoadReduce) || !i.access(i.def().slot("reduce_res")))
+        out &= static_cast<uint8_t>(~(1u << static_cast<int>(*i.engine())));
+    });
+    return out;
   }
 
   uint8_t portsOf(nisa::Instr i, int e, llvm::ArrayRef<Touch> touches) const {
