@@ -57,6 +57,34 @@ def test_scores_of_any_size(target):
     expect(attend(scale=1e-3), [1e-2 * a for a in qkv(1, 200, 200, 64, 64)], target)
 
 
+LONG = {
+    "all": None,
+    "causal": lambda i, j: i + 8900 >= j,
+    "far": lambda i, j: j > 6000,
+    "none": lambda i, j: i + j > 9300,
+}
+
+
+@pytest.mark.parametrize("masked", [-jnp.inf, -2.0])
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("size", [(128, 128, BF16), (64, 64, F32)])
+def test_rows_of_several_groups_of_columns(name, masked, size):
+    """`far`: the first groups have no column that counts. `none`: the first rows have none at all."""
+    deep, width, dtype = size
+    q, k, v = qkv(1, 300, 9100, deep, width, dtype)
+    k = k.at[0, 8000:].multiply(3)  # the largest scores come late
+    expect(attend(LONG[name], masked=masked), [q, k, v], "trn2")
+
+
+def test_what_is_not_finite_in_groups_of_columns():
+    q, k, v = (np.array(a) for a in qkv(1, 256, 9100, 128, 64))
+    q[0, 3] = np.nan
+    q[0, 4, 7] = np.inf
+    k[0, 5000, 0] = -1e30  # weighs nothing, or all
+    v[0, 9000, 5] = np.inf
+    expect(attend(), [jnp.asarray(a) for a in (q, k, v)], "trn2")
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_heads_that_share_keys(target):
     q, kv = numbers(1, 256, 8, 64, dtype=BF16), numbers(1, 256, 2, 64, dtype=BF16, seed=5)

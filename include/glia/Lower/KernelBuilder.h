@@ -100,8 +100,13 @@ public:
   void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op);
   void scalar(const Tile &dst, const Tile &data, std::string_view op0, ScalarOperand operand0, bool reverse0 = false,
               std::string_view op1 = "bypass", ScalarOperand operand1 = 0.0f, bool reverse1 = false);
+  // dst = data op0 operand0, and of each partition of dst a reduction.
+  void scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
+                    std::string_view op, const Tile &result, bool negate = false);
   void activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale = 1.0f,
                   ScalarOperand bias = 0.0f);
+  // dst = fn(data + bias), and the sum of each partition before it is rounded.
+  void activationSum(const Tile &dst, const Tile &data, std::string_view fn, const ScalarOperand &bias, const Tile &sum);
   void move(const Tile &dst, const Tile &src);                                              // tensor_copy, on chip
   void fill(const Tile &dst, double value);                                                 // integers: any of 32 bits
   void reduce(const Tile &dst, const Tile &data, std::string_view op, bool negate = false); // adjacent groups of elements
@@ -111,7 +116,10 @@ public:
   void reciprocal(const Tile &dst, const Tile &data);
   void select(const Tile &dst, const Tile &predicate, const ScalarOperand &src,
               bool reverse = false); // tensor_copy_predicated
-  void iota(const Tile &dst, std::vector<int32_t> stepsAndCounts, int32_t offset, int32_t perPartition);
+  void iota(const Tile &dst, const std::vector<int32_t> &stepsAndCounts, int32_t offset, int32_t perPartition);
+  // Elements of a tile in SBUF become a number where offset + partition * perPartition + steps is less than 0.
+  void choose(const Tile &x, const std::vector<int32_t> &stepsAndCounts, int32_t offset, int32_t perPartition,
+              double number);
   void matmul(const Tile &dst, const Tile &stationary, const Tile &moving,
               bool accumulate);                      // dst[m, n] (+)= sum_k stationary[k, m] moving[k, n]
   void transpose(const Tile &dst, const Tile &data); // on the Tensor or Vector engine

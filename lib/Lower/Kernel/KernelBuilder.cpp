@@ -171,12 +171,30 @@ void KernelBuilder::scalar(const Tile &dst, const Tile &data, std::string_view o
   }
   emit("tensor_scalar", std::move(slots));
 }
+void KernelBuilder::scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
+                                 std::string_view op, const Tile &result, bool negate) {
+  constexpr std::string_view kName = "tensor_scalar_reduce";
+  emit(kName, {operand(dst),
+               operand(data),
+               choice(kName, "op0", op0),
+               scalarSlot(operand0),
+               choice(kName, "reduce_op", op),
+               choice(kName, "reduce_cmd", "reset_reduce"),
+               {},
+               operand(result),
+               SlotValue::of(static_cast<int32_t>(negate))});
+}
 void KernelBuilder::activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale,
                                ScalarOperand bias) {
   std::vector<SlotValue> slots{operand(dst), operand(data), choice("activation", "fn", fn), scalarSlot(scale)};
   if (bias.isTile || bias.number != 0)
     slots.push_back(scalarSlot(bias));
   emit("activation", std::move(slots));
+}
+void KernelBuilder::activationSum(const Tile &dst, const Tile &data, std::string_view fn, const ScalarOperand &bias,
+                                  const Tile &sum) {
+  emit("activation", {operand(dst), operand(data), choice("activation", "fn", fn), SlotValue::of(1.0f), scalarSlot(bias),
+                      choice("activation", "reduce_cmd", "reset_reduce"), operand(sum)});
 }
 void KernelBuilder::move(const Tile &dst, const Tile &src) { emit("tensor_copy", {operand(dst), operand(src)}); }
 void KernelBuilder::fill(const Tile &dst, double value) {
@@ -198,11 +216,20 @@ void KernelBuilder::select(const Tile &dst, const Tile &predicate, const ScalarO
   emit("tensor_copy_predicated",
        {operand(dst), scalarSlot(src), operand(predicate), SlotValue::of(static_cast<int32_t>(reverse))});
 }
-void KernelBuilder::iota(const Tile &dst, std::vector<int32_t> stepsAndCounts, int32_t offset, int32_t perPartition) {
-  SlotValue pattern;
-  pattern.kind = SlotValue::Ints;
-  pattern.list.assign(stepsAndCounts.begin(), stepsAndCounts.end());
-  emit("iota", {operand(dst), pattern, SlotValue::of(offset), SlotValue::of(perPartition)});
+static SlotValue pattern(const std::vector<int32_t> &stepsAndCounts) {
+  SlotValue out;
+  out.kind = SlotValue::Ints;
+  out.list.assign(stepsAndCounts.begin(), stepsAndCounts.end());
+  return out;
+}
+void KernelBuilder::iota(const Tile &dst, const std::vector<int32_t> &stepsAndCounts, int32_t offset, int32_t perPartition) {
+  emit("iota", {operand(dst), pattern(stepsAndCounts), SlotValue::of(offset), SlotValue::of(perPartition)});
+}
+void KernelBuilder::choose(const Tile &x, const std::vector<int32_t> &stepsAndCounts, int32_t offset, int32_t perPartition,
+                           double number) {
+  emit("affine_select",
+       {operand(x), operand(x), pattern(stepsAndCounts), SlotValue::of(static_cast<float>(number)),
+        choice("affine_select", "cmp", "greater_equal"), SlotValue::of(offset), SlotValue::of(perPartition)});
 }
 void KernelBuilder::matmul(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate) {
   emit("nc_matmul", {operand(dst), operand(stationary), operand(moving), SlotValue::of(static_cast<int32_t>(accumulate))});

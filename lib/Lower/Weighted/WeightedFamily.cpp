@@ -2,6 +2,7 @@
 #include "Lower/Families.h"
 #include "WeightedKernel.h"
 #include "WeightedRows.h"
+#include "WeightedTiles.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -76,6 +77,8 @@ public:
     Epilogue epilogue(k, behind, m->result->getResult(0), inputs, outputs);
     const std::optional<WeightedPlan> p = planWeightedMean(
         *m, k.target(), at(m->scores->getOperand(0)), at(m->scores->getOperand(1)), at(m->result->getOperand(1 - m->side)));
+    if (p->group)
+      return WeightedTiles(k, *m, *p, epilogue).run();
     if (!p->together)
       return WeightedKernel(k, *m, *p, epilogue).run();
     std::vector<std::vector<Tile>> tensors;

@@ -206,11 +206,11 @@ WeightedKernel::Parts WeightedKernel::partsOf(const Rows &rows) const {
 void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
   const int64_t all = blocksOf(p.columns), blocks = blocksOf(rows.count, kRowBlockOf);
   const auto [first, end, others, parts] = partsOf(rows);
-  WeightedSums sums(k, p, rows.count);
+  WeightedSums sums(k, rows.count, p.width + 1); // the last column: of the weights
   const Tile other = others ? otherWeights(rows) : Tile();
   const auto ends = [&](int64_t a, int64_t b) {
-    if (a < b)
-      sums.add(0, blocks, other.rows(0, rows.shared->values.partitions), operands.sumOfBlocks(*rows.shared, a, b));
+    for (const Tile &values : operands.sumsOfBlocks(*rows.shared, a, b))
+      sums.add(0, blocks, other.rows(0, values.partitions), values);
   };
   ends(0, first == end ? all : first);
   ends(first == end ? all : end, all);
@@ -235,7 +235,7 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
   };
   const auto add = [&](size_t i) {
     const Part &part = parts[i];
-    const Tile values = rows.shared->values.index(0, 0).index(0, part.column / kContract).rows(0, part.count);
+    const Tile values = operands.valuesAt(*rows.shared, part.column / kContract);
     if (part.from < part.to)
       sums.add(part.from, part.to, weights[i], values);
     const auto without = [&](int64_t a, int64_t b) { // blocks of rows for which the part does not count
@@ -260,8 +260,10 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     add(parts.size() - 1);
   for (; done < meanwhile.size(); ++done)
     meanwhile[done]();
-  for (int64_t r = 0; r < blocks; ++r)
-    operands.store(sums.mean(r), rows.batch, rows.first + r * kRowBlockOf);
+  for (int64_t r = 0; r < blocks; ++r) {
+    const Tile s = sums.of(r);
+    operands.store(s.columns(0, p.width), s.columns(p.width, 1), rows.batch, rows.first + r * kRowBlockOf);
+  }
 }
 
 } // namespace glia::emit

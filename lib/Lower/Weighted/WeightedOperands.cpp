@@ -7,6 +7,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
+constexpr int64_t kBlocksOfSum = 4;       // values of so many blocks of columns, and all before or behind them, are added up
 
 } // namespace
 
@@ -97,10 +98,10 @@ Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t colu
   return it->second = out;
 }
 
-std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows) const {
+std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows, int64_t from, int64_t to) const {
   std::vector<Part> out;
-  for (int64_t c = 0; c < p.columns; c += kContract) {
-    const int64_t n = std::min(kContract, p.columns - c);
+  for (int64_t c = from; c < to; c += kContract) {
+    const int64_t n = std::min(kContract, to - c);
     const Holds here = holds(row, rows, c, n);
     if (here == Holds::Nowhere)
       continue;
@@ -126,9 +127,31 @@ Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t f
   return s;
 }
 
+void WeightedOperands::keep(const Tile &x, int64_t row, int64_t column, double number) {
+  for (const WeightedPlan::Keep &c : p.keep)
+    k.choose(x, {static_cast<int32_t>(c.c), static_cast<int32_t>(x.elements())},
+             static_cast<int32_t>(c.r * row + c.c * column + c.constant), static_cast<int32_t>(c.r), number);
+}
+
+Tile WeightedOperands::valuesAt(const Shared &s, int64_t block) const {
+  return s.values.index(0, 0).index(0, block).rows(0, std::min(kContract, p.columns - block * kContract));
+}
+
+std::vector<Tile> WeightedOperands::sumsOfBlocks(Shared &s, int64_t first, int64_t end) {
+  const int64_t blocks = blocksOf(p.columns);
+  std::vector<Tile> out;
+  // Sums are kept from some blocks to an end; others stand alone.
+  while (first < end && end < blocks && end % kBlocksOfSum)
+    out.push_back(valuesAt(s, --end));
+  while (first < end && first > 0 && first % kBlocksOfSum)
+    out.push_back(valuesAt(s, first++));
+  if (first < end)
+    out.push_back(sumOfBlocks(s, first, end));
+  return out;
+}
+
 // Of the values of blocks of columns [first, end), of which one end is an end of all.
 Tile WeightedOperands::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
-  constexpr int64_t kStep = kRowsAtOnce / kContract; // sums that are kept: as many as are asked for
   const int64_t blocks = blocksOf(p.columns);
   const bool up = first == 0 && end < blocks;
   std::map<int64_t, Tile> &known = up ? s.to : s.from;
@@ -147,18 +170,18 @@ Tile WeightedOperands::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
   for (int64_t i = 0; i < (up ? end : blocks - first); ++i) {
     const int64_t b = up ? i : blocks - 1 - i, n = std::min(kContract, p.columns - b * kContract);
     k.tensor(sum.rows(0, n), sum.rows(0, n), s.values.index(0, 0).index(0, b).rows(0, n), "add");
-    if (const int64_t at = up ? b + 1 : b; at != wanted && at % kStep == 0)
+    if (const int64_t at = up ? b + 1 : b; at != wanted && at % kBlocksOfSum == 0)
       keep(at);
   }
   return keep(wanted);
 }
 
-void WeightedOperands::store(const WeightedSums::Mean &mean, int64_t batch, int64_t row) {
+void WeightedOperands::store(const Tile &sums, const Tile &total, int64_t batch, int64_t row) {
   const mlir::Value root = m.result->getResult(0);
   const DType type = heldType(root);
-  const Tile out = k.sbuf(type, mean.sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, mean.sums.partitions, {1});
-  k.reciprocal(inverse, mean.total);
-  k.scalar(out, mean.sums, "multiply", inverse);
+  const Tile out = k.sbuf(type, sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, sums.partitions, {1});
+  k.reciprocal(inverse, total);
+  k.scalar(out, sums, "multiply", inverse);
   Block at;
   at.start.assign(shapeOf(root).size(), 0);
   for (size_t i = 0; i < p.batch.size(); ++i)

@@ -38,13 +38,18 @@ public:
   Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
   // 1 where a condition does not hold: rows on partitions, or turned.
   Tile mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n);
-  // The columns that count for some of the rows, in order.
-  std::vector<Part> partsOf(int64_t row, int64_t rows) const;
+  // Those of the columns [from, to) that count for some of the rows, in order.
+  std::vector<Part> partsOf(int64_t row, int64_t rows, int64_t from, int64_t to) const;
+  std::vector<Part> partsOf(int64_t row, int64_t rows) const { return partsOf(row, rows, 0, p.columns); }
   // Scores of the rows [from, from + n) of a panel, on partitions.
   Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part);
-  // Of the values of blocks of columns [first, end), of which one end is an end of all.
-  Tile sumOfBlocks(Shared &s, int64_t first, int64_t end);
-  void store(const WeightedSums::Mean &mean, int64_t batch, int64_t row);
+  // Of rows and columns from these on, in SBUF: a number where a condition does not hold.
+  void keep(const Tile &x, int64_t row, int64_t column, double number);
+  Tile valuesAt(const Shared &s, int64_t block) const; // of a block of columns
+  // Tiles whose sum is that of the values of blocks of columns [first, end), of which one end is an end of all.
+  std::vector<Tile> sumsOfBlocks(Shared &s, int64_t first, int64_t end);
+  // Sums of weights times values, by the sums of the weights; rows on partitions.
+  void store(const Tile &sums, const Tile &total, int64_t batch, int64_t row);
 
 private:
   KernelBuilder &k;
@@ -55,6 +60,7 @@ private:
   std::map<std::vector<int64_t>, Tile> masks;
 
   Tile panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n);
+  Tile sumOfBlocks(Shared &s, int64_t first, int64_t end);
 };
 
 } // namespace glia::emit

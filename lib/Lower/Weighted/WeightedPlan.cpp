@@ -31,10 +31,8 @@ public:
     sources();
     if (!conditions() || !steps())
       return std::nullopt;
-    // Partitions are reached from multiples of 32 on.
-    const int64_t next = (p.contract + 31) / 32 * 32;
-    if (!p.together && next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16)
-      p.piecesAt = next;
+    if (!p.together && !p.group)
+      p.piecesAt = roomForPieces();
     chooseLoop();
     return std::move(p);
   }
@@ -223,6 +221,8 @@ private:
         const int64_t wide = !across ? 1 : down ? 2 * kScoreColumns : p.columns;
         p.besideBytes += 2 * wide * (across ? sizeOf(*type) : 4) + (s.strides.size() > 1 ? 4 * kScoreColumns * 4 : 0);
       }
+    if (m.steps.empty() && chooseGroup())
+      return true;
     // Scores of fp32 take four passes of the Tensor engine: to turn weights once costs less than to make the scores twice.
     if (p.width > kWidestTurned || (p.rowSide.type == DType::F32 && target.has("exact_transpose") &&
                                     WeightedPlan::madeBytes(1, p.columns) <= kMostMade))
@@ -237,6 +237,26 @@ private:
     p.together = llvm::any_of(m.steps, [](const ScoreStep &s) { return s.kind == ScoreStep::Function; }) ? 4 : 1;
     while (p.together > 1 && WeightedPlan::madeBytes(p.together, p.columns) > kMostMade)
       p.together /= 2;
+    return true;
+  }
+
+  // The partition from which on the pieces of the largest scores have room beside what is contracted; 0: there is none.
+  int64_t roomForPieces() const {
+    const int64_t next = (p.contract + 31) / 32 * 32; // partitions are reached from multiples of 32 on
+    return next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16 ? next : 0;
+  }
+
+  // As many columns as there is room for. Narrow scores of rows of several groups, with the pieces beside them, are as well made twice.
+  bool chooseGroup() {
+    const bool narrow = p.rowSide.type != DType::F32 && roomForPieces();
+    if (p.width > kWidestTurned || !target.has("dma_transpose") || !target.has("exact_transpose") ||
+        (narrow && p.columns > kMostGroup && p.keep.empty()))
+      return false;
+    for (p.group = kMostGroup; p.bytes() > target.sbufBytes / 8 * 7; p.group /= 2)
+      if (p.group <= kScoreColumns) {
+        p.group = 0;
+        return false;
+      }
     return true;
   }
 
@@ -274,6 +294,13 @@ int64_t WeightedPlan::bytes() const {
   const int64_t once =
       depth * columns * sizeOf(columnSide.type) + blocksOf(columns, kContract) * (width + 1) * sizeOf(values.type);
   const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
+  if (group) { // scores and weights of three blocks of rows, turned ones; sums of values that do not count
+    const int64_t made = 3 * group * (4 + sizeOf(weights)),
+                  turned = (keep.empty() ? 3 : 5) * group * (kRowsOfTiles / kRowBlockOf) * sizeOf(weights);
+    const int64_t others = keep.empty() ? 0 : blocksOf(columns, kRowsAtOnce) * (width + 1) * sizeOf(values.type);
+    return (batches > sharing ? 2 : 1) * once + turning + 3 * depth * kRowsOfTiles * sizeOf(rowSide.type) + made + turned +
+           others + 4 * (width + kRowsOfTiles) * 4;
+  }
   const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
   const int64_t stepped =
@@ -285,6 +312,10 @@ int64_t WeightedPlan::instructions() const {
   const int64_t depth = blocksOf(contract, kContract), columnBlocks = blocksOf(columns, kContract);
   const int64_t rowBlocks = blocksOf(row.count, kRowBlockOf), passes = blocksOf(row.count, kRowsAtOnce);
   const int64_t here = loop < 0 ? batches : batches / batch[static_cast<size_t>(loop)].count * step;
+  if (group) // scores and products, what is exponentiated and weights, those that are turned, and what each group needs
+    return here * rowBlocks *
+           (blocksOf(columns, kBank) * depth + 2 * blocksOf(columns, kScoreColumns) + columnBlocks +
+            blocksOf(columns, group) * 9 + 6);
   if (together)
     return here * rowBlocks *
            (blocksOf(columns, kScoreColumns) * (2 * depth + 5) + blocksOf(columns, kBank) * depth + columnBlocks * 5 / 2 +

@@ -11,6 +11,9 @@ inline constexpr int64_t kPieces = 3;                          // 16-bit floats 
 inline constexpr int64_t kScoreColumns = 1024;                 // whose largest score is found at once
 inline constexpr int64_t kBank = 512;                          // numbers of a bank of PSUM
 
+inline constexpr int64_t kRowsOfTiles = 256; // rows whose weights are multiplied together, in tiles that are scored once
+inline constexpr int64_t kMostGroup = 4096;  // columns whose weights are made together there
+
 inline constexpr int64_t kWidestTurned = 255; // values whose sums PSUM holds beside scores of two orientations
 inline constexpr double kLargest = 3e38;      // stands for larger numbers that are not infinite
 
@@ -42,6 +45,8 @@ struct WeightedPlan {
   // Blocks of rows whose scores go through the steps before their weights are made, with rows on partitions all the time; 0: scores are
   // made in two orientations.
   int64_t together = 0;
+  // Columns whose weights are made together, in tiles that are scored once (WeightedTiles.h); 0: another form.
+  int64_t group = 0;
   double rowFactor = 1;    // the first step, where it is a factor that rows take without a rounding
   int64_t besideBytes = 0; // of SBUF, per partition: tensors of the steps
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.

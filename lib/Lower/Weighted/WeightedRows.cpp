@@ -155,13 +155,12 @@ void WeightedRows::weigh(Rows &rows, Steps &steps) {
         const int64_t all = blocksOf(p.columns), first = rows.begin + c / kContract;
         for (int64_t i = 0; i < n; ++i)
           if (c < wide) {
-            const int64_t block = first + i, count = std::min(kContract, p.columns - block * kContract);
-            add(*made, out.index(0, i), rows.shared->values.index(0, 0).index(0, block).rows(0, count));
+            add(*made, out.index(0, i), operands.valuesAt(*rows.shared, first + i));
           } else {
             for (const auto &[a, b] : {std::pair(int64_t{0}, rows.end > rows.begin ? rows.begin : all),
                                        std::pair(rows.end > rows.begin ? rows.end : all, all)})
-              if (a < b)
-                add(*made, out.index(0, i), operands.sumOfBlocks(*rows.shared, a, b));
+              for (const Tile &values : operands.sumsOfBlocks(*rows.shared, a, b))
+                add(*made, out.index(0, i), values);
           }
       });
       if (before)
@@ -171,7 +170,7 @@ void WeightedRows::weigh(Rows &rows, Steps &steps) {
   }
   steps.push_back([this, &rows, made] {
     std::exchange(made->unread, nullptr)();
-    operands.store({made->sums.columns(0, p.width), made->sums.columns(p.width, 1)}, rows.batch, rows.first);
+    operands.store(made->sums.columns(0, p.width), made->sums.columns(p.width, 1), rows.batch, rows.first);
   });
 }
 

@@ -4,9 +4,9 @@
 
 namespace glia::emit {
 
-WeightedSums::WeightedSums(KernelBuilder &k, const WeightedPlan &p, int64_t rows)
-    : k(k), p(p), rows(rows), turned(k.target().has("exact_transpose") && p.width < kContract) {
-  const int64_t count = blocksOf(rows, kRowBlockOf), wide = p.width + 1;
+WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide)
+    : k(k), rows(rows), wide(wide), turned(k.target().has("exact_transpose") && wide <= kContract) {
+  const int64_t count = blocksOf(rows, kRowBlockOf);
   begun.assign(static_cast<size_t>(count), false);
   if (turned) {
     whole = k.psum(wide, {rows});
@@ -36,19 +36,17 @@ void WeightedSums::add(int64_t from, int64_t to, const Tile &weights, const Tile
   }
 }
 
-WeightedSums::Mean WeightedSums::mean(int64_t block) {
-  if (!turned) {
-    const Tile &b = blocks[static_cast<size_t>(block)];
-    return {b.columns(0, p.width), b.columns(p.width, 1)};
-  }
+Tile WeightedSums::of(int64_t block) {
+  if (!turned)
+    return blocks[static_cast<size_t>(block)];
   if (out.handle < 0) {
-    out = k.sbuf(DType::F32, whole.partitions, {rows});
+    out = k.sbuf(DType::F32, wide, {rows});
     k.move(out, whole);
   }
   const int64_t n = limit(block + 1) - limit(block);
-  const Tile back = k.psum(n, {whole.partitions});
+  const Tile back = k.psum(n, {wide});
   k.transpose(back, out.columns(limit(block), n));
-  return {back.columns(0, p.width), back.columns(p.width, 1)};
+  return back;
 }
 
 } // namespace glia::emit

@@ -1,0 +1,350 @@
+#include "WeightedTiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kTurnedAtOnce = 4;  // blocks of weights that share a bank of PSUM
+constexpr int64_t kBlocksPerTurn = 8; // of a transfer
+// Of so many blocks of weights transfers turn so many: that takes them as long as Vector takes for the scores.
+constexpr int64_t kByDma = 3, kOfBlocks = 4;
+constexpr size_t kLoadAhead = 2; // groups whose operands are loaded
+// Blocks of rows that are scored before weights are turned, and before they are multiplied: there are more of them where rows are shorter.
+constexpr size_t kTurnAhead = 1, kAhead = 3, kAheadOfMasked = 6;
+
+} // namespace
+
+WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
+    : k(k), m(m), p(p), behind(behind), operands(k, m, p, behind),
+      masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)) {}
+
+void WeightedTiles::run() {
+  k.location(m.result->getLoc());
+  if (p.loop < 0)
+    return means();
+  const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
+  const int reg = k.loop(axis.count / p.step);
+  operands.moved(reg);
+  behind.moved(axis.inResult, reg, p.step);
+  means();
+  k.endLoop();
+}
+
+// All of them, or those of one iteration.
+void WeightedTiles::means() {
+  std::vector<Group> all;
+  const int64_t each = p.group / kContract;
+  for (int64_t b = 0; b < p.batches; ++b)
+    if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
+      for (int64_t r = 0; r < p.row.count; r += kRowsOfTiles) {
+        const std::shared_ptr<Rows> rows = rowsAt(b, r);
+        const int64_t groups = std::max<int64_t>(1, blocksOf(rows->end - rows->begin, each));
+        for (int64_t i = 0; i < groups; ++i)
+          all.push_back({rows,
+                         rows->begin + i * each,
+                         std::min(rows->end, rows->begin + (i + 1) * each),
+                         i == 0,
+                         i + 1 == groups,
+                         {},
+                         {},
+                         std::vector<Tile>(rows->blocks.size())});
+      }
+  // What waits for others is written later, so that memory is given out in the order in which it is used.
+  struct Late {
+    size_t from, times; // at so many blocks of rows from this one on
+    Steps steps;
+  };
+  std::vector<Late> late;
+  size_t now = 0;
+  const auto between = [&](const Steps &steps) {
+    Steps due;
+    for (Late &l : late)
+      if (l.from <= now && l.times) {
+        const auto end = l.steps.begin() + static_cast<long>((l.steps.size() + l.times - 1) / l.times);
+        due.insert(due.end(), l.steps.begin(), end);
+        l.steps.erase(l.steps.begin(), end);
+        --l.times;
+      }
+    std::erase_if(late, [](const Late &l) { return l.times == 0; });
+    size_t done = 0;
+    for (size_t j = 0; j < steps.size(); ++j) {
+      steps[j]();
+      for (; done < due.size() && done * steps.size() < (j + 1) * due.size(); ++done)
+        due[done]();
+    }
+    for (; done < due.size(); ++done)
+      due[done]();
+    ++now;
+  };
+  size_t loaded = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (; loaded < std::min(all.size(), i + kLoadAhead); ++loaded)
+      load(all[loaded], loaded > 0 ? &all[loaded - 1] : nullptr);
+    Group &g = all[i];
+    if (g.end > g.begin)
+      g.turned = k.sbuf(p.weights, std::min(kContract, p.columns), {g.end - g.begin, g.rows->count});
+    const size_t blocks = g.rows->blocks.size();
+    for (size_t b = 0; b < blocks; ++b) {
+      Steps turns;
+      between(score(g, b, turns));
+      late.push_back({now + kTurnAhead, 1, std::move(turns)});
+    }
+    late.push_back({now + (p.keep.empty() ? kAhead : kAheadOfMasked), blocks, multiply(g)});
+  }
+  while (!late.empty())
+    between({});
+}
+
+std::shared_ptr<WeightedTiles::Rows> WeightedTiles::rowsAt(int64_t batch, int64_t first) const {
+  auto rows = std::make_shared<Rows>();
+  rows->batch = batch;
+  rows->first = first;
+  rows->count = std::min(kRowsOfTiles, p.row.count - first);
+  rows->begin = blocksOf(p.columns);
+  for (int64_t r = 0; r < rows->count; r += kRowBlockOf) {
+    Block b;
+    b.first = first + r;
+    b.count = std::min(kRowBlockOf, rows->count - r);
+    b.others = p.columns;
+    const std::vector<WeightedOperands::Part> parts = operands.partsOf(b.first, b.count);
+    for (const WeightedOperands::Part &part : parts)
+      b.others -= part.count;
+    if (!parts.empty()) {
+      b.begin = parts.front().from / kContract;
+      b.end = blocksOf(parts.back().from + parts.back().count);
+      rows->begin = std::min(rows->begin, b.begin);
+      rows->end = std::max(rows->end, b.end);
+    }
+    rows->blocks.push_back(std::move(b));
+  }
+  rows->begin = std::min(rows->begin, rows->end);
+  return rows;
+}
+
+void WeightedTiles::load(const Group &g, const Group *before) {
+  if (!g.first)
+    return;
+  Rows &rows = *g.rows;
+  rows.shared =
+      before && rows.batch / p.sharing == before->rows->batch / p.sharing ? before->rows->shared : operands.load(rows.batch);
+  rows.panel = operands.rowPanel(rows.batch, rows.first, rows.count);
+}
+
+// Scaled scores, the largest of each row, and weights.
+WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) {
+  Block &b = g.rows->blocks[block];
+  const auto s = std::make_shared<Scores>();
+  s->parts = operands.partsOf(b.first, b.count, g.begin * kContract, std::min(g.end * kContract, p.columns));
+  s->stand = g.last && b.others > 0 && !std::isinf(masked);
+  Steps steps;
+  if (s->parts.empty() && !s->stand)
+    return steps;
+  steps.push_back([this, &b, s] {
+    const int64_t count = static_cast<int64_t>(s->parts.size());
+    s->lowered = k.sbuf(DType::F32, b.count, {count + s->stand});
+    if (count)
+      s->made = k.sbuf(DType::F32, b.count, {s->parts.back().from + s->parts.back().count - s->parts[0].from});
+    if (s->stand)
+      k.fill(s->lowered.columns(count, 1), -masked);
+  });
+  for (size_t i = 0; i < s->parts.size(); ++i)
+    steps.push_back([this, &g, &b, s, i] { make(g, b, *s, i); });
+  steps.push_back([this, &g, &b, s] { weigh(g, b, *s); });
+  if (!s->parts.empty())
+    turns = turn(g, b, s);
+  return steps;
+}
+
+void WeightedTiles::make(const Group &g, const Block &b, const Scores &s, size_t part) {
+  const WeightedOperands::Part &x = s.parts[part];
+  const Tile scores = operands.scores(*g.rows->shared, g.rows->panel, b.first - g.rows->first, b.count, x);
+  const Tile made = s.made.columns(x.from - s.parts[0].from, x.count),
+             lowered = s.lowered.columns(static_cast<int64_t>(part), 1);
+  if (x.holds == Holds::Everywhere)
+    return k.scalarReduce(made, scores, "multiply", m.scale, "max", lowered, true);
+  k.scalar(made, scores, "multiply", m.scale);
+  operands.keep(made, b.first, x.from, masked);
+  k.reduce(lowered, made, "max", true);
+}
+
+void WeightedTiles::weigh(Group &g, Block &b, Scores &s) {
+  const int64_t count = s.lowered.elements();
+  const Tile before = b.lowered;
+  b.lowered = s.lowered;
+  if (count > 1) {
+    b.lowered = k.sbuf(DType::F32, b.count, {1});
+    k.reduce(b.lowered, s.lowered, "min");
+  }
+  // A group of nothing but -inf has weights of 0, not NaN.
+  if (before.handle >= 0)
+    k.scalar(b.lowered, b.lowered, "min", kLargest, false, "min", before);
+  else if (!g.first || !g.last)
+    k.scalar(b.lowered, b.lowered, "min", kLargest);
+  const int64_t columns = s.parts.empty() ? 0 : s.made.elements(), chunks = blocksOf(columns, kScoreColumns);
+  // Sums of the weights: of each chunk, and of what is masked.
+  Tile totals = k.sbuf(DType::F32, b.count, {chunks + s.stand});
+  if (s.stand)
+    weighOthers(g, b, totals.columns(chunks, 1));
+  if (columns)
+    s.weights = k.sbuf(p.weights, b.count, {columns});
+  for (int64_t i = 0; i < chunks; ++i) {
+    const int64_t n = std::min(kScoreColumns, columns - i * kScoreColumns);
+    k.activationSum(s.weights.columns(i * kScoreColumns, n), s.made.columns(i * kScoreColumns, n), "exp", b.lowered,
+                    totals.columns(i, 1));
+  }
+  if (totals.elements() > 1) {
+    const Tile sum = k.sbuf(DType::F32, b.count, {1});
+    k.reduce(sum, totals, "add");
+    totals = sum;
+  }
+  if (before.handle >= 0) {
+    Tile &factor = g.factors[static_cast<size_t>((b.first - g.rows->first) / kRowBlockOf)];
+    factor = k.sbuf(DType::F32, b.count, {1});
+    k.activation(factor, before, "exp", -1.0, b.lowered);
+    k.scalar(totals, b.total, "multiply", factor, false, "add", totals);
+  }
+  b.total = totals;
+}
+
+// [rows, columns] become [columns, blocks, rows].
+WeightedTiles::Steps WeightedTiles::turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s) {
+  const int64_t first = s->parts[0].from, columns = s->parts.back().from + s->parts.back().count - first;
+  const int64_t blocks = blocksOf(columns), whole = columns / kContract, byDma = whole * kByDma / kOfBlocks;
+  const auto out = [&g, &b, first](int64_t block, int64_t n) {
+    return g.turned.part(0, first / kContract - g.begin + block, n).part(1, b.first - g.rows->first, b.count);
+  };
+  Steps steps;
+  for (int64_t i = 0; i < byDma; i += kBlocksPerTurn)
+    steps.push_back([this, s, out, i, n = std::min(kBlocksPerTurn, byDma - i)] {
+      k.transposeByDma(out(i, n), s->weights.columns(i * kContract, n * kContract), n);
+    });
+  for (int64_t i = byDma; i < blocks;) {
+    const int64_t n = std::max<int64_t>(1, std::min(kTurnedAtOnce, whole - i)),
+                  each = std::min(kContract, columns - i * kContract);
+    steps.push_back([this, &b, s, out, i, n, each] {
+      const Tile in = k.psum(each, {n, b.count}, p.weights);
+      for (int64_t j = 0; j < n; ++j)
+        k.transpose(in.index(0, j), s->weights.columns((i + j) * kContract, each));
+      k.move(out(i, n).rows(0, each), in);
+    });
+    i += n;
+  }
+  return steps;
+}
+
+// The weight of a column that counts as `masked`, on each partition; and of all such columns.
+void WeightedTiles::weighOthers(Group &g, const Block &b, const Tile &total) {
+  if (filled.handle < 0) {
+    filled = k.sbuf(DType::F32, kContract, {kContract});
+    k.fill(filled, masked);
+  }
+  if (g.other.handle < 0)
+    g.other = k.sbuf(p.weights, kContract, {g.rows->count});
+  const Tile weights = k.sbuf(p.weights, b.count, {kContract}), in = k.psum(kContract, {b.count}, p.weights);
+  k.activation(weights, filled.rows(0, b.count), "exp", 1.0, b.lowered);
+  k.transpose(in, weights);
+  k.move(g.other.columns(b.first - g.rows->first, b.count), in);
+  k.scalar(total, weights.columns(0, 1), "multiply", static_cast<double>(b.others));
+}
+
+// The products of weights and values.
+WeightedTiles::Steps WeightedTiles::multiply(Group &g) {
+  Steps steps;
+  const auto sums = std::make_shared<std::optional<WeightedSums>>();
+  steps.push_back([this, &g, sums] { sums->emplace(k, g.rows->count, p.width); });
+  for (int64_t c = g.begin; c < g.end; ++c)
+    steps.push_back([this, &g, sums, c] {
+      const auto [from, to] = rowsOf(*g.rows, c);
+      const Tile values = operands.valuesAt(*g.rows->shared, c).columns(0, p.width);
+      if (from < to)
+        (*sums)->add(from, to, part(*g.rows, g.turned.index(0, c - g.begin).rows(0, values.partitions), from, to), values);
+    });
+  steps.push_back([this, &g, sums] {
+    if (g.last)
+      addOthers(g, **sums);
+    finish(g, **sums);
+  });
+  return steps;
+}
+
+// The blocks of rows for which a block of columns counts.
+std::pair<int64_t, int64_t> WeightedTiles::rowsOf(const Rows &rows, int64_t column) {
+  int64_t from = 0, to = static_cast<int64_t>(rows.blocks.size());
+  const auto counts = [&](int64_t r) {
+    const Block &b = rows.blocks[static_cast<size_t>(r)];
+    return b.begin <= column && column < b.end;
+  };
+  while (from < to && !counts(from))
+    ++from;
+  while (from < to && !counts(to - 1))
+    --to;
+  return {from, to};
+}
+
+// Columns of a tile that are blocks of rows.
+Tile WeightedTiles::part(const Rows &rows, const Tile &x, int64_t from, int64_t to) {
+  const int64_t at = from * kRowBlockOf;
+  return x.columns(at, std::min(to * kRowBlockOf, rows.count) - at);
+}
+
+// Values of columns that count as `masked`.
+void WeightedTiles::addOthers(const Group &g, WeightedSums &sums) {
+  const Rows &rows = *g.rows;
+  if (!llvm::any_of(rows.blocks, [](const Block &b) { return b.others > 0; }))
+    return;
+  Tile other = g.other;
+  if (std::isinf(masked)) {
+    if (nought.handle < 0) {
+      nought = k.sbuf(p.weights, kContract, {kRowsOfTiles});
+      k.fill(nought, 0);
+    }
+    other = nought;
+  }
+  const int64_t blocks = static_cast<int64_t>(rows.blocks.size()), all = blocksOf(p.columns);
+  const auto add = [&](int64_t from, int64_t to, const Tile &values) {
+    if (from < to)
+      sums.add(from, to, part(rows, other.rows(0, values.partitions), from, to), values.columns(0, p.width));
+  };
+  const bool some = rows.end > rows.begin;
+  for (const auto &[first, end] : {std::pair(int64_t{0}, some ? rows.begin : all), std::pair(some ? rows.end : all, all)})
+    for (const Tile &values : operands.sumsOfBlocks(*rows.shared, first, end))
+      add(0, blocks, values);
+  for (int64_t c = rows.begin; c < rows.end; ++c) {
+    const auto [from, to] = rowsOf(rows, c);
+    add(0, from, operands.valuesAt(*rows.shared, c));
+    add(to, blocks, operands.valuesAt(*rows.shared, c));
+  }
+}
+
+// Sums join those of the groups before; behind the last group means are stored.
+void WeightedTiles::finish(const Group &g, WeightedSums &sums) {
+  for (size_t i = 0; i < g.rows->blocks.size(); ++i) {
+    Block &b = g.rows->blocks[i];
+    const bool some = sums.has(static_cast<int64_t>(i));
+    Tile all = some ? sums.of(static_cast<int64_t>(i)) : Tile();
+    if (b.sums.handle >= 0) {
+      if (g.factors[i].handle >= 0)
+        k.scalar(b.sums, b.sums, "multiply", g.factors[i]);
+      if (some)
+        k.tensor(b.sums, b.sums, all, "add");
+      all = b.sums;
+    } else if (some && !g.last) {
+      b.sums = k.sbuf(DType::F32, b.count, {p.width});
+      k.move(b.sums, all);
+    }
+    if (!g.last)
+      continue;
+    if (b.total.handle < 0) {
+      b.total = k.sbuf(DType::F32, b.count, {1});
+      k.fill(b.total, 0);
+    }
+    operands.store(all, b.total, g.rows->batch, b.first);
+  }
+}
+
+} // namespace glia::emit
