@@ -7,13 +7,12 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
-constexpr int64_t kBlocksOfSum = 4;       // values of so many blocks of columns, and all before or behind them, are added up
 
 } // namespace
 
 WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : depth(blocksOf(p.contract)), k(k), m(m), p(p), behind(behind), rowSide(p.rowSide), columnSide(p.columnSide),
-      values(p.values) {}
+      values(p.values), blocksOfSum((p.group ? kRowsOfTiles : kRowsAtOnce) / kContract) {}
 
 void WeightedOperands::moved(int reg) {
   for (PanelSource *s : {&rowSide, &columnSide, &values})
@@ -141,9 +140,9 @@ std::vector<Tile> WeightedOperands::sumsOfBlocks(Shared &s, int64_t first, int64
   const int64_t blocks = blocksOf(p.columns);
   std::vector<Tile> out;
   // Sums are kept from some blocks to an end; others stand alone.
-  while (first < end && end < blocks && end % kBlocksOfSum)
+  while (first < end && end < blocks && end % blocksOfSum)
     out.push_back(valuesAt(s, --end));
-  while (first < end && first > 0 && first % kBlocksOfSum)
+  while (first < end && first > 0 && first % blocksOfSum)
     out.push_back(valuesAt(s, first++));
   if (first < end)
     out.push_back(sumOfBlocks(s, first, end));
@@ -170,7 +169,7 @@ Tile WeightedOperands::sumOfBlocks(Shared &s, int64_t first, int64_t end) {
   for (int64_t i = 0; i < (up ? end : blocks - first); ++i) {
     const int64_t b = up ? i : blocks - 1 - i, n = std::min(kContract, p.columns - b * kContract);
     k.tensor(sum.rows(0, n), sum.rows(0, n), s.values.index(0, 0).index(0, b).rows(0, n), "add");
-    if (const int64_t at = up ? b + 1 : b; at != wanted && at % kBlocksOfSum == 0)
+    if (const int64_t at = up ? b + 1 : b; at != wanted && at % blocksOfSum == 0)
       keep(at);
   }
   return keep(wanted);

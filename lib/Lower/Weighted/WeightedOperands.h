@@ -57,6 +57,7 @@ private:
   const WeightedPlan &p;
   Epilogue &behind;
   PanelSource rowSide, columnSide, values; // moving, in a loop
+  const int64_t blocksOfSum; // values of so many blocks of columns, and all before or behind them, are added up
   std::map<std::vector<int64_t>, Tile> masks;
 
   Tile panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n);

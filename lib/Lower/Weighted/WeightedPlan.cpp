@@ -289,15 +289,21 @@ int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
 
 int64_t WeightedPlan::madeBytes(int64_t blocks, int64_t columns) { return 2 * blocks * (columns + kContract) * 4; }
 
+int64_t WeightedPlan::ahead() const {
+  constexpr int64_t kColumns = 6144, kLeast = 3, kMost = 12; // scored while a block of weights is on its way
+  const int64_t each = keep.empty() ? columns : (columns + 1) / 2;
+  return std::clamp(kColumns / each, kLeast, kMost);
+}
+
 int64_t WeightedPlan::bytes() const {
   const int64_t depth = blocksOf(contract, kContract);
   const int64_t once =
       depth * columns * sizeOf(columnSide.type) + blocksOf(columns, kContract) * (width + 1) * sizeOf(values.type);
   const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
   if (group) { // scores and weights of three blocks of rows, turned ones; sums of values that do not count
-    const int64_t made = 3 * group * (4 + sizeOf(weights)),
-                  turned = (keep.empty() ? 3 : 5) * group * (kRowsOfTiles / kRowBlockOf) * sizeOf(weights);
-    const int64_t others = keep.empty() ? 0 : blocksOf(columns, kRowsAtOnce) * (width + 1) * sizeOf(values.type);
+    const int64_t made = 3 * std::min(group, columns) * (4 + sizeOf(weights)),
+                  turned = (ahead() + 4) * std::min(group, columns) * sizeOf(weights);
+    const int64_t others = keep.empty() ? 0 : blocksOf(columns, kRowsOfTiles) * (width + 1) * sizeOf(values.type);
     return (batches > sharing ? 2 : 1) * once + turning + 3 * depth * kRowsOfTiles * sizeOf(rowSide.type) + made + turned +
            others + 4 * (width + kRowsOfTiles) * 4;
   }

@@ -54,6 +54,8 @@ struct WeightedPlan {
   int64_t step = 1;
   int64_t indexOf(int64_t flat, size_t axis) const; // of a flat index of all of `batch`
   int64_t bytes() const;                            // of SBUF, per partition
+  // Blocks of rows that are scored before the weights of one are multiplied, in tiles: more of them where rows are shorter.
+  int64_t ahead() const;
   // Of these: what the steps give, of so many blocks of rows and the next ones.
   static int64_t madeBytes(int64_t blocks, int64_t columns);
   int64_t instructions() const; // about, of what is not in a loop or of one iteration

@@ -14,8 +14,7 @@ constexpr int64_t kBlocksPerTurn = 8; // of a transfer
 // Of so many blocks of weights transfers turn so many: that takes them as long as Vector takes for the scores.
 constexpr int64_t kByDma = 3, kOfBlocks = 4;
 constexpr size_t kLoadAhead = 2; // groups whose operands are loaded
-// Blocks of rows that are scored before weights are turned, and before they are multiplied: there are more of them where rows are shorter.
-constexpr size_t kTurnAhead = 1, kAhead = 3, kAheadOfMasked = 6;
+constexpr size_t kTurnAhead = 1; // blocks of rows that are scored before weights are turned
 
 } // namespace
 
@@ -94,7 +93,7 @@ void WeightedTiles::means() {
       between(score(g, b, turns));
       late.push_back({now + kTurnAhead, 1, std::move(turns)});
     }
-    late.push_back({now + (p.keep.empty() ? kAhead : kAheadOfMasked), blocks, multiply(g)});
+    late.push_back({now + static_cast<size_t>(p.ahead()), blocks, multiply(g)});
   }
   while (!late.empty())
     between({});
