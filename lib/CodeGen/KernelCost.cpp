@@ -29,9 +29,9 @@ static void addTransfer(nisa::Instr i, const Target &target, Duration &d) {
                               : std::clamp(bytes / 512, 1.0, most);
   double rate = target.number(store ? "dma.store_bytes_per_ns" : "dma.bytes_per_ns");
   double run = src ? std::min(runBytes(dst), runBytes(src)) : runBytes(dst);
-  if (i.is("dma_transpose")) { // only its source counts, dealt by partitions of the destination
-    const bool hbm = llvm::cast<nisa::TensorType>(i.tensor(1).getType()).getSpace() == Space::Hbm;
-    rate *= target.number(hbm ? "dma.transpose_rate_hbm" : "dma.transpose_rate_sbuf");
+  // On chip only its source counts, dealt by partitions of the destination; from HBM it is about as fast as a copy.
+  if (i.is("dma_transpose") && llvm::cast<nisa::TensorType>(i.tensor(1).getType()).getSpace() == Space::Sbuf) {
+    rate *= target.number("dma.transpose_rate_sbuf");
     run = std::min(runBytes(src), bytes / std::max(dst.getPartitions(), 1));
   }
   d.transfer = std::max(1.0, bytes / run / engines) * std::max(target.number("dma.descriptor_floor"), run / rate);
