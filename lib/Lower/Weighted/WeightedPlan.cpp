@@ -290,9 +290,10 @@ int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
 int64_t WeightedPlan::madeBytes(int64_t blocks, int64_t columns) { return 2 * blocks * (columns + kContract) * 4; }
 
 int64_t WeightedPlan::ahead() const {
-  constexpr int64_t kColumns = 6144, kLeast = 3, kMost = 12; // scored while a block of weights is on its way
-  const int64_t each = keep.empty() ? columns : (columns + 1) / 2;
-  return std::clamp(kColumns / each, kLeast, kMost);
+  constexpr int64_t kColumns = 6144, kMost = 12;                       // scored while a block of weights is on its way
+  const int64_t each = keep.empty() ? columns : (columns + 1) / 2;     // that count, about
+  const int64_t least = keep.empty() || weights == DType::F32 ? 3 : 6; // rows of several lengths wait for each other
+  return std::clamp(kColumns / each, least, kMost);
 }
 
 int64_t WeightedPlan::bytes() const {
