@@ -48,7 +48,7 @@ public:
     const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
     const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, target) : std::nullopt;
     if (!p || p->row.count * p->columns < kLeastScores || p->width > kWidest || p->instructions() > kMostInstructions ||
-        p->bytes() > target.sbufBytes / 8 * 7)
+        p->bytes() > target.sbufBytes / 16 * 15)
       return {};
     std::vector<mlir::Operation *> out(m->ops.begin(), m->ops.end());
     out.insert(out.end(), m->beside.begin(), m->beside.end());
