@@ -41,9 +41,18 @@ static codegen::Looks looksOf(const std::optional<Numbers> &numbers, const Obser
   return out;
 }
 
-Ready::Ready(nisa::Kernel &k, const Observations *wanted, bool shared)
+// Instructions in flight that would write the same memory wait for each other: there it rests while others are in flight, of which most
+// instructions bring two, the tile that is to be cleared being one.
+static std::optional<uint32_t> restOf(bool shared, int threads) {
+  if (!shared)
+    return {};
+  return sim::threadsOf({.threads = threads}) > 1 ? sim::InFlight::kPlaces / 2 : 0;
+}
+
+Ready::Ready(nisa::Kernel &k, const Observations *wanted, bool shared, int threads)
     : kernel(prepared(k)), target(loadTarget(std::string_view(op().getTarget()))),
-      numbers(wanted ? std::optional<Numbers>(op()) : std::nullopt), memory(op(), target, shared, looksOf(numbers, wanted)) {
+      numbers(wanted ? std::optional<Numbers>(op()) : std::nullopt),
+      memory(op(), target, restOf(shared, threads), looksOf(numbers, wanted)) {
   op()->walk([&](Operation *o) { instructions += bool(nisa::Instr(o)); });
 }
 
@@ -278,7 +287,7 @@ RunResult Sequential::run(const TensorViews &inputs, const ExecuteOptions &optio
 }
 
 RunResult executeKernel(nisa::Kernel &k, const TensorData &inputs, const ExecuteOptions &options) {
-  execute::Ready ready(k, options.observe, !options.observe || mayShare(*options.observe));
+  execute::Ready ready(k, options.observe, !options.observe || mayShare(*options.observe), options.threads);
   return runOnce(ready, viewsOf(inputs), options);
 }
 

@@ -46,13 +46,14 @@ void Memory::clear(const Place &p) const {
   std::memset(p.base, static_cast<int>(unwritten), static_cast<size_t>(p.pitch * p.partitions));
 }
 
-Memory::Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, bool shared, const codegen::Looks &looks)
+Memory::Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, std::optional<uint32_t> rest,
+               const codegen::Looks &looks)
     : kernel(kernel), writer(kernel, target) {
   for (auto t : kernel.getBody().getOps<nisa::TensorOp>())
     placeTensor(t);
   for (auto core : kernel.getBody().getOps<nisa::CoreOp>()) {
-    if (shared)
-      shareAllocations(core, looks);
+    if (rest)
+      shareAllocations(core, *rest, looks);
     placeAllocations(core, *target);
   }
 }
@@ -107,9 +108,9 @@ static bool isExchanged(nisa::AllocOp op) {
                       [](mlir::Operation *u) { return nisa::Instr(u).def().unit == Unit::Exchange; });
 }
 
-// Tiles of one shape take the memory that was used last, which is still in the host's cache. What an exchange works on is in use until the
+// Tiles of one shape take the memory that was used last and has rested, which is still in the host's cache. What an exchange works on is in use until the
 // other core has come, which no place in the text tells.
-void Memory::shareAllocations(nisa::CoreOp core, const codegen::Looks &looks) {
+void Memory::shareAllocations(nisa::CoreOp core, uint32_t rest, const codegen::Looks &looks) {
   struct Used {
     uint32_t to;
     std::pair<int64_t, int32_t> shape;
@@ -121,7 +122,7 @@ void Memory::shareAllocations(nisa::CoreOp core, const codegen::Looks &looks) {
   for (const codegen::Lifetime &l : codegen::lifetimesOf(core, looks)) {
     if (!l.first || l.kept || l.op.getAt() || isExchanged(l.op))
       continue;
-    for (; !used.empty() && used.top().to <= l.from; used.pop())
+    for (; !used.empty() && used.top().to + uint64_t{rest} <= l.from; used.pop())
       idle[used.top().shape].push_back(used.top().base);
     Place &p = placeOf(l.op, static_cast<int>(core.getNumber()));
     const std::pair shape(p.pitch, p.partitions);

@@ -28,8 +28,9 @@ struct Place { // of a tensor, in one core's view
 
 class Memory {
 public:
-  // `shared`: tiles that are not in use at the same time share memory; what somebody looks at beside its uses is in `looks`.
-  Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, bool shared,
+  // `rest`: tiles that are not in use at the same time share memory, which is not used again for so many places in program order; not
+  // given: they do not share any. What somebody looks at beside its uses is in `looks`.
+  Memory(nisa::KernelOp kernel, const std::shared_ptr<const Target> &target, std::optional<uint32_t> rest,
          const codegen::Looks &looks = codegen::Looks());
   // Before a run. Throws Error RUN-INPUT.
   void begin(const TensorViews &inputs, std::byte unwritten);
@@ -54,7 +55,7 @@ private:
   std::byte *fresh(int64_t bytes);
   void placeTensor(nisa::TensorOp op);
   void placeAllocations(nisa::CoreOp core, const Target &t);
-  void shareAllocations(nisa::CoreOp core, const codegen::Looks &looks);
+  void shareAllocations(nisa::CoreOp core, uint32_t rest, const codegen::Looks &looks);
   Place &placeOf(nisa::AllocOp op, int core);
 };
 

@@ -14,8 +14,9 @@ namespace glia::execute {
 // A kernel ready to be run, any number of times: a checked copy with its engines chosen, its memory, its instructions bound to it.
 class Ready {
 public:
-  // `wanted`: what runs will look for; null: nothing, and nothing is numbered. `shared`: see Memory.
-  Ready(nisa::Kernel &k, const Observations *wanted, bool shared);
+  // `wanted`: what runs will look for; null: nothing, and nothing is numbered. `shared`: tiles may share memory. `threads`: of the runs,
+  // 0 if that is left open.
+  Ready(nisa::Kernel &k, const Observations *wanted, bool shared, int threads = 0);
   nisa::KernelOp op() { return kernel.op(); }
   // An instruction that is run more than once is bound once.
   Bound &bound(nisa::Instr i, int core);

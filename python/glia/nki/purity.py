@@ -90,7 +90,7 @@ def _functions(function, limit: int = 200) -> list:
         found[code] = f
         for name in _names(code)[0]:
             g = f.__globals__.get(name)
-            g = getattr(g, "func", g)
+            g = g if isinstance(g, types.ModuleType) else getattr(g, "func", g)  # a module would look for similar names
             if isinstance(g, types.FunctionType) and g.__module__ == function.__module__:
                 queue.append(g)
     return list(found.values())
