@@ -1,29 +1,28 @@
 #include "Commands.h"
-#include "Names.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/Text.h"
 
+#include <algorithm>
+
 namespace glia::debug {
 
-std::string_view commandNamed(std::string_view given, std::span<const std::string_view> commands,
-                              std::span<const Short> shorts) {
-  for (const auto &[brief, whole] : shorts)
-    if (given == brief)
-      return whole;
-  std::string_view found;
-  for (std::string_view name : commands)
-    if (name == given)
-      return name;
-    else if (name.starts_with(given) && !given.empty()) {
-      if (!found.empty())
-        throw Error("DEBUG-COMMAND",
-                    "`" + std::string(given) + "` may be " + std::string(found) + " or " + std::string(name));
-      found = name;
-    }
-  if (found.empty())
+const Command &commandNamed(std::string_view given, const Commands &commands) {
+  std::vector<const Command *> begin; // with what is given
+  std::vector<std::string_view> names;
+  for (const Command &c : commands) {
+    if (c.name == given || std::ranges::find(c.shorts, given) != c.shorts.end())
+      return c;
+    if (c.name.starts_with(given) && !given.empty())
+      begin.push_back(&c);
+    names.push_back(c.name);
+  }
+  if (begin.size() > 1)
+    throw Error("DEBUG-COMMAND",
+                "`" + std::string(given) + "` may be " + std::string(begin[0]->name) + " or " + std::string(begin[1]->name));
+  if (begin.empty())
     throw Error("DEBUG-COMMAND", "there is no command `" + printable(given) + "`",
-                didYouMean(given, {commands.begin(), commands.end()}, "`help` lists them."));
-  return found;
+                didYouMean(given, names, "`help` lists them."));
+  return *begin[0];
 }
 
 uint64_t countOf(std::string_view text) {

@@ -29,13 +29,6 @@ constexpr std::string_view kHelp = R"(the compiled program in one order of its e
 Commands may be shortened (b, tb, c, r, s, u, p, l, i). ? is an element that nothing has defined, ~ one that a transfer
 under way writes.)";
 
-constexpr std::string_view kCommands[] = {"break", "tbreak", "watch", "delete", "info", "run",  "continue", "until", "step",
-                                          "micro", "line",   "back",  "print",  "who",  "list", "help",     "quit"};
-
-constexpr Short kShort[] = {{"b", "break"}, {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},
-                            {"s", "step"},  {"u", "until"},   {"p", "print"},    {"l", "list"},
-                            {"i", "info"},  {"w", "watch"},   {"exit", "quit"}};
-
 } // namespace
 
 class Debugger::State {
@@ -47,16 +40,8 @@ public:
       ++focus;
   }
 
-  bool command(std::string_view text) {
-    const std::string_view name = commandNamed(word(text), kCommands, kShort);
-    try {
-      return doCommand(name, text);
-    } catch (const Interrupted &) {
-      say("interrupted");
-      view();
-    }
-    return true;
-  }
+  bool command(std::string_view text) { return obey(*this, commands, text); }
+  void say(std::string_view text) { write(std::string(text) + "\n"); }
 
   void view() {
     if (replay.ended()) {
@@ -74,6 +59,7 @@ public:
   }
 
 private:
+  template <class D> friend Commands debug::commandsOf(D &, Commands);
   const Program &program;
   const StopQuestion stop;
   const Write write;
@@ -81,45 +67,10 @@ private:
   Marks marks;
   Values values;
   int focus = 0; // the engine in view
+  const Commands commands = commandsOf(*this, {{"micro", {}, [this](std::string_view rest) { micro(countOf(rest)); }}});
 
   int engines() const { return static_cast<int>(program.cores) * kNumEngines; }
-  void say(std::string_view text) { write(std::string(text) + "\n"); }
-
-  bool doCommand(std::string_view name, std::string_view rest) {
-    if (name == "quit")
-      return false;
-    if (name == "help")
-      say(kHelp);
-    else if (name == "break" || name == "tbreak")
-      say(marks.addBreak(rest, name == "tbreak"));
-    else if (name == "watch")
-      say(marks.addWatch(rest));
-    else if (name == "delete")
-      marks.remove(rest);
-    else if (name == "info")
-      info(rest);
-    else if (name == "run")
-      goTo(0), goOn({});
-    else if (name == "continue")
-      goOn({});
-    else if (name == "until")
-      until(rest);
-    else if (name == "step")
-      step(rest);
-    else if (name == "micro")
-      micro(countOf(rest));
-    else if (name == "line")
-      line();
-    else if (name == "back")
-      back(rest);
-    else if (name == "print")
-      print(rest);
-    else if (name == "who")
-      who(rest);
-    else
-      list(rest);
-    return true;
-  }
+  std::string_view help() const { return kHelp; }
 
   // ---- going on
 
@@ -142,6 +93,11 @@ private:
     if (!why.empty())
       say(why);
     view();
+  }
+
+  void run() {
+    goTo(0);
+    goOn({});
   }
 
   bool did(sim::Strict::Taken::Kind kind) { return replay.machine().taken().kind == kind; }
@@ -188,16 +144,6 @@ private:
              (placeOf(program, originInView()) != before ||
               replay.machine().engineStates()[static_cast<size_t>(engine)].ended());
     });
-  }
-
-  void until(std::string_view rest) {
-    say(marks.addBreak(rest, true));
-    goOn({});
-  }
-
-  void back(std::string_view rest) {
-    goTo(stepBehind(rest, replay.steps()));
-    view();
   }
 
   void goTo(uint64_t step) {

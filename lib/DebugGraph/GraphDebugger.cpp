@@ -28,14 +28,6 @@ constexpr std::string_view kHelp =
 Commands may be shortened (b, tb, c, r, s, n, u, p, l, i, rc). Conditions compare numbers, elements, min(), max() and mean() of values,
 `iteration` of the innermost loop and `step`.)";
 
-constexpr std::string_view kCommands[] = {
-    "break", "tbreak", "watch", "delete", "info", "run",   "continue", "until", "step", "line",
-    "next",  "finish", "back",  "print",  "who",  "where", "list",     "help",  "quit", "reverse-continue"};
-constexpr Short kShort[] = {{"b", "break"},  {"tb", "tbreak"}, {"c", "continue"}, {"r", "run"},
-                            {"s", "step"},   {"n", "next"},    {"u", "until"},    {"p", "print"},
-                            {"l", "list"},   {"i", "info"},    {"w", "watch"},    {"rc", "reverse-continue"},
-                            {"bt", "where"}, {"exit", "quit"}};
-
 } // namespace
 
 class GraphDebugger::State {
@@ -47,16 +39,8 @@ public:
       throw Error(replay.failure()->diagnostics());
   }
 
-  bool command(std::string_view given) {
-    const std::string_view name = commandNamed(word(given), kCommands, kShort);
-    try {
-      return doCommand(name, given);
-    } catch (const Interrupted &) {
-      say("interrupted");
-      view();
-    }
-    return true;
-  }
+  bool command(std::string_view given) { return obey(*this, commands, given); }
+  void say(std::string_view line) { write(std::string(line) + "\n"); }
 
   void greet() {
     say("graph " + GraphText::function(function()) +
@@ -75,6 +59,7 @@ public:
   }
 
 private:
+  template <class D> friend Commands debug::commandsOf(D &, Commands);
   const GraphInput input;
   const StopQuestion stop;
   const Write write;
@@ -82,8 +67,13 @@ private:
   GraphReplay replay;
   GraphValues values;
   GraphMarks marks;
+  const Commands commands =
+      commandsOf(*this, {{"next", {"n"}, [this](std::string_view) { leave(replay.stack().size()); }},
+                         {"finish", {}, [this](std::string_view) { leave(replay.stack().size() - 1); }},
+                         {"where", {"bt"}, [this](std::string_view) { where(); }},
+                         {"reverse-continue", {"rc"}, [this](std::string_view) { reverse(); }}});
 
-  void say(std::string_view line) { write(std::string(line) + "\n"); }
+  std::string_view help() const { return kHelp; }
   mlir::Operation *function() { return mlir::SymbolTable::lookupSymbolIn(mlir::ModuleOp(input.module), input.function); }
 
   // "f.py:9: y = jnp.tanh(y)", and in the next line the operation; of a graph whose lines are its own, that line alone.
@@ -107,46 +97,6 @@ private:
     if (step)
       out += (out.empty() ? "" : ", ") + format("step %llu", (unsigned long long)replay.steps());
     return out.empty() ? "" : "  (" + out + ")";
-  }
-
-  bool doCommand(std::string_view name, std::string_view rest) {
-    if (name == "quit")
-      return false;
-    if (name == "help")
-      say(kHelp);
-    else if (name == "break" || name == "tbreak")
-      say(marks.addBreak(rest, name == "tbreak"));
-    else if (name == "watch")
-      say(marks.addWatch(rest));
-    else if (name == "delete")
-      marks.remove(rest);
-    else if (name == "info")
-      info(rest);
-    else if (name == "run")
-      run();
-    else if (name == "continue")
-      goOn({});
-    else if (name == "until")
-      say(marks.addBreak(rest, true)), goOn({});
-    else if (name == "step")
-      step(countOf(rest));
-    else if (name == "line")
-      line();
-    else if (name == "next" || name == "finish")
-      leave(replay.stack().size() - (name == "finish"));
-    else if (name == "back")
-      goTo(stepBehind(rest, replay.steps())), view();
-    else if (name == "reverse-continue")
-      reverse();
-    else if (name == "print")
-      print(rest);
-    else if (name == "who")
-      who(rest);
-    else if (name == "where")
-      where();
-    else
-      list();
-    return true;
   }
 
   // ---- going on
@@ -181,7 +131,8 @@ private:
     goOn({});
   }
 
-  void step(uint64_t left) {
+  void step(std::string_view rest) {
+    uint64_t left = countOf(rest);
     goOn([&] { return --left == 0; });
   }
 
@@ -252,7 +203,7 @@ private:
       view();
   }
 
-  void list() {
+  void list(std::string_view) {
     if (replay.ended())
       return view();
     mlir::Operation *here = replay.at(), *first = here;
