@@ -1,4 +1,4 @@
-"""The findings in one file."""
+"""The findings in the kernels of one file, and in what they use elsewhere."""
 
 from __future__ import annotations
 
@@ -6,48 +6,55 @@ import ast
 
 from .. import _glia
 from .finding import Finding, Findings
-from .reach import Imports, reached
+from .reach import Reached, reached
+from .source import Source
 from .syntax import Syntax, bound_names, kinds_of
 from .uses import Uses
 
 
 def kernels_and_findings(path: str) -> tuple[int, list[Finding]]:
-    """How many functions and classes are NKI, and what is found in them, in the order of the file."""
-    tree = _parsed(path)
-    imports = Imports(tree)
-    top = set(imports.names).union(*(_top_names(s) for s in tree.body))
-    looked_at = reached(tree, imports)
-    out: dict[tuple, Finding] = {}
-    for node, kernel in looked_at:
-        kind = "class" if isinstance(node, ast.ClassDef) else "kernel" if node.name == kernel else "function"
-        used = "" if node.name == kernel else f", used by kernel {kernel}"
-        findings = Findings(f"{kind} {node.name}{used}")
-        Syntax(findings, imports, top | bound_names(node), kinds_of(node)).visit(node)
-        Uses(findings, imports).visit(node)
-        out |= {(f.line, f.column, f.code, f.message): f for f in findings.list}
-    for node in imports.of_glia if looked_at else ():
-        findings = Findings("")
-        findings.add(
-            "LINT-OWN",
-            node,
-            "nki is imported from glia",
-            "Import nki: `python -m glia` and glia.install() make it glia's.",
-        )
-        out |= {(f.line, f.column, f.code, f.message): f for f in findings.list}
-    return len(looked_at), sorted(out.values(), key=lambda f: (f.line, f.column, f.code))
+    """How many functions and classes are NKI, and what is found in them: file by file, in the order of each."""
+    source = _source(path)
+    looked_at = reached(source)
+    files = list(dict.fromkeys([source, *(r.source for r in looked_at)]))
+    out: dict[Finding, None] = {}
+    for r in looked_at:
+        out |= dict.fromkeys(_findings_in(r))
+    for file in files if looked_at else ():
+        findings = Findings("", file.path)
+        for node in file.imports.of_glia:
+            advice = "Import nki: `python -m glia` and glia.install() make it glia's."
+            findings.add("LINT-OWN", node, "nki is imported from glia", advice)
+        out |= dict.fromkeys(findings.list)
+    order = [file.path for file in files]
+    once = {(f.file, f.line, f.column, f.code, f.message): f for f in out}
+    return len(looked_at), sorted(once.values(), key=lambda f: (order.index(f.file), f.line, f.column, f.code))
 
 
-def _parsed(path: str) -> ast.Module:
+def _findings_in(r: Reached) -> list[Finding]:
+    kinds = {ast.ClassDef: "class", ast.Lambda: "lambda"}
+    kind = kinds.get(type(r.node), "kernel" if r.name == r.kernel else "function")
+    findings = Findings(
+        f"{kind} {r.name}" + ("" if kind == "kernel" else f", used by kernel {r.kernel}"), r.source.path
+    )
+    scope = r.source.scope.of(r.node)
+    own = bound_names(r.node)
+    known = r.source.top_names() | scope.all_bound() | own
+    builtins = {
+        name: x.id for name, x in r.source.scope.values.items() if isinstance(x, ast.Name) and x.id not in known
+    }
+    renamed = {name: x for name, x in builtins.items() if name not in own}
+    Syntax(findings, r.source.imports, known, kinds_of(r.node), renamed).visit(r.node)
+    Uses(findings, r.source.imports).visit(r.node)
+    return findings.list
+
+
+def _source(path: str) -> Source:
     try:
-        with open(path, "rb") as f:
-            return ast.parse(f.read(), path)
+        return Source.of_file(path)
     except OSError as e:
         raise _glia.make_error("LINT-FILE", f"{path} cannot be read: {e.strerror}", "") from None
     except (SyntaxError, ValueError) as e:
         place = (path, getattr(e, "lineno", None) or 0)
         text = f"this is no Python: {getattr(e, 'msg', e)}"
         raise _glia.error_of([_glia.Diagnostic("LINT-FILE", text, "Mend it.", *place)]) from None
-
-
-def _top_names(s: ast.stmt) -> set[str]:
-    return {s.name} if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else bound_names(s)

@@ -15,14 +15,15 @@ class Finding(NamedTuple):
     message: str
     advice: str
     context: str
+    file: str
     warning: bool  # only some versions of the vendor's refuse it
 
-    def diagnostic(self, file: str):
+    def diagnostic(self):
         return _glia.Diagnostic(
             self.code,
             self.message,
             self.advice,
-            file,
+            self.file,
             self.line,
             self.context,
             warning=self.warning,
@@ -33,9 +34,10 @@ class Finding(NamedTuple):
 class Findings:
     """What was found in one function or class, and what a kernel uses it for."""
 
-    def __init__(self, context: str):
-        self.context = context
+    def __init__(self, context: str, file: str):
+        self.context, self.file = context, file
         self.list: list[Finding] = []
 
     def add(self, code: str, node: ast.AST, message: str, advice: str, warning: bool = False) -> None:
-        self.list.append(Finding(code, node.lineno, node.col_offset + 1, message, advice, self.context, warning))
+        place = (node.lineno, node.col_offset + 1)
+        self.list.append(Finding(code, *place, message, advice, self.context, self.file, warning))

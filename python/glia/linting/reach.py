@@ -1,81 +1,94 @@
-"""Which functions and classes of a file are NKI and not Python: the kernels, and what they use in the same file."""
+"""Which functions and classes are NKI and not Python: the kernels of a file, and what they use, there and in the files that it imports."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-
-class Imports:
-    """What the names of a file stand for: `nl` for "nki.language", `load` for "nki.language.load"."""
-
-    def __init__(self, tree: ast.Module):
-        self.names: dict[str, str] = {}
-        self.of_glia: list[ast.stmt] = []  # where nki is imported from glia
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for a in node.names:
-                    self.names[a.asname or a.name.split(".")[0]] = a.name if a.asname else a.name.split(".")[0]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for a in node.names:
-                    self.names[a.asname or a.name] = f"{node.module}.{a.name}"
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self._take_for_nki(node)
-
-    def _take_for_nki(self, node) -> None:
-        """glia.nki has the names of nki: what is imported from it is called so, and the import is remembered."""
-        for a in node.names:
-            name = a.asname or a.name.split(".")[0]
-            path = self.names.get(name, "")
-            if path == "glia.nki" or path.startswith("glia.nki."):
-                self.names[name] = path.removeprefix("glia.")
-                if node not in self.of_glia:
-                    self.of_glia.append(node)
-
-    def path(self, node: ast.expr) -> str:
-        """The dotted name of what an expression names, with the module it was imported from; "" if it is none."""
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id, "")
-        if isinstance(node, ast.Attribute):
-            inner = self.path(node.value)
-            return f"{inner}.{node.attr}" if inner else ""
-        return ""
+from .names import DEFINITIONS, Definition, Imports, Scope
+from .source import Source
 
 
 class Reached(NamedTuple):
-    node: Definition
+    source: Source
+    node: Definition | ast.Lambda
+    name: str
     kernel: str  # the first one that leads here
 
 
-def reached(tree: ast.Module, imports: Imports) -> list[Reached]:
-    """In the order of the file."""
-    known = _definitions(tree)
-    kernels = {node: node.name for node in known.values() if any(_is_jit(d, imports) for d in node.decorator_list)}
-    for node in ast.walk(tree):  # kernel = nki.jit(function)
-        if isinstance(node, ast.Call) and _is_jit(node.func, imports):
-            for argument in node.args:
-                if isinstance(argument, ast.Name) and argument.id in known:
-                    kernels.setdefault(known[argument.id], argument.id)
-    out: dict[Definition, str] = {}
-    waiting = list(kernels.items())
+def reached(source: Source) -> list[Reached]:
+    """File by file, in the order of each."""
+    out: dict[ast.AST, Reached] = {}
+    waiting = [Reached(source, node, node.name, node.name) for node in _kernels(source)]
     while waiting:
-        node, kernel = waiting.pop()
-        if node in out:
+        at = waiting.pop()
+        if at.node in out:
             continue
-        out[node] = kernel
-        used = {n.id for n in _code(node) if isinstance(n, ast.Name)}
-        waiting += [(known[name], kernel) for name in used if name in known]
+        out[at.node] = at
+        waiting += [Reached(*found, at.kernel) for found in _used(at)]
     inner = {n for node in out for n in ast.walk(node) if n is not node}  # is looked at with what it stands in
-    return sorted((Reached(n, k) for n, k in out.items() if n not in inner), key=lambda r: r.node.lineno)
+    files = list(dict.fromkeys(r.source.path for r in out.values()))
+    return sorted(
+        (r for r in out.values() if r.node not in inner), key=lambda r: (files.index(r.source.path), r.node.lineno)
+    )
 
 
-def _definitions(tree: ast.Module) -> dict[str, Definition]:
-    """Functions and classes by name; methods are part of their class."""
-    methods = {m for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for m in c.body}
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {n.name: n for n in ast.walk(tree) if isinstance(n, kinds) and n not in methods}
+def _kernels(source: Source) -> Iterator[Definition]:
+    for scope in source.scope.all_scopes():
+        for node in scope.definitions.values():
+            if any(_is_jit(d, source.imports) for d in node.decorator_list):
+                yield node
+        for call in scope.calls:  # kernel = nki.jit(function)
+            if _is_jit(call.func, source.imports):
+                for given in call.args:
+                    found = scope.find(given.id) if isinstance(given, ast.Name) else None
+                    if found is not None and isinstance(found[1], DEFINITIONS):
+                        yield found[1]
+
+
+def _used(at: Reached) -> Iterator[tuple[Source, Definition | ast.Lambda, str]]:
+    """The functions and classes that code names, by whatever name."""
+    scope = at.source.scope.of(at.node) if isinstance(at.node, DEFINITIONS) else at.source.scope
+    for n in _code(at.node):
+        if isinstance(n, (ast.Name, ast.Attribute)):
+            yield from _meant(at.source, scope, n, 0)
+
+
+def _meant(source: Source, scope: Scope, node: ast.expr, depth: int):
+    found = source.find(scope, node) if depth < _MOST_NAMES else None
+    if found is None:
+        return
+    source, scope, what = found
+    if isinstance(what, DEFINITIONS):
+        yield source, what, what.name
+        return
+    for part in _held(what, source.imports):
+        if isinstance(part, ast.Lambda):
+            yield source, part, node.attr if isinstance(node, ast.Attribute) else node.id
+        else:
+            yield from _meant(source, scope, part, depth + 1)
+
+
+_MOST_NAMES = 20  # one for another
+
+
+def _held(value: ast.expr, imports: Imports) -> Iterator[ast.expr]:
+    """The names and lambdas that a value is, or is made of: an alias, a table, a function with some of its arguments."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Lambda)):
+        yield value
+    elif isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        for part in value.elts:
+            yield from _held(part, imports)
+    elif isinstance(value, ast.Dict):
+        for part in value.values:
+            yield from _held(part, imports)
+    elif isinstance(value, ast.IfExp):
+        for part in (value.body, value.orelse):
+            yield from _held(part, imports)
+    elif isinstance(value, ast.Call) and value.args:
+        if imports.path(value.func) == "functools.partial" or _is_jit(value.func, imports):
+            yield from _held(value.args[0], imports)
 
 
 def _is_jit(decorator: ast.expr, imports: Imports) -> bool:
@@ -83,14 +96,16 @@ def _is_jit(decorator: ast.expr, imports: Imports) -> bool:
     return imports.path(named) in ("nki.jit", "neuronxcc.nki.jit")
 
 
-def _code(node: Definition):
+def _code(node: Definition | ast.Lambda) -> Iterator[ast.AST]:
     """The nodes that run when it is used: neither annotations nor decorators."""
     if isinstance(node, ast.ClassDef):
         parts = [*node.bases, *node.body]
+    elif isinstance(node, ast.Lambda):
+        parts = [node.body]
     else:
         parts = [*node.args.defaults, *filter(None, node.args.kw_defaults), *node.body]
     for part in parts:
-        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(part, DEFINITIONS):
             yield from _code(part)
         else:
             yield from ast.walk(part)

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from .finding import Findings
-from .reach import Imports
+from .names import Imports
 
 _BUILTINS = {"range", "len", "min", "max", "abs", "int", "float", "bool", "str", "tuple", "list", "dict", "slice"}
 _BUILTINS |= {"print", "isinstance", "type", "divmod", "staticmethod", "property"}
@@ -48,9 +48,12 @@ _EXPRESSIONS = {
 class Syntax(ast.NodeVisitor):
     """Looks at one function or class."""
 
-    def __init__(self, findings: Findings, imports: Imports, known: set[str], kinds: dict[str, str]):
+    def __init__(
+        self, findings: Findings, imports: Imports, known: set[str], kinds: dict[str, str], renamed: dict[str, str]
+    ):
         self.findings, self.imports = findings, imports
         self.known = known  # names that the file or the function binds
+        self.renamed = renamed  # other names of what neither binds
         self.kinds = kinds  # of local names: "list" or "dict", where every assignment is one
         self.depth = 0
         self.dynamic: list[bool] = []  # for each loop around: does the device count it
@@ -60,7 +63,7 @@ class Syntax(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node):
         for d in node.decorator_list:
-            name = _last(d.func if isinstance(d, ast.Call) else d)
+            name = self.imports.last(d.func if isinstance(d, ast.Call) else d)
             if name not in _DECORATORS:
                 self._add(
                     "LINT-DECORATOR", d, f"the decorator `{ast.unparse(d)}`", "Call what it does in the function."
@@ -90,14 +93,14 @@ class Syntax(ast.NodeVisitor):
     def visit_ClassDef(self, node):
         if self.depth:
             self._add("LINT-CLASS", node, f"the class `{node.name}` in a function", "Move it to the top of the file.")
-        names = [_last(b) for b in node.bases]
+        names = [self.imports.last(b) for b in node.bases]
         if not names or not set(names) <= _BASES:
             of = f" of {', '.join(names)}" if names else ""
             self._add("LINT-CLASS", node, f"the class `{node.name}`{of}", "Derive it from nl.NKIObject or Enum.")
         for k in node.keywords:
             self._add("LINT-CLASS", k.value, f"the keyword `{k.arg}` of the class `{node.name}`", "Leave it out.")
         for part in node.body:
-            if isinstance(part, ast.Assign) and any(_last(t) == "__slots__" for t in part.targets):
+            if isinstance(part, ast.Assign) and any(self.imports.last(t) == "__slots__" for t in part.targets):
                 self._add("LINT-CLASS", part, f"__slots__ of the class `{node.name}`", "Leave them out.")
             elif not _is_text(part):
                 self.visit(part)
@@ -153,7 +156,11 @@ class Syntax(ast.NodeVisitor):
     def visit_With(self, node):
         for item in node.items:
             call = item.context_expr
-            if not (isinstance(call, ast.Call) and _last(call.func) == "no_reorder" and item.optional_vars is None):
+            if not (
+                isinstance(call, ast.Call)
+                and self.imports.last(call.func) == "no_reorder"
+                and item.optional_vars is None
+            ):
                 text = f"with {ast.unparse(item)}"
                 self._add("LINT-WITH", item.context_expr, text, "Only `with nl.no_reorder():` is known.")
         for part in node.body:
@@ -214,14 +221,15 @@ class Syntax(ast.NodeVisitor):
             self._add("LINT-METHOD", node, f"the method {f.attr} of a string", "Strings are put together in f-strings.")
 
     def visit_Name(self, node):
-        if node.id in self.known or node.id in _BUILTINS or not isinstance(node.ctx, ast.Load):
+        name = self.renamed.get(node.id, node.id)
+        if name in self.known or name in _BUILTINS or not isinstance(node.ctx, ast.Load):
             return
-        found = getattr(builtins, node.id, None)
+        found = getattr(builtins, name, None)
         is_error = isinstance(found, type) and issubclass(
             found, BaseException
         )  # of a raise or except, which is found itself
-        if found is not None and not is_error and not node.id.startswith("__"):
-            self._add("LINT-BUILTIN", node, f"`{node.id}`", _instead_of(node.id))
+        if found is not None and not is_error and not name.startswith("__"):
+            self._add("LINT-BUILTIN", node, f"`{name}`", _instead_of(name))
 
     def _add(self, code: str, node, what: str, advice: str, warning: bool = False) -> None:
         who = "some versions of the vendor's front end do" if warning else "the vendor's front end does"
@@ -241,11 +249,6 @@ def _instead_of(name: str) -> str:
         "set": "Use a list or a dict.",
     }
     return known.get(name, f"Known are {', '.join(sorted(_BUILTINS - {'staticmethod', 'property'}))}.")
-
-
-def _last(node: ast.expr) -> str:
-    """The last part of a name: jit of nki.jit."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_text(node: ast.stmt) -> bool:

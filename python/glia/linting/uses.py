@@ -10,7 +10,7 @@ import sys
 from .. import hook
 from ..nki.missing import MissingName
 from .finding import Findings
-from .reach import Imports
+from .names import Imports
 
 _MATH = {"pi", "e", "inf", "nan", "ceil", "floor", "gcd", "log2", "log10", "pow", "sqrt"}
 _HOST = {"numpy", "torch", "jax", "ml_dtypes", "scipy"} | sys.stdlib_module_names

@@ -218,3 +218,113 @@ def test_the_examples_run_elsewhere_too():
     for path in sorted((ROOT / "examples" / "nki").glob("*.py")):
         count, findings = kernels_and_findings(str(path))
         assert count and not [f for f in findings if not f.warning], path
+
+
+# ---- names that stand for something else, and files beside
+
+
+def test_helpers_in_files_beside(tmp_path):
+    package = tmp_path / "package"
+    (package / "deep").mkdir(parents=True)
+    for folder in (package, package / "deep"):
+        (folder / "__init__.py").write_text("")
+    (package / "deep" / "__init__.py").write_text("from .tools import tiles as pieces\n")
+    (package / "deep" / "tools.py").write_text(
+        "import nki.language as nl\n\ndef tiles(n):\n    return [i for i in range(n)]\n\ndef unused():\n    del nl\n\n"
+        "def shared(x):\n    return nl.wobble(x)\n"
+    )
+    (package / "plain.py").write_text(
+        "from package.deep import tools\n\ndef first(x):\n    return tools.shared(x) if x is None else second(x)\n\n"
+        "def second(x):\n    return sorted(x)\n"
+    )
+    kernel = package / "k.py"
+    kernel.write_text(
+        "import nki\nfrom . import plain\nfrom .deep import pieces\n\n@nki.jit\ndef kernel(x):\n"
+        "    for i in pieces(3): plain.first(x)\n    return x\n"
+    )
+    f = kernels_and_findings(str(kernel))[1]
+    assert sorted((Path(x.file).name, x.code, x.line, x.context) for x in f) == [
+        ("plain.py", "LINT-BUILTIN", 7, "function second, used by kernel kernel"),
+        ("plain.py", "LINT-IDENTITY", 4, "function first, used by kernel kernel"),
+        ("tools.py", "LINT-COMPREHENSION", 4, "function tiles, used by kernel kernel"),
+        ("tools.py", "LINT-NAME", 10, "function shared, used by kernel kernel"),
+    ]
+
+
+def test_a_file_that_two_use_is_reported_once(tmp_path, capsys):
+    (tmp_path / "helpers.py").write_text("def tiles(n):\n    return [i for i in range(n)]\n")
+    files = [tmp_path / name for name in ("a.py", "b.py")]
+    for file in files:
+        file.write_text("import nki\nimport helpers as h\n\n@nki.jit\ndef k(x):\n    return h.tiles(x)\n")
+    assert main([*map(str, files), "--json"]) == 1
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["file"] == str(tmp_path / "helpers.py") and entry["context"] == "function tiles, used by kernel k"
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", None, "import k\n\ndef tiles(n):\n    return n\n"])
+def test_a_file_beside_that_is_nothing(tmp_path, text):
+    if text is not None:
+        (tmp_path / "helpers.py").write_text(text)
+    head = "import nki\nfrom helpers import tiles\nfrom k import tiles as t\n"
+    assert found(tmp_path, f"{head}\n@nki.jit\ndef kernel(x):\n    return tiles(t(x))\n") == []
+
+
+OTHER_NAMES = [
+    ("scale = lambda x: x", "scale(x)", ["LINT-LAMBDA"]),
+    ("count = enumerate", "for i in count(x): pass", ["LINT-BUILTIN"]),
+    ("def f(x): return [i for i in x]\ng = f\nh = g", "h(x)", ["LINT-COMPREHENSION"]),
+    ("def f(x): return [i for i in x]\ng = functools.partial(f, 3)", "g(x)", ["LINT-COMPREHENSION"]),
+    ("def f(x): return [i for i in x]\nTABLE = {'a': (f, 3)}", "TABLE['a'][0](x)", ["LINT-COMPREHENSION"]),
+    ("def f(x): return [i for i in x]\nf2 = nki.jit(f)", "f2(x)", ["LINT-COMPREHENSION"]),
+    ("isa = nisa\ncopy = isa.tensor_copy", "copy(out)", ["LINT-CALL"]),
+    ("from nki.language import *", "load(x, wobble=3)", ["LINT-CALL"]),
+    ("product = itertools.product", "product(n, n)", ["LINT-MODULE"]),
+    # What they stand for is taken.
+    ("from nki.language import *", "sum(x, axis=1)", []),
+    ("from nki.language import no_reorder as still", "with still(): pass", []),
+    ("def f(x): return [i for i in x]\nN = len(f((1, 2)))", "y = N", []),
+    ("def f(x): return [i for i in x]", "for f in range(3): y = f", []),
+    ("def f(x): return [i for i in x]\ng = f\ng = 3", "y = g", []),
+    ("def enumerate(x): return x", "enumerate(x)", []),
+    ("from nki.language import NKIObject as Base\nclass A(Base): pass", "A()", []),
+    ("from dataclasses import dataclass as data\n@data\nclass A(nl.NKIObject): pass", "A()", []),
+]
+
+
+@pytest.mark.parametrize("head,line,codes", OTHER_NAMES)
+def test_other_names(tmp_path, head, line, codes):
+    text = KERNEL.replace("{line}", line).replace("@nki.jit", f"{head}\n\n@nki.jit")
+    assert [x.code for x in found(tmp_path, text)] == codes
+
+
+def test_what_functions_around_a_kernel_hold(tmp_path):
+    text = (
+        HEAD
+        + """
+def make(filter, n):
+    act = lambda x: x
+    def helper(x):
+        return [i for i in x]
+    table = (helper,)
+
+    @nki.jit
+    def kernel(x):
+        return filter(act(table[0](x)))
+    return kernel
+
+def other(n):
+    def helper(x):
+        del x
+    return helper
+"""
+    )
+    f = found(tmp_path, text)
+    assert [(x.code, x.context) for x in f] == [
+        ("LINT-LAMBDA", "lambda act, used by kernel kernel"),
+        ("LINT-COMPREHENSION", "function helper, used by kernel kernel"),
+    ]
+
+
+def test_jit_by_another_name(tmp_path):
+    text = "from nki import jit as compiled\n\n@compiled\ndef k(x):\n    f = lambda: 3\n"
+    assert [f.code for f in found(tmp_path, text)] == ["LINT-LAMBDA"]
