@@ -178,4 +178,46 @@ func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {
   EXPECT_LT(operations(any.smallest()), 4u) << any.smallest();
 }
 
+// The position of the largest element: its body of nine operations gives way to one operation, or is taken out of the reduction.
+std::string argmax() {
+  return R"(
+func.func @main(%x: tensor<6x7xf32>) -> tensor<6xi32> {
+  %i = stablehlo.iota dim = 1 : tensor<6x7xi32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.reduce(%x init: %low), (%i init: %zero) across dimensions = [1] : (tensor<6x7xf32>, tensor<6x7xi32>, tensor<f32>, tensor<i32>) -> (tensor<6xf32>, tensor<6xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<i32>, %d: tensor<i32>) {
+    %1 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = stablehlo.compare NE, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %3 = stablehlo.or %1, %2 : tensor<i1>
+    %4 = stablehlo.compare EQ, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %5 = stablehlo.compare LT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %6 = stablehlo.and %4, %5 : tensor<i1>
+    %7 = stablehlo.or %3, %6 : tensor<i1>
+    %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<f32>
+    %9 = stablehlo.select %7, %c, %d : tensor<i1>, tensor<i32>
+    stablehlo.return %8, %9 : tensor<f32>, tensor<i32>
+  }
+  return %r#1 : tensor<6xi32>
+})";
+}
+
+TEST(ReduceGraph, ReducesByOneOperation) {
+  const auto ofFloats = [](const std::string &t) {
+    const size_t gives = t.find("->", t.find("stablehlo.reduce("));
+    return gives != std::string::npos && t.substr(gives, t.find('\n', gives) - gives).find("xf32>") != std::string::npos;
+  };
+  Search search(argmax(), ofFloats, sizeOfGraph, {.seconds = 60});
+  reduceGraph(search, Bodies::Kept);
+  EXPECT_LE(operations(search.smallest()), 2u) << search.smallest();
+  EXPECT_TRUE(ofFloats(search.smallest())) << search.smallest();
+}
+
+TEST(ReduceGraph, TakesBodiesOutOfReductions) {
+  const auto selects = [](const std::string &t) { return t.find("stablehlo.select") != std::string::npos; };
+  Search search(argmax(), selects, sizeOfGraph, {.seconds = 60});
+  reduceGraph(search, Bodies::Kept);
+  EXPECT_EQ(operations(search.smallest()), 1u) << search.smallest();
+}
+
 } // namespace

@@ -30,57 +30,6 @@ void eraseArgument(func::FuncOp f, unsigned i) {
   f.setAllArgAttrs(attributes);
 }
 
-Value addArgument(func::FuncOp f, Type type) {
-  SmallVector<DictionaryAttr> attributes;
-  for (unsigned k = 0; k < f.getNumArguments(); ++k)
-    attributes.push_back(f.getArgAttrDict(k));
-  attributes.push_back(DictionaryAttr());
-  const Value v = bodyOf(f).addArgument(type, f.getLoc());
-  setType(f);
-  f.setAllArgAttrs(attributes);
-  return v;
-}
-
-// The results of `main` become `values`; arguments say by number which result takes their place.
-void setResults(func::FuncOp f, ArrayRef<Value> values) {
-  Operation *end = bodyOf(f).getTerminator();
-  const SmallVector<Value> before(end->getOperands());
-  SmallVector<DictionaryAttr> attributes;
-  for (const Value v : values) {
-    const auto *at = llvm::find(before, v);
-    attributes.push_back(at == before.end() ? DictionaryAttr()
-                                            : f.getResultAttrDict(static_cast<unsigned>(at - before.begin())));
-  }
-  for (unsigned k = 0; k < f.getNumArguments(); ++k)
-    if (const auto alias = f.getArgAttrOfType<IntegerAttr>(k, kAliased)) {
-      const auto was = static_cast<size_t>(alias.getInt());
-      const auto *at = was < before.size() ? llvm::find(values, before[was]) : values.end();
-      f.removeArgAttr(k, kAliased);
-      if (at != values.end())
-        f.setArgAttr(k, kAliased, IntegerAttr::get(alias.getType(), at - values.begin()));
-    }
-  end->setOperands(values);
-  setType(f);
-  f.setAllResultAttrs(attributes);
-}
-
-bool isConstant(Operation *op) { return isa<graph::ConstantOp>(op); }
-
-bool isFlow(Operation *op) {
-  const StringRef name = op->getName().getStringRef();
-  return name == "stablehlo.while" || name == "stablehlo.if" || name == "stablehlo.case";
-}
-
-// Whether an argument of `main` can be read where the operation stands.
-bool seesArguments(Operation *op, func::FuncOp main) {
-  for (Operation *p = op->getParentOp(); p; p = p->getParentOp())
-    if (p == main)
-      return true;
-    else if (!isFlow(p))
-      return false;
-  return false;
-}
-
 Value zeros(Operation *at, Type type) {
   const auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -110,12 +59,61 @@ void inlineBlock(Operation *op, Block &block, ValueRange arguments) {
     result.replaceAllUsesWith(map.lookupOrDefault(value));
 }
 
+} // namespace
+
+Value addArgument(func::FuncOp f, Type type) {
+  SmallVector<DictionaryAttr> attributes;
+  for (unsigned k = 0; k < f.getNumArguments(); ++k)
+    attributes.push_back(f.getArgAttrDict(k));
+  attributes.push_back(DictionaryAttr());
+  const Value v = bodyOf(f).addArgument(type, f.getLoc());
+  setType(f);
+  f.setAllArgAttrs(attributes);
+  return v;
+}
+
+void setResults(func::FuncOp f, ArrayRef<Value> values) {
+  Operation *end = bodyOf(f).getTerminator();
+  const SmallVector<Value> before(end->getOperands());
+  SmallVector<DictionaryAttr> attributes;
+  for (const Value v : values) {
+    const auto *at = llvm::find(before, v);
+    attributes.push_back(at == before.end() ? DictionaryAttr()
+                                            : f.getResultAttrDict(static_cast<unsigned>(at - before.begin())));
+  }
+  for (unsigned k = 0; k < f.getNumArguments(); ++k)
+    if (const auto alias = f.getArgAttrOfType<IntegerAttr>(k, kAliased)) {
+      const auto was = static_cast<size_t>(alias.getInt());
+      const auto *at = was < before.size() ? llvm::find(values, before[was]) : values.end();
+      f.removeArgAttr(k, kAliased);
+      if (at != values.end())
+        f.setArgAttr(k, kAliased, IntegerAttr::get(alias.getType(), at - values.begin()));
+    }
+  end->setOperands(values);
+  setType(f);
+  f.setAllResultAttrs(attributes);
+}
+
+bool isConstant(Operation *op) { return isa<graph::ConstantOp>(op); }
+
+bool isFlow(Operation *op) {
+  const StringRef name = op->getName().getStringRef();
+  return name == "stablehlo.while" || name == "stablehlo.if" || name == "stablehlo.case";
+}
+
+bool seesArguments(Operation *op, func::FuncOp main) {
+  for (Operation *p = op->getParentOp(); p; p = p->getParentOp())
+    if (p == main)
+      return true;
+    else if (!isFlow(p))
+      return false;
+  return false;
+}
+
 Operation *operationAt(ModuleOp module, size_t at) {
   const std::vector<Operation *> all = operationsOf(module);
   return at < all.size() ? all[at] : nullptr;
 }
-
-} // namespace
 
 func::FuncOp mainOf(ModuleOp module) {
   if (auto f = module.lookupSymbol<func::FuncOp>("main"))
@@ -132,32 +130,6 @@ std::vector<Operation *> operationsOf(ModuleOp module) {
     if (!isa<ModuleOp, func::FuncOp>(op) && !op->hasTrait<OpTrait::IsTerminator>() && op->getParentOfType<func::FuncOp>())
       out.push_back(op);
   });
-  return out;
-}
-
-static std::string bodyText(Region &body) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  llvm::DenseMap<Value, size_t> number; // arguments and results, in their order; others are from outside
-  for (const Value v : body.getArguments())
-    number.try_emplace(v, number.size() + 1);
-  body.walk([&](Operation *op) {
-    out << op->getName() << op->getAttrDictionary() << " of";
-    for (const Value v : op->getOperands())
-      out << " " << number.lookup(v);
-    out << "\n";
-    for (const Value v : op->getResults())
-      number.try_emplace(v, number.size() + 1);
-  });
-  return text;
-}
-
-std::set<std::string> bodiesOf(ModuleOp module) {
-  std::set<std::string> out;
-  for (Operation *op : operationsOf(module))
-    for (Region &r : op->getRegions())
-      if (!isFlow(op))
-        out.insert(op->getName().getStringRef().str() + "\n" + bodyText(r));
   return out;
 }
 

@@ -3,8 +3,6 @@
 #pragma once
 #include "glia/Graph/Graph.h"
 
-#include <set>
-#include <string>
 #include <vector>
 
 namespace glia::reduce {
@@ -13,9 +11,6 @@ mlir::func::FuncOp mainOf(mlir::ModuleOp module);
 
 // All operations but terminators and functions, in the order of the text; those of regions behind the one they are in.
 std::vector<mlir::Operation *> operationsOf(mlir::ModuleOp module);
-
-// What the bodies of reductions, sorts and the like do: equal texts for equal bodies.
-std::set<std::string> bodiesOf(mlir::ModuleOp module);
 
 // Without operations and functions that nothing uses, and arguments of `main` that nothing uses if `arguments`.
 void tidy(mlir::ModuleOp module, bool arguments);
@@ -42,5 +37,16 @@ bool mergeArguments(mlir::ModuleOp module, size_t argument, size_t into);
 bool constantToSplat(mlir::ModuleOp module, size_t at);
 bool inlineAll(mlir::ModuleOp module);
 bool dropAttributes(mlir::ModuleOp module); // of functions and the module, and what nothing here reads
+
+// ---- what changes are made of
+
+mlir::Operation *operationAt(mlir::ModuleOp module, size_t at); // of operationsOf; null if there is none
+bool isConstant(mlir::Operation *op);
+bool isFlow(mlir::Operation *op); // a loop or a branch
+bool seesArguments(mlir::Operation *op,
+                   mlir::func::FuncOp main); // whether an argument of `main` can be read where it stands
+mlir::Value addArgument(mlir::func::FuncOp f, mlir::Type type);
+// The results of `main` become `values`; arguments say by number which result takes their place.
+void setResults(mlir::func::FuncOp f, llvm::ArrayRef<mlir::Value> values);
 
 } // namespace glia::reduce

@@ -1,5 +1,5 @@
 #include "glia/Reduce/ReduceGraph.h"
-#include "GraphEdit.h"
+#include "EditBodies.h"
 #include "ShrinkDimensions.h"
 #include "glia/Graph/Parse.h"
 
@@ -121,6 +121,8 @@ private:
   bool singles() {
     bool any = each(takeRegion, kMostChoices);
     any |= each(dropCarried, 64);
+    any |= each(reduceByOne, 3);
+    any |= each([](mlir::ModuleOp m, size_t i, size_t) { return takeBody(m, i); }, 1);
     any |= each(replaceByOperand, kMostChoices);
     any |= each([](mlir::ModuleOp m, size_t i, size_t) { return constantToArgument(m, i); }, 1);
     any |= each([](mlir::ModuleOp m, size_t i, size_t) { return constantToSplat(m, i); }, 1);
