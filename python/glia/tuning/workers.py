@@ -22,9 +22,7 @@ from typing import NamedTuple
 
 from .. import _glia
 
-_AHEAD = (
-    4096  # bytes of a piece that may be sent ahead: a pipe holds more than two of them, so that sending does not wait
-)
+_MESSAGE = 4096  # bytes of a piece that is sent as one message, which can be taken back
 
 
 class Lost(NamedTuple):
@@ -38,38 +36,42 @@ class _Piece(NamedTuple):
     number: int
     data: bytes
 
+    @property
+    def small(self) -> bool:
+        return len(self.data) <= _MESSAGE
+
 
 @dataclass(eq=False)
 class _Worker:
-    """A process. What it is to do comes through `pipe`, as do its results; it begins a piece by taking its number from `taken`. As long as
-    it has not, the number can be taken back from there, and the piece is not done."""
+    """A process. It begins a piece by taking a message from `inbox`: what is still there can be taken back. What is too large for a
+    message comes behind it through `pipe`, as do results."""
 
     process: multiprocessing.process.BaseProcess
     pipe: Connection
-    numbers: socket.socket
-    taken: socket.socket
+    outbox: socket.socket
+    inbox: socket.socket
     piece: _Piece | None = None  # what it does
     over: float = math.inf  # when the time for it is over
     ahead: _Piece | None = None  # what it does next
-    slow: bool = False  # what was ahead had to be taken back
     answers: int = 0
 
     def give(self, piece: _Piece) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its end is found when its result is read
-            self.numbers.send(piece.number.to_bytes(8, "little"))
-            self.pipe.send_bytes(piece.data)
+            self.outbox.send(piece.number.to_bytes(8, "little") + (piece.data if piece.small else b""))
+            if not piece.small:
+                self.pipe.send_bytes(piece.data)
 
     def take_back(self) -> int | None:
-        """The first number that it has not taken."""
+        """The number of the first piece that it has not begun, which is then not done."""
         try:
-            return int.from_bytes(self.taken.recv(8, socket.MSG_DONTWAIT), "little")
+            return int.from_bytes(self.inbox.recv(8, socket.MSG_DONTWAIT), "little")
         except BlockingIOError:
             return None
 
     def end(self) -> None:
         self.process.kill()
         self.process.join()
-        for x in (self.pipe, self.numbers, self.taken):
+        for x in (self.pipe, self.outbox, self.inbox):
             x.close()
 
 
@@ -118,7 +120,7 @@ class Workers:
 
     def give(self, number: int, piece) -> None:
         """Has a piece of work done; only if one is `free`."""
-        self._waiting.append(_Piece(number, pickle.dumps((number, piece))))
+        self._waiting.append(_Piece(number, pickle.dumps(piece)))
         self._hand_out()
 
     def finished(self, others: tuple = ()) -> tuple[list[tuple[int, object]], list]:
@@ -143,7 +145,7 @@ class Workers:
 
     def _ready(self) -> _Worker | None:
         """A worker that can get its next piece: the one that began first what it does."""
-        ready = [w for w in self._workers if w.piece is not None and w.ahead is None and not w.slow]
+        ready = [w for w in self._workers if w.piece is not None and w.piece.small and w.ahead is None]
         return min(ready, key=lambda w: w.over, default=None)
 
     def _hand_out(self) -> None:
@@ -152,7 +154,7 @@ class Workers:
                 worker = self._idle() or self._start()
                 piece = self._waiting.popleft()
                 self._begin(worker, piece)
-            elif len(self._waiting[0].data) <= _AHEAD and (worker := self._ready()) is not None:
+            elif self._waiting[0].small and (worker := self._ready()) is not None:
                 piece = worker.ahead = self._waiting.popleft()
             else:
                 return
@@ -169,7 +171,6 @@ class Workers:
             else:
                 self._waiting.append(worker.ahead)
                 worker.ahead = None
-            worker.slow = True  # what was taken back is still in its pipe, which must not fill
             self._hand_out()
 
     def _begin(self, worker: _Worker, piece: _Piece | None) -> None:
@@ -179,10 +180,10 @@ class Workers:
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        numbers, taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        inherited = [ours, numbers, *(x for w in self._workers for x in (w.pipe, w.numbers, w.taken))]
+        outbox, inbox = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        inherited = [ours, outbox, *(x for w in self._workers for x in (w.pipe, w.outbox, w.inbox))]
         process = self._context.Process(
-            target=_serve, args=(theirs, taken, inherited, self._work, self._count), daemon=True
+            target=_serve, args=(theirs, inbox, inherited, self._work, self._count), daemon=True
         )
         with (
             warnings.catch_warnings()
@@ -191,7 +192,7 @@ class Workers:
                 warnings.simplefilter("ignore", kind)
             process.start()
         theirs.close()
-        worker = _Worker(process, ours, numbers, taken)
+        worker = _Worker(process, ours, outbox, inbox)
         self._workers.append(worker)
         return worker
 
@@ -207,7 +208,6 @@ class Workers:
             self._forget(worker, worker.ahead)
             return number, Lost("TUNE-CRASH", f"its process ended{_how(worker.process.exitcode)}")
         worker.answers += 1
-        worker.slow = False
         self._begin(worker, worker.ahead)
         return number, result
 
@@ -233,7 +233,7 @@ def _how(status: int | None) -> str:
     return f" with status {status}"
 
 
-def _serve(pipe: Connection, numbers: socket.socket, inherited: list, work: Callable, count: int) -> None:
+def _serve(pipe: Connection, inbox: socket.socket, inherited: list, work: Callable, count: int) -> None:
     """What a process does until nobody asks any more."""
     for other in inherited:
         other.close()  # else the end of the one that asks would not be seen
@@ -244,11 +244,9 @@ def _serve(pipe: Connection, numbers: socket.socket, inherited: list, work: Call
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # what kernels print would stand between the results
         os.dup2(silence, stream)
-    while begun := numbers.recv(8):
-        number, piece = None, None
-        while number != int.from_bytes(begun, "little"):  # one that was taken back is still in the pipe
-            try:
-                number, piece = pickle.loads(pipe.recv_bytes())
-            except (EOFError, OSError):
-                return
-        pipe.send(work(piece))
+    while message := inbox.recv(8 + _MESSAGE):
+        try:
+            data = message[8:] or pipe.recv_bytes()
+        except (EOFError, OSError):
+            return
+        pipe.send(work(pickle.loads(data)))

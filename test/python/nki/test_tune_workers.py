@@ -98,10 +98,12 @@ def test_a_worker_that_works_has_its_next_piece(gate):
         assert [n for _ in range(2) for n, _ in running.finished()[0]] == [0, 1] and not running.busy
 
 
-def test_large_pieces(gate):
-    pieces = [bytes([n]) * (1 << 20) for n in range(4)]
-    with Workers(lambda piece: (piece[0], len(piece)), 2, 60) as running:
-        assert all_of(running, pieces) == {n: (n, 1 << 20) for n in range(4)}
+@pytest.mark.parametrize("sizes", [[1 << 20] * 4, [10_000] * 6, [1, 10_000, 1, 1 << 20, 1, 5_000, 1, 1]], ids=str)
+@pytest.mark.parametrize("count", [1, 2])
+def test_large_pieces(sizes, count):
+    pieces = [bytes([n]) * size for n, size in enumerate(sizes)]
+    with Workers(lambda piece: (piece[0], len(piece)), count, 60) as running:
+        assert all_of(running, pieces) == {n: (n, size) for n, size in enumerate(sizes)}
 
 
 def test_a_worker_that_ends_without_work_is_replaced():
