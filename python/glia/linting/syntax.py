@@ -271,11 +271,20 @@ def bound_names(node: ast.AST) -> set[str]:
 
 
 def kinds_of(node: ast.AST) -> dict[str, str]:
-    """Local names that only ever hold a list or a dict that is written down."""
+    """Local names that only ever hold a list or a dict that is made there."""
     kinds: dict[str, set[str]] = {}
     for n in ast.walk(node):
         targets = n.targets if isinstance(n, ast.Assign) else [n.target] if isinstance(n, ast.AnnAssign) else []
         for t in targets:
             if isinstance(t, ast.Name):
-                kinds.setdefault(t.id, set()).add(type(n.value).__name__.lower())
+                kinds.setdefault(t.id, set()).add(_kind(n.value))
     return {name: min(found) for name, found in kinds.items() if len(found) == 1}
+
+
+def _kind(value: ast.expr | None) -> str:
+    """What kind of thing an expression makes: list for [1], list(x) and [1] * n."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _METHODS:
+        return value.func.id
+    if isinstance(value, ast.BinOp) and "list" in (_kind(value.left), _kind(value.right)):
+        return "list"
+    return type(value).__name__.lower()
