@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import Counter
 
 from .finding import Findings
 from .names import Imports
@@ -213,11 +214,11 @@ class Syntax(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _method(self, node, f: ast.Attribute) -> None:
-        kind = self.kinds.get(f.value.id, "") if isinstance(f.value, ast.Name) else type(f.value).__name__.lower()
+        kind = self.kinds.get(f.value.id, "") if isinstance(f.value, ast.Name) else _kind(f.value)
         if kind in _METHODS and f.attr not in _METHODS[kind]:
             known = ", ".join(sorted(_METHODS[kind]))
             self._add("LINT-METHOD", node, f"the method {f.attr} of a {kind}", f"A {kind} has {known}.")
-        elif kind in ("constant", "joinedstr"):
+        elif kind == "string":
             self._add("LINT-METHOD", node, f"the method {f.attr} of a string", "Strings are put together in f-strings.")
 
     def visit_Name(self, node):
@@ -271,20 +272,24 @@ def bound_names(node: ast.AST) -> set[str]:
 
 
 def kinds_of(node: ast.AST) -> dict[str, str]:
-    """Local names that only ever hold a list or a dict that is made there."""
-    kinds: dict[str, set[str]] = {}
+    """Local names that only ever hold a list, a dict or a string that is made there."""
+    kinds: dict[str, list[str]] = {}
     for n in ast.walk(node):
         targets = n.targets if isinstance(n, ast.Assign) else [n.target] if isinstance(n, ast.AnnAssign) else []
         for t in targets:
             if isinstance(t, ast.Name):
-                kinds.setdefault(t.id, set()).add(_kind(n.value))
-    return {name: min(found) for name, found in kinds.items() if len(found) == 1}
+                kinds.setdefault(t.id, []).append(_kind(n.value))
+    bound = Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    bound.update(n.arg for n in ast.walk(node) if isinstance(n, ast.arg))
+    return {name: found[0] for name, found in kinds.items() if len(set(found)) == 1 and bound[name] == len(found)}
 
 
 def _kind(value: ast.expr | None) -> str:
-    """What kind of thing an expression makes: list for [1], list(x) and [1] * n."""
+    """What kind of thing an expression makes: list for [1], list(x) and [1] * n; "" if it cannot be told."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _METHODS:
         return value.func.id
     if isinstance(value, ast.BinOp) and "list" in (_kind(value.left), _kind(value.right)):
         return "list"
-    return type(value).__name__.lower()
+    if isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+        return "string"
+    return type(value).__name__.lower() if isinstance(value, (ast.List, ast.Dict)) else ""
