@@ -35,9 +35,12 @@ private:
   }
 
   void event(PyFrameObject *frame, int what, PyObject *argument) {
-    if (isOther(frame))
-      return;
     const nb::handle f(reinterpret_cast<PyObject *>(frame));
+    if (isOther(frame)) {
+      if (what == PyTrace_CALL)
+        f.attr("f_trace_lines") = false; // most lines that are run are those of the others
+      return;
+    }
     if (what == PyTrace_CALL) {
       if (nb::cast<bool>(admits(f)))
         admitted.insert(frame);

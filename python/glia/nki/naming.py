@@ -4,6 +4,7 @@ in the syntax tree of the file, from the place in the code that is being run; ea
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 from typing import NamedTuple
 
@@ -42,9 +43,18 @@ def named_result(frame, kernel=None) -> tuple[str, object]:
 
 def loop_indices(frame) -> list[tuple[str, object]]:
     """Variables of the `for` loops around the line that a frame is at, outermost first, with their values."""
-    code, line = frame.f_code, frame.f_lineno
-    inside = [x for x in _file(code.co_filename).loops if x.first <= line <= x.last and code.co_firstlineno <= x.first]
-    return [(n, frame.f_locals[n]) for x in inside for n in x.names if n in frame.f_locals]
+    code = frame.f_code
+    names = _loop_names(code.co_filename, code.co_firstlineno, frame.f_lineno)
+    if not names:
+        return []
+    values = frame.f_locals  # made anew for each look
+    return [(n, values[n]) for n in names if n in values]
+
+
+@functools.cache
+def _loop_names(file: str, first: int, line: int) -> tuple[str, ...]:
+    """Of the loops around a line, in the function that begins at another."""
+    return tuple(n for x in _file(file).loops if x.first <= line <= x.last and first <= x.first for n in x.names)
 
 
 def _position(code, at: int):

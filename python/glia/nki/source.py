@@ -14,6 +14,9 @@ _INTERNAL: dict[str, bool] = {}  # by file name
 
 
 def _is_internal(filename: str) -> bool:
+    found = _INTERNAL.get(filename)
+    if found is not None:
+        return found
     found = filename.startswith((_PACKAGE, _REAL_PACKAGE)) or filename.startswith("<frozen")
     jax = sys.modules.get("jax")
     if jax is not None and getattr(jax, "__file__", None):

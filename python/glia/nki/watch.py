@@ -5,6 +5,7 @@ record, at which the sequential meaning is captured."""
 from __future__ import annotations
 
 import enum
+import inspect
 import os
 import re
 import sys
@@ -86,6 +87,8 @@ class Watcher:
 
     def __init__(self, trace: _t.Trace, names: set[str] | None):
         self.trace, self.names = trace, names
+        self._roots = None if names is None else {re.match(r"\w+", n)[0] for n in names}
+        self._codes: dict[int, bool] = {}  # by identity: whether a code has variables that are watched
         self.bindings: list[_Binding] = []
         self.lines: list[tuple] = []  # (first entry of ops, place, loops) of each line that is run, in order
         self._last: dict = {}  # frame -> (place, loops) of the line it is at
@@ -126,11 +129,21 @@ class Watcher:
 
     def _look(self, frame, place, loops) -> None:
         """What the line that has just been run bound."""
+        if not self._concerns(frame.f_code):
+            return
         for name, value in _tiles(frame.f_locals, self.names):
             if self._bound.get((id(frame), name)) is not value:
                 self._bound[id(frame), name] = value
                 t = self.trace
                 self.bindings.append(_Binding(name, value, len(t.ops), t.nest, place, loops, id(frame)))
+
+    def _concerns(self, code) -> bool:
+        found = self._codes.get(id(code))
+        if found is None:
+            variables = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+            found = self._roots is None or not code.co_flags & inspect.CO_OPTIMIZED or bool(self._roots & variables)
+            self._codes[id(code)] = found
+        return found
 
     # ---- what was seen
 
