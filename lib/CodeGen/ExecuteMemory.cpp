@@ -117,18 +117,23 @@ void Memory::shareAllocations(nisa::CoreOp core, uint32_t rest, const codegen::L
     std::byte *base;
     bool operator<(const Used &o) const { return to > o.to; } // the earliest on top
   };
+  constexpr int64_t kRestful = 256 << 20; // bytes; where tiles take more, they do not rest
+  int64_t taken = 0;
   std::priority_queue<Used> used;
   std::map<std::pair<int64_t, int32_t>, std::vector<std::byte *>> idle; // by pitch and partitions
   for (const codegen::Lifetime &l : codegen::lifetimesOf(core, looks)) {
     if (!l.first || l.kept || l.op.getAt() || isExchanged(l.op))
       continue;
-    for (; !used.empty() && used.top().to + uint64_t{rest} <= l.from; used.pop())
+    const uint64_t pause = taken < kRestful ? rest : 0;
+    for (; !used.empty() && used.top().to + pause <= l.from; used.pop())
       idle[used.top().shape].push_back(used.top().base);
     Place &p = placeOf(l.op, static_cast<int>(core.getNumber()));
     const std::pair shape(p.pitch, p.partitions);
     std::vector<std::byte *> &fitting = idle[shape];
-    if (fitting.empty())
+    if (fitting.empty()) {
       fitting.push_back(fresh(p.pitch * p.partitions));
+      taken += p.pitch * p.partitions;
+    }
     p.base = fitting.back();
     fitting.pop_back();
     used.push({l.to, shape, p.base});
