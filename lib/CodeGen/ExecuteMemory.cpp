@@ -108,8 +108,8 @@ static bool isExchanged(nisa::AllocOp op) {
                       [](mlir::Operation *u) { return nisa::Instr(u).def().unit == Unit::Exchange; });
 }
 
-// Tiles of one shape take the memory that was used last and has rested, which is still in the host's cache. What an exchange works on is in use until the
-// other core has come, which no place in the text tells.
+// Tiles of one shape take the memory that was used last and has rested, which is still in the host's cache. What an exchange works
+// on is in use until the other core has come, which no place in the text tells.
 void Memory::shareAllocations(nisa::CoreOp core, uint32_t rest, const codegen::Looks &looks) {
   struct Used {
     uint32_t to;

@@ -33,7 +33,7 @@ under way writes.)";
 
 class Debugger::State {
 public:
-  State(const Program &p, TensorData inputs, RunOptions options, Write write)
+  State(const Program &p, TensorData inputs, const RunOptions &options, Write write)
       : program(p), stop(options.stop), write(std::move(write)), replay(p, std::move(inputs), options), marks(replay),
         values(replay) {
     while (focus + 1 < engines() && replay.machine().engineStates()[static_cast<size_t>(focus)].ended())
@@ -288,8 +288,8 @@ private:
   }
 };
 
-Debugger::Debugger(const Program &p, TensorData inputs, RunOptions options, Write write)
-    : state(std::make_unique<State>(p, std::move(inputs), std::move(options), std::move(write))) {}
+Debugger::Debugger(const Program &p, TensorData inputs, const RunOptions &options, Write write)
+    : state(std::make_unique<State>(p, std::move(inputs), options, std::move(write))) {}
 Debugger::~Debugger() = default;
 bool Debugger::command(std::string_view text) { return state->command(text); }
 void Debugger::greet() { state->view(); }

@@ -15,7 +15,7 @@ public:
   using Write = std::function<void(std::string_view)>;
   // `p` and what `options` point to outlive it. Throws Error RUN-INPUT as `run` does, and RANK-COUNT for a program of several ranks.
   // `options.stop` is asked while commands run: true brings back the prompt.
-  Debugger(const Program &p, TensorData inputs, RunOptions options, Write write);
+  Debugger(const Program &p, TensorData inputs, const RunOptions &options, Write write);
   ~Debugger();
   // Does a command. False: it was `quit`. Throws Error DEBUG-COMMAND, DEBUG-PLACE or DEBUG-VALUE.
   bool command(std::string_view text);

@@ -303,7 +303,9 @@ bool mergeArguments(ModuleOp module, size_t argument, size_t into) {
 
 bool constantToSplat(ModuleOp module, size_t at) {
   Operation *op = operationAt(module, at);
-  const auto value = op && isConstant(op) ? dyn_cast<DenseElementsAttr>(op->getAttr("value")) : DenseElementsAttr();
+  if (!op || !isConstant(op))
+    return false;
+  const auto value = dyn_cast<DenseElementsAttr>(op->getAttr("value"));
   if (!value || value.isSplat() || value.empty())
     return false;
   op->setAttr("value", DenseElementsAttr::get(value.getType(), *value.value_begin<Attribute>()));
