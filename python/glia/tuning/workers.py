@@ -200,7 +200,7 @@ class Workers:
         """None if there is none, and the piece is given to another one."""
         number = worker.piece.number
         try:
-            result = worker.pipe.recv()
+            result = pickle.loads(worker.pipe.recv_bytes())
         except (EOFError, OSError):
             if worker.answers and worker.take_back() == number:  # what it had done before has ended it
                 self._forget(worker, worker.piece, worker.ahead)
@@ -249,4 +249,4 @@ def _serve(pipe: Connection, inbox: socket.socket, inherited: list, work: Callab
             data = message[8:] or pipe.recv_bytes()
         except (EOFError, OSError):
             return
-        pipe.send(work(pickle.loads(data)))
+        pipe.send_bytes(pickle.dumps(work(pickle.loads(data))))
