@@ -25,6 +25,7 @@ def all_of(running: Workers, pieces: list) -> dict:
     while len(done) < len(pieces):
         while waiting and running.free:
             running.give(*waiting.pop(0))
+        assert running.busy  # none is lost
         done |= dict(running.finished()[0])
     assert not running.busy
     return done
