@@ -18,6 +18,8 @@ constexpr double kBehindNs = 2.5;       // of a column of 128 rows, in operation
 constexpr double kRunBytes = 256;       // that a DMA engine could have moved while it begins with a run
 constexpr double kLongNs = 150'000;     // a kernel that takes this long need not leave half of the memory to its neighbours
 
+constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
+
 class Planner {
 public:
   Planner(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
@@ -247,6 +249,30 @@ private:
     return turnsOnChip(t, s) && (loads > 1 || !(s.byBytes || s.made));
   }
 
+  // Panels of one operand stay, chunks of the other pass by.
+  void consider(bool rowsStay, int64_t panel, int64_t width) {
+    const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
+    const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr, passes = (all + panel - 1) / panel;
+    const bool before = turnedBefore(pass, passes); // and goes back to HBM once
+    const double transfers =
+                     transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
+                 turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
+    const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
+                            static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
+    const double makes = makeNs(stay, all) + makeNs(pass, other),
+                 first = makeNs(stay, panel) + makeNs(pass, before ? other : width);
+    const double time = std::max({transfers, turns, engineNs(p.nr, p.nc), makes}) + 0.02 * (transfers + turns) +
+                        10 * products + (before ? turnNs(pass, other) : 0) + first;
+    // What a loop leaves over is written out once more.
+    const bool longer = p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts && all % panel;
+    if (const double cost = longer ? kLeftOver * time : time; cost < best) {
+      best = cost;
+      p.rowsStay = rowsStay;
+      p.panel = panel;
+      p.chunk = width;
+    }
+  }
+
   void cut() {
     const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
     const int64_t room = (isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2) - reserved - 2048;
@@ -279,21 +305,12 @@ private:
           continue;
         const int64_t passes = (all + panel - 1) / panel;
         panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-        const bool before = turnedBefore(pass, passes); // and goes back to HBM once
-        const double transfers =
-                         transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
-                     turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
-        const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
-                                static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
-        const double makes = makeNs(stay, all) + makeNs(pass, other),
-                     first = makeNs(stay, panel) + makeNs(pass, before ? other : width);
-        const double time = std::max({transfers, turns, engineNs(p.nr, p.nc), makes}) + 0.02 * (transfers + turns) +
-                            10 * products + (before ? turnNs(pass, other) : 0) + first;
-        if (time < best) {
-          best = time;
-          p.rowsStay = rowsStay;
-          p.panel = panel;
-          p.chunk = width;
+        consider(rowsStay, panel, width);
+        if (p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts && all % panel) { // a loop that leaves nothing over
+          while (all % panel && panel > grain)
+            panel -= grain;
+          if (all % panel == 0)
+            consider(rowsStay, panel, width);
         }
       }
     }
