@@ -168,8 +168,10 @@ std::vector<CoreStart> Order::next(uint32_t call, uint32_t object, int slot, Lay
       k.toldCross[e] = k.cross;
       k.toldAside[e] = k.asideKnown;
     }
-    std::stable_sort(onSync[core].begin(), onSync[core].end(),
-                     [](const OnSync &a, const OnSync &b) { return std::tie(a.at, a.call) < std::tie(b.at, b.call); });
+    std::sort(onSync[core].begin(), onSync[core].end(), [](const OnSync &a, const OnSync &b) {
+      return std::tie(a.at, a.call, a.aside.call[0], a.aside.call[1], a.tensor) <
+             std::tie(b.at, b.call, b.aside.call[0], b.aside.call[1], b.tensor);
+    });
     const int atStart = k.known;
     const PerStream asideAtStart = k.asideKnown;
     for (const auto &[at, producer, exchange, tensor] : onSync[core]) {
