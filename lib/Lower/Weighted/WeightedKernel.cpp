@@ -8,19 +8,12 @@
 namespace glia::emit {
 
 WeightedKernel::WeightedKernel(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
-    : k(k), m(m), p(p), behind(behind), place(m.result->getLoc()), operands(k, m, p, behind),
+    : k(k), m(m), p(p), place(m.result->getLoc()), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked / m.scale, -kLargest, kLargest)) {}
 
 void WeightedKernel::run() {
   k.location(place);
-  if (p.loop < 0)
-    return means();
-  const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
-  const int reg = k.loop(axis.count / p.step);
-  operands.moved(reg);
-  behind.moved(axis.inResult, reg, p.step);
-  means();
-  k.endLoop();
+  operands.repeat([&](int) { means(); });
 }
 
 // All of them, or those of one iteration.

@@ -43,7 +43,6 @@ private:
   KernelBuilder &k;
   const WeightedMean &m;
   const WeightedPlan &p;
-  Epilogue &behind;
   mlir::Location place;
   WeightedOperands operands;
   double masked;                // before the scale

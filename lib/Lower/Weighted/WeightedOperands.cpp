@@ -14,9 +14,16 @@ WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, cons
     : depth(blocksOf(p.contract)), k(k), m(m), p(p), behind(behind), rowSide(p.rowSide), columnSide(p.columnSide),
       values(p.values), blocksOfSum((p.group ? kRowsOfTiles : kRowsAtOnce) / kContract) {}
 
-void WeightedOperands::moved(int reg) {
+void WeightedOperands::repeat(llvm::function_ref<void(int)> body) {
+  if (p.loop < 0)
+    return body(-1);
+  const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
+  const int reg = k.loop(axis.count / p.step);
   for (PanelSource *s : {&rowSide, &columnSide, &values})
     s->tensor.moves.push_back({reg, s->batch[static_cast<size_t>(p.loop)].stride * p.step});
+  behind.moved(axis.inResult, reg, p.step);
+  body(reg);
+  k.endLoop();
 }
 
 std::shared_ptr<WeightedOperands::Shared> WeightedOperands::load(int64_t batch) {

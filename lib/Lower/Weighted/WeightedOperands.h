@@ -30,7 +30,8 @@ public:
   // Those of one batch, or what is known of the one before.
   std::shared_ptr<Shared> load(int64_t batch);
   Tile rowPanel(int64_t batch, int64_t from, int64_t n);
-  void moved(int reg); // in the run-time loop of the plan
+  // `body` in the run-time loop of the plan, with its register, or once, with -1.
+  void repeat(llvm::function_ref<void(int)> body);
   Tile piecesOf(const Tile &panel) const { return panel.rows(p.piecesAt, kPieces); }
   Tile columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const; // of one block of what is contracted
   int64_t deep(int64_t block) const { return std::min(kContract, p.contract - block * kContract); }

@@ -13,20 +13,15 @@ constexpr int64_t kTurnedAtOnce = 4; // blocks of weights that share a bank of P
 
 WeightedRows::WeightedRows(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind,
                            std::vector<std::vector<Tile>> tensors)
-    : k(k), m(m), p(p), behind(behind), operands(k, m, p, behind), chain(k, m, p, std::move(tensors)),
-      masked(chain.masked()) {}
+    : k(k), m(m), p(p), operands(k, m, p, behind), chain(k, m, p, std::move(tensors)), masked(chain.masked()) {}
 
 void WeightedRows::run() {
   k.location(m.result->getLoc());
-  if (p.loop < 0)
-    return means();
-  const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
-  const int reg = k.loop(axis.count / p.step);
-  operands.moved(reg);
-  chain.moved(reg);
-  behind.moved(axis.inResult, reg, p.step);
-  means();
-  k.endLoop();
+  operands.repeat([&](int reg) {
+    if (reg >= 0)
+      chain.moved(reg);
+    means();
+  });
 }
 
 // All of them, or those of one iteration.

@@ -31,7 +31,6 @@ private:
   KernelBuilder &k;
   const WeightedMean &m;
   const WeightedPlan &p;
-  Epilogue &behind;
   WeightedOperands operands;
   ScoreChain chain;
   double masked; // before the factor

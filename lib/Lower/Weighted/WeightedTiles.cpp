@@ -19,19 +19,12 @@ constexpr size_t kTurnAhead = 1; // blocks of rows that are scored before weight
 } // namespace
 
 WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
-    : k(k), m(m), p(p), behind(behind), operands(k, m, p, behind),
+    : k(k), m(m), p(p), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)) {}
 
 void WeightedTiles::run() {
   k.location(m.result->getLoc());
-  if (p.loop < 0)
-    return means();
-  const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
-  const int reg = k.loop(axis.count / p.step);
-  operands.moved(reg);
-  behind.moved(axis.inResult, reg, p.step);
-  means();
-  k.endLoop();
+  operands.repeat([&](int) { means(); });
 }
 
 // All of them, or those of one iteration.

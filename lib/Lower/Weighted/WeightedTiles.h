@@ -53,7 +53,6 @@ private:
   KernelBuilder &k;
   const WeightedMean &m;
   const WeightedPlan &p;
-  Epilogue &behind;
   WeightedOperands operands;
   double masked;       // what is exponentiated where a condition does not hold
   Tile filled, nought; // scores that are `masked`; weights of 0
