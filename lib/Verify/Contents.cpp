@@ -145,6 +145,8 @@ std::optional<Content> tensorScalar(const Program &p, const Decoded &d, std::opt
     step("op1", "operand1", "reverse1");
   if (c && !exact(*c))
     c.reset();
+  if (c && repeats(patternOf(p, valueOf(d, "data"))))
+    c->distinct = false;
   return c;
 }
 

@@ -175,6 +175,26 @@ sync dma_copy dst=i src=n:f8e4m3{ | 0 | 1x32} queue=q then s += 16
 sync dma_copy dst=t src=x queue=q then s += 16
 gpsimd dma_copy dst=h src=t dst_index=i index_stride=4 dge=swdge queue=g when s >= 32
 )"},
+    // A sum of a view that shows each index twice holds each of them twice.
+    {"indicesThatAViewShowsTwiceAreNotDistinct", "trn2", "SCATTER-UNIQUE", R"(
+input n : i32[16, 1] range 0 31 unique
+input x : f32[32, 4]
+scratch h : f32[32, 4]
+sbuf a : i32[16, 1] @ 0
+sbuf b : i32[16, 2] @ 64
+sbuf i : i32[32, 1] @ 128
+sbuf t : f32[32, 4] @ 256
+queue q
+queue g
+semaphore s
+semaphore v
+semaphore w
+sync dma_copy dst=a src=n queue=q then s += 16
+sync dma_copy dst=t src=x queue=q then s += 16
+vector tensor_scalar dst=b data=a{0+16 | 0 | 0x2} op0=add operand0=0.0 when s >= 32 then v += 1
+sync dma_copy dst=i src=b queue=q when v >= 1 then w += 16
+gpsimd dma_copy dst=h src=t dst_index=i index_stride=4 dge=swdge queue=g when w >= 16
+)"},
     {"waitForZeroProvesNothing", "trn2", "RACE", R"(
 output y : f32[32, 4]
 sbuf a : f32[32, 4] @ 0
