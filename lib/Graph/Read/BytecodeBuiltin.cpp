@@ -105,7 +105,7 @@ Attribute EntryReader::builtinAttribute(uint64_t code) {
       if (const auto l = attributeOf<LocationAttr>("a location"))
         places.push_back(Location(l));
     const Attribute metadata = code == FusedWithMetadata ? attribute() : Attribute();
-    return waiting() ? Attribute() : Attribute(FusedLoc::get(context, places, metadata));
+    return waiting() ? Attribute() : Attribute(FusedLoc::get(places, metadata, context)); // as the text is read
   }
   case Name: {
     const auto name = attributeOf<StringAttr>("a name");
