@@ -17,7 +17,7 @@ import numpy as np
 from glia.nki import runtime
 from glia.tuning.workers import default_count
 
-CANDIDATES, PAIRS = 96, 5
+CANDIDATES, PAIRS = 480, 5  # so many that starting the workers is little of it
 DUE_OF_A_PROCESSOR = 0.9
 
 
