@@ -15,7 +15,7 @@ struct Options {
   std::string trace, html, whatIf;
   std::vector<std::string> inputs;
   uint64_t maxSteps = kDefaultMaxSteps;
-  bool json = false, noVerify = false, sensitivity = false;
+  bool json = false, sensitivity = false;
 };
 
 WhatIf whatIf(const Options &o, const Program &p, const TimingOptions &options, double total) {
@@ -36,7 +36,7 @@ WhatIf whatIf(const Options &o, const Program &p, const TimingOptions &options, 
 int profile(const Options &o, const Tool &tool) {
   const Program p = programOf(o.source);
   const TensorData inputs = readInputs(p, o.inputs);
-  if (!mustBeCompiled(o.source) && !o.noVerify && !verified(tool, p))
+  if (!mustBeCompiled(o.source) && o.source.prove && !verified(tool, p))
     return 1;
   TimingOptions options;
   options.inputs = o.inputs.empty() ? nullptr : &inputs;
@@ -84,7 +84,7 @@ void addProfile(CLI::App &app, Tool &tool) {
       ->excludes(whatIf);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
   c->add_flag("--json", o->json, "As JSON");
-  c->add_flag("--no-verify", o->noVerify, "Do not verify first");
+  c->add_flag_callback("--no-verify", [o] { o->source.prove = false; }, "Do not verify first");
   c->footer("Example: glia profile softmax.glia --trace softmax.pftrace --html softmax.html");
   c->callback([o, &tool] { tool.command = [o, &tool] { return profile(*o, tool); }; });
 }

@@ -14,10 +14,11 @@ struct Source {
   std::string target;        // empty: the file's own; of graphs trn2
   std::string changes;       // to the target: "clock.vector=2x"
   int cores = 1, effort = 1; // of graphs
+  bool prove = true;         // what is compiled
 };
 
 bool mustBeCompiled(const Source &s);
-// What is compiled is proved as well; what is opened is not.
+// What is opened is not proved.
 Program programOf(const Source &s);
 
 // ---- for who compiles in steps of its own; only with the compiler
