@@ -33,16 +33,19 @@ bool isCompilers(const Diagnostic &d, int cores) {
 
 std::vector<Diagnostic> withCompilerFaults(std::vector<Diagnostic> found, const Program &p, CompiledFrom from) {
   const bool graph = from == CompiledFrom::Graph;
-  std::map<std::string, size_t> first; // of each rule: one fault is told once, however many instructions it reaches
-  std::vector<size_t> more(found.size());
+  struct Told {
+    size_t at;
+    int more = 0;
+  };
+  std::map<std::string, Told> told; // of each rule: one fault is told once, however many instructions it reaches
   std::vector<Diagnostic> out;
   for (Diagnostic &d : found) {
     if (!graph && !isCompilers(d, p.cores)) {
       out.push_back(std::move(d));
       continue;
     }
-    if (const auto [it, fresh] = first.emplace(d.code, out.size()); !fresh) {
-      ++more[it->second];
+    if (const auto [it, fresh] = told.emplace(d.code, Told{out.size()}); !fresh) {
+      ++it->second.more;
       continue;
     }
     d.notes.insert(d.notes.begin(), d.code + ": " + d.message);
@@ -55,9 +58,9 @@ std::vector<Diagnostic> withCompilerFaults(std::vector<Diagnostic> found, const 
     d.code = graph ? "GRAPH-INTERNAL" : "INTERNAL";
     out.push_back(std::move(d));
   }
-  for (const auto &[code, at] : first)
-    if (more[at])
-      out[at].notes.push_back(format("and at %zu more instructions", more[at]));
+  for (const auto &[code, t] : told)
+    if (t.more)
+      out[t.at].notes.push_back(format("and at %d more instructions", t.more));
   return out;
 }
 

@@ -249,6 +249,8 @@ private:
     return turnsOnChip(t, s) && (loads > 1 || !(s.byBytes || s.made));
   }
 
+  bool becomesLoop() const { return p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts; }
+
   // Panels of one operand stay, chunks of the other pass by.
   void consider(bool rowsStay, int64_t panel, int64_t width) {
     const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
@@ -264,7 +266,7 @@ private:
     const double time = std::max({transfers, turns, engineNs(p.nr, p.nc), makes}) + 0.02 * (transfers + turns) +
                         10 * products + (before ? turnNs(pass, other) : 0) + first;
     // What a loop leaves over is written out once more.
-    const bool longer = p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts && all % panel;
+    const bool longer = becomesLoop() && all % panel;
     if (const double cost = longer ? kLeftOver * time : time; cost < best) {
       best = cost;
       p.rowsStay = rowsStay;
@@ -306,7 +308,7 @@ private:
         const int64_t passes = (all + panel - 1) / panel;
         panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
         consider(rowsStay, panel, width);
-        if (p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts && all % panel) { // a loop that leaves nothing over
+        if (becomesLoop() && all % panel) { // one that leaves nothing over
           while (all % panel && panel > grain)
             panel -= grain;
           if (all % panel == 0)
@@ -391,7 +393,7 @@ private:
   }
 
   void chooseLoop() {
-    if (p.batches * productsOf(p.nr, p.nc, p.nk) <= kMostProducts)
+    if (!becomesLoop())
       return;
     const auto steps = [](const std::vector<ContractAxis> &axes, int64_t all, int64_t step) {
       return axes.size() == 1 && all >= 2 * step;

@@ -23,10 +23,9 @@ struct PanelSource {
   bool byBytes = false;         // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
   std::optional<Tile> identity; // on chip, for that
 };
-// Elements of a packed tensor from one batch to the next, and from one free element to one that is a whole number of panels away, for each
-// between them.
-int64_t packedBatch(const PanelSource &s);
-int64_t packedColumn(const PanelSource &s);
+int64_t
+packedColumn(const PanelSource &s); // elements of a packed tensor per free element: whole panels of n are n times that apart
+int64_t packedBatch(const PanelSource &s); // from one batch to the next
 // Makes what turning takes, once, before panels are loaded in loops.
 void prepareTurning(KernelBuilder &k, PanelSource &s);
 

@@ -22,7 +22,7 @@ public:
   }
 
   PanelSource run() {
-    const int64_t width = to.packed, whole = free / width, size = kContract * blocks * width;
+    const int64_t width = to.packed, whole = free / width, size = packedColumn(to) * width;
     const bool loops = !from.made && turnsOnChip(k.target(), from) && from.free.size() == 1 && whole > 1 &&
                        free * depth / 1024 > kMostTurns;
     for (int64_t b = 0; b < countOf(from.batch); ++b) {
@@ -66,9 +66,9 @@ private:
   }
 
   void store(const Tile &chip, int64_t b, int64_t x, int64_t block, int64_t count, int64_t rows, int64_t n) {
-    const int64_t width = to.packed, panels = (free + width - 1) / width, row = blocks * width;
+    const int64_t width = to.packed, row = blocks * width;
     Tile out = to.tensor;
-    out.offset += (b * panels + x / width) * kContract * row + block * width + x % width;
+    out.offset += b * packedBatch(to) + x / width * kContract * row + block * width + x % width;
     out.dims = {{row, rows}, {width, count}, {1, n}};
     k.copy(out, chip);
   }
