@@ -16,6 +16,8 @@ void forward(Call &c) {
   c.results = std::move(c.operands);
 }
 
+void nothing(Call &) {}
+
 void topKLargest(Call &c) {
   if (c.resultCount() != 2 || c.operandCount() < 1)
     c.fail("top_k has one operand and two results");
@@ -89,6 +91,7 @@ constexpr Rule kRules[] = {
     {"SPMDShardToFullShape", forward},
     {"annotate_device_placement", forward},
     {"LayoutConstraint", forward},
+    {"dce_sink", nothing},
     {"mhlo.topk", topKLargest},
     {"TopK", topKLargest},
     {"AwsNeuronTopK", topKLargest},

@@ -409,3 +409,28 @@ def test_a_program_that_the_verifier_refuses_is_our_fault(monkeypatch):
     d = e.value.diagnostics[0]
     assert d.code == "GRAPH-INTERNAL" and "a fault of glia's, not of your program" in d.message
     assert "report" in d.advice and d.notes[0].split(":")[0] in d.advice
+
+
+@pytest.mark.parametrize("function", ["approx_max_k", "approx_min_k"])
+def test_approximate_top_k_is_exact(function):
+    x = normal(300, 4)
+    call = getattr(jax.lax, function)
+    values, places = glia.jit(lambda x: call(x, 5, reduction_dimension=0))(x)
+    order = np.argsort(x, axis=0)
+    want = order[:-6:-1] if function == "approx_max_k" else order[:5]
+    np.testing.assert_array_equal(places, want)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, want, 0))
+    longer, _ = glia.jit(lambda x: call(x, 5, reduction_dimension=0, aggregate_to_topk=False))(x)
+    np.testing.assert_array_equal(longer[:5], values)
+
+
+def test_marks_that_keep_values_do_nothing():
+    text = """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  stablehlo.custom_call @dce_sink(%0) {has_side_effect = true} : (tensor<3xf32>) -> ()
+  %1 = stablehlo.negate %x : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}"""
+    handle, _ = glia._glia.compile_graph(text, "<test>", "trn2")
+    x = normal(3)
+    np.testing.assert_array_equal(glia.program.Program(handle).run({"arg0": x})["result0"], -x)

@@ -72,10 +72,14 @@ mlir::Value GraphBuilder::transpose(Value x, llvm::ArrayRef<int64_t> permutation
   return make("transpose", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
               {b.getNamedAttr("permutation", b.getDenseI64ArrayAttr(permutation))});
 }
-mlir::Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high) {
-  std::vector<int64_t> shape, step(low.size(), 1);
-  for (auto [from, to] : llvm::zip(low, high))
-    shape.push_back(to - from);
+mlir::Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
+                                llvm::ArrayRef<int64_t> step) {
+  const std::vector<int64_t> ones(low.size(), 1);
+  if (step.empty())
+    step = ones;
+  std::vector<int64_t> shape;
+  for (auto [from, to, by] : llvm::zip(low, high, step))
+    shape.push_back((to - from + by - 1) / by);
   if (llvm::ArrayRef<int64_t>(shape) == typeOf(x).getShape())
     return x;
   return make("slice", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),

@@ -156,14 +156,56 @@ Real digamma(const Real &x) {
   return choose((x == 0.0) | (mirrored & (from == 0.0)), kNan, choose(mirrored, other, y));
 }
 
+Real power(const Real &x, const Real &y) { return apply("power", x, y); }
+
+// The sum of (q + k)^-s: so many terms, and for the rest the formula of Euler and Maclaurin. NaN where q is so far below zero that the
+// terms do not reach what is above it.
+Real zeta(const Real &s, const Real &q) {
+  constexpr int kTerms = 10;
+  constexpr double kRatios[] = {-1.0 / 60, -1.0 / 42, -1.0 / 40, -5.0 / 198, -691.0 / 27300}; // of B(2k) / (2k)!
+  Real sum = power(q, -s);
+  for (int k = 1; k < kTerms; ++k)
+    sum = sum + power(q + static_cast<double>(k), -s);
+  const Real a = q + static_cast<double>(kTerms), b = power(a, -s);
+  Real rest = b * 0.5 + b * (a / (s - 1)), term = b * (s / a) * (1.0 / 12);
+  rest = rest + term;
+  for (size_t k = 0; k < std::size(kRatios); ++k) {
+    const double at = 2 * static_cast<double>(k);
+    term = term * ((s + (at + 1)) / a) * ((s + (at + 2)) / a) * kRatios[k];
+    rest = rest + term;
+  }
+  const Real y = sum + choose(b == 0.0, 0, rest); // factors that overflow have nothing to multiply
+  const Truth whole = q == floor(q), below = q < 0.0, far = q < static_cast<double>(1 - kTerms);
+  const Real natural = choose((below & (s != floor(s))) | far, kNan, y);
+  const Real pole = choose(((q == 0.0) | below) & whole, kInfinity, natural);
+  return choose(s == 1.0, kInfinity, choose(s < 1.0, kNan, pole));
+}
+
+// The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x).
+Real polygamma(const Real &n, const Real &x) {
+  const Real size = exp(lgamma(n + 1)) * zeta(n + 1, x), even = floor(n * 0.5) * 2;
+  const Real y = choose(n == 0.0, digamma(x), choose(n == even, -size, size));
+  return choose((n < 0.0) | (n != floor(n)), kNan, y);
+}
+
 struct Unary {
   llvm::StringLiteral name;
   Real (*make)(const Real &);
 };
+struct Binary {
+  llvm::StringLiteral name;
+  Real (*make)(const Real &, const Real &);
+};
+constexpr Binary kBinary[] = {{"atan2", atan2}, {"zeta", zeta}, {"polygamma", polygamma}};
 constexpr Unary kUnary[] = {{"asin", asin},       {"acos", acos},           {"sinh", sinh},      {"cosh", cosh},
                             {"asinh", asinh},     {"acosh", acosh},         {"atanh", atanh},    {"tan", tan},
                             {"cbrt", cbrt},       {"erfc", erfc},           {"erf_inv", erfInv}, {"lgamma", lgamma},
                             {"digamma", digamma}, {"bessel_i1e", besselI1e}};
+
+template <typename Function> const Function *find(llvm::ArrayRef<Function> table, llvm::StringRef name) {
+  const auto *at = llvm::find_if(table, [&](const Function &f) { return f.name == name; });
+  return at == table.end() ? nullptr : at;
+}
 
 } // namespace
 
@@ -177,7 +219,7 @@ static void nameFunctions(mlir::func::FuncOp main) {
     if (!name.consume_front("mhlo.") && !name.consume_front("chlo."))
       continue;
     const mlir::Type t = op->getResult(0).getType();
-    if (!isPointwise(name) && llvm::none_of(kUnary, [&](const Unary &u) { return u.name == name; }))
+    if (!isPointwise(name) && !find<Unary>(kUnary, name) && !find<Binary>(kBinary, name))
       continue;
     if (!llvm::isa<mlir::FloatType>(elementOf(op->getResult(0))) ||
         llvm::any_of(op->getOperandTypes(), [&](mlir::Type o) { return o != t; }))
@@ -195,19 +237,16 @@ static void nameFunctions(mlir::func::FuncOp main) {
 void decomposeFunctions(mlir::func::FuncOp main) {
   nameFunctions(main);
   for (mlir::Operation *op : programOps(main)) {
-    const Unary *known = nullptr;
-    for (const Unary &u : kUnary)
-      if (u.name == opName(op))
-        known = &u;
-    const bool angle = opName(op) == "atan2";
-    if (!known && !angle)
+    const Unary *one = find<Unary>(kUnary, opName(op));
+    const Binary *two = find<Binary>(kBinary, opName(op));
+    if (!one && !two)
       continue;
     const mlir::Type t = elementOf(op->getOperand(0));
     if (!llvm::isa<mlir::FloatType>(t) || t.isF64() || elementOf(op->getResult(0)) != t)
       continue;
     GraphBuilder g(op);
     const auto in = [&](unsigned i) { return Real{&g, g.convert(op->getOperand(i), g.b.getF32Type())}; };
-    const Real made = angle ? atan2(in(0), in(1)) : known->make(in(0));
+    const Real made = two ? two->make(in(0), in(1)) : one->make(in(0));
     op->getResult(0).replaceAllUsesWith(g.convert(made.v, t));
     op->erase();
   }

@@ -1,5 +1,6 @@
 #include "DecomposeConvolution.h"
 #include "Graph/Analysis/GraphBuilder.h"
+#include "IntegerConvolution.h"
 
 namespace glia::emit {
 
@@ -78,14 +79,9 @@ private:
   // What a tap meets: one place for each output.
   mlir::Value plane(mlir::Value x, int64_t first) {
     const int64_t stride = firstOf(op.getWindowStrides());
-    Numbers shape(typeOf(x).getShape()), from(shape.size(), 0), to = shape, step(shape.size(), 1);
-    from[1] = first, to[1] = first + (depth() - 1) * stride + 1, step[1] = stride, shape[1] = depth();
-    if (shape == Numbers(typeOf(x).getShape()))
-      return x;
-    return g.make("slice", {x}, mlir::RankedTensorType::get(shape, elementOf(x)),
-                  {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(from)),
-                   g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(to)),
-                   g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
+    Numbers to(typeOf(x).getShape()), from(to.size(), 0), step(to.size(), 1);
+    from[1] = first, to[1] = first + (depth() - 1) * stride + 1, step[1] = stride;
+    return g.slice(x, from, to, step);
   }
 
   // [output, (tap, channel), rest]
@@ -128,10 +124,13 @@ private:
 } // namespace
 
 void decomposeConvolutions(mlir::func::FuncOp main) {
-  for (mlir::Operation *op : programOps(main))
-    for (auto c = llvm::dyn_cast<graph::ConvolutionOp>(op);
-         c && c.getDimensionNumbers().getInputSpatialDimensions().size() > 2;)
+  for (mlir::Operation *op : programOps(main)) {
+    auto c = llvm::dyn_cast<graph::ConvolutionOp>(op);
+    if (!c || writeAsDot(c))
+      continue;
+    while (c.getDimensionNumbers().getInputSpatialDimensions().size() > 2)
       c = Flatten(c).run();
+  }
 }
 
 } // namespace glia::emit

@@ -1,4 +1,4 @@
-// Convolutions of three and more spatial dimensions as ones of two.
+// Convolutions of three and more spatial dimensions as ones of two, and those of integers as products.
 #pragma once
 #include "glia/Graph/Graph.h"
 

@@ -1,5 +1,7 @@
 #include "DecomposeScatter.h"
 #include "Graph/Analysis/GraphBuilder.h"
+#include "Lower/Rows/Combine.h"
+#include "ScatterByPlace.h"
 #include "glia/Lower/Family.h"
 
 namespace glia::emit {
@@ -21,14 +23,17 @@ mlir::Operation *subtraction(mlir::Block &body) {
 
 void decomposeScatters(mlir::func::FuncOp main) {
   for (mlir::Operation *op : programOps(main)) {
-    if (opName(op) != "scatter" || op->getNumOperands() != 3)
+    auto scatter = llvm::dyn_cast<graph::ScatterOp>(op);
+    if (!scatter)
       continue;
-    mlir::Operation *inner = subtraction(op->getRegion(0).front());
-    if (!inner)
-      continue;
-    op->setOperand(2, GraphBuilder(op).unary("negate", op->getOperand(2)));
-    inner->getResult(0).replaceAllUsesWith(GraphBuilder(inner).add(inner->getOperand(0), inner->getOperand(1)));
-    inner->erase();
+    mlir::Block &body = op->getRegion(0).front();
+    if (mlir::Operation *inner = subtraction(body)) {
+      op->setOperand(2, GraphBuilder(op).unary("negate", op->getOperand(2)));
+      inner->getResult(0).replaceAllUsesWith(GraphBuilder(inner).add(inner->getOperand(0), inner->getOperand(1)));
+      inner->erase();
+    } else if (std::string why; combinationOf(body, elementOf(op->getResult(0)).isInteger(1), why).empty()) {
+      writeByPlace(scatter); // what it does not know is refused by name where it is lowered
+    }
   }
 }
 

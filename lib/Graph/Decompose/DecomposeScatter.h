@@ -4,7 +4,8 @@
 
 namespace glia::emit {
 
-// A scatter that subtracts its updates adds them negated: the same numbers.
+// A scatter that subtracts its updates adds them negated: the same numbers. One whose body is no single operation that combines is written
+// by place.
 void decomposeScatters(mlir::func::FuncOp main);
 
 } // namespace glia::emit

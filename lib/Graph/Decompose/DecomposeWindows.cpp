@@ -1,6 +1,7 @@
 #include "DecomposeWindows.h"
 #include "Graph/Analysis/BodyTrial.h"
 #include "Graph/Analysis/PlainBody.h"
+#include "Lower/Rows/Combine.h"
 #include "Lower/Window/WindowPlan.h"
 
 namespace glia::emit {
@@ -85,8 +86,22 @@ bool isNeutral(mlir::Block &body, mlir::ValueRange start) {
   return true;
 }
 
-mlir::DenseI64ArrayAttr attribute(GraphBuilder &g, llvm::ArrayRef<int64_t> numbers) {
-  return g.b.getDenseI64ArrayAttr(numbers);
+// The start is met in the padding too, and between the elements of a dilated base.
+bool reachesPadding(graph::ReduceWindowOp op) {
+  const Numbers w = numbersOf(op);
+  return llvm::any_of(w.low, [](int64_t n) { return n > 0; }) || llvm::any_of(w.high, [](int64_t n) { return n > 0; }) ||
+         llvm::any_of(w.base, [](int64_t n) { return n > 1; });
+}
+
+void startApart(graph::ReduceWindowOp op, const Combiner &c) {
+  const mlir::Value start = op->getOperand(1);
+  mlir::Value result = op->getResult(0);
+  GraphBuilder g(op);
+  op->setOperand(1, g.number(neutralOf(c.op, c.type, c.logical), start));
+  g.b.setInsertionPointAfter(op);
+  const mlir::Value whole = g.broadcast(start, {}, typeOf(result));
+  const mlir::Value combined = g.binary(opName(&op->getRegion(0).front().front()), whole, result);
+  result.replaceAllUsesExcept(combined, combined.getDefiningOp());
 }
 
 } // namespace
@@ -120,10 +135,7 @@ bool writeOut(graph::ReduceWindowOp op) {
     }
     llvm::SmallVector<mlir::Value> arguments = so;
     for (mlir::Value p : padded)
-      arguments.push_back(
-          g.make("slice", {p}, mlir::RankedTensorType::get(shape, elementOf(p)),
-                 {g.b.getNamedAttr("start_indices", attribute(g, from)), g.b.getNamedAttr("limit_indices", attribute(g, to)),
-                  g.b.getNamedAttr("strides", attribute(g, w.stride))}));
+      arguments.push_back(g.slice(p, from, to, w.stride));
     so = applied(g, body, arguments);
   });
   op->replaceAllUsesWith(so);
@@ -163,12 +175,25 @@ void decomposeWindows(mlir::func::FuncOp main) {
     if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op)) {
       mlir::Block &body = op->getRegion(0).front();
       const unsigned n = op->getNumResults();
-      if (n == 1 && body.getOperations().size() <= 2) // one operation is the family's own
+      std::string why;
+      const std::string_view combination = n == 1 ? combinationOf(body, elementOf(op->getResult(0)).isInteger(1), why) : "";
+      if (!combination.empty() && combination != "bypass") // one that combines is the family's own
         continue;
       const std::optional<Growing> w = growing(window);
       if (!w || typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(w->dim)) <= kFewTaps ||
           !isNeutral(body, op->getOperands().drop_front(n)) || !writeGrowing(window))
         writeOut(window);
+    }
+}
+
+void startWindowsApart(mlir::func::FuncOp main) {
+  for (mlir::Operation *op : programOps(main))
+    if (auto window = llvm::dyn_cast<graph::ReduceWindowOp>(op);
+        window && op->getNumResults() == 1 && !splatOf(op->getOperand(1))) {
+      std::string why; // told where it is lowered
+      const std::optional<Combiner> c = combinerOf(op->getRegion(0), elementOf(op->getOperand(0)), why);
+      if (c && c->op != "bypass" && (c->repeats() || !reachesPadding(window)))
+        startApart(window, *c);
     }
 }
 

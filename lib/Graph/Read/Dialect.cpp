@@ -46,7 +46,8 @@ void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 void CustomCallOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  if (getHasSideEffect())
+  // JAX's mark of a value that its own simplifications keep does nothing.
+  if (getHasSideEffect() && getCallTargetName() != "dce_sink")
     effects.emplace_back(MemoryEffects::Write::get());
 }
 

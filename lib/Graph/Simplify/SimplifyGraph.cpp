@@ -100,6 +100,7 @@ constexpr Rewrite kRewrites[] = {
     {"decompose integer dots", decomposeIntegerDots},
     {"fold narrowed constants", foldConstants},
     {"simplify narrowed identities", simplifyIdentities},
+    {"start windows apart", startWindowsApart},
     {"fold logistics", foldLogistics},
     {"factor cubes", factorCubes},
     {kRewritten, foldTransposes},

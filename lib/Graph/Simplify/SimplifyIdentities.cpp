@@ -172,10 +172,7 @@ Value movement(mlir::Operation *op) {
       const int64_t n = typeOf(y).getDimSize(static_cast<int64_t>(d));
       to.push_back(n ? from.back() + (n - 1) * step.back() + 1 : from.back());
     }
-    return g.make("slice", {inner->getOperand(0)}, y.getType(),
-                  {g.b.getNamedAttr("start_indices", g.b.getDenseI64ArrayAttr(from)),
-                   g.b.getNamedAttr("limit_indices", g.b.getDenseI64ArrayAttr(to)),
-                   g.b.getNamedAttr("strides", g.b.getDenseI64ArrayAttr(step))});
+    return g.slice(inner->getOperand(0), from, to, step);
   }
   if (opName(op) == "concatenate")
     return op->getNumOperands() == 1 ? x : Value();

@@ -52,35 +52,33 @@ bool isNeutral(std::string_view op, double start, DType t, bool logical) {
   return start == neutral;
 }
 
+std::string_view combinationOf(mlir::Block &body, bool logical, std::string &why) {
+  const mlir::Value result = body.getTerminator()->getOperand(0);
+  if (body.getNumArguments() == 2 && result == body.getArgument(1))
+    return "bypass";
+  mlir::Operation &inner = body.front();
+  if (body.getOperations().size() != 2 || body.getNumArguments() != 2 || inner.getNumOperands() != 2 ||
+      result != inner.getResult(0)) {
+    why = "a body that is more than one operation of two values";
+    return "";
+  }
+  const bool both = (inner.getOperand(0) == body.getArgument(0) && inner.getOperand(1) == body.getArgument(1)) ||
+                    (inner.getOperand(0) == body.getArgument(1) && inner.getOperand(1) == body.getArgument(0));
+  const std::string_view op = both ? combinerOf(opName(&inner), logical) : "";
+  if (op.empty())
+    why = "a body with `" + opName(&inner).str() + "`";
+  return op;
+}
+
 std::optional<Combiner> combinerOf(mlir::Region &region, mlir::Type element, std::string &why) {
-  Combiner c;
-  c.logical = element.isInteger(1);
   const std::optional<DType> t = machineType(element);
   if (!t) {
     why = "the device does not hold its element type";
     return std::nullopt;
   }
-  c.type = *t;
-  mlir::Block &body = region.front();
-  const mlir::Value result = body.getTerminator()->getOperand(0);
-  if (body.getNumArguments() == 2 && result == body.getArgument(1)) {
-    c.op = "bypass";
-    return c;
-  }
-  mlir::Operation &inner = body.front();
-  if (body.getOperations().size() != 2 || body.getNumArguments() != 2 || inner.getNumOperands() != 2 ||
-      result != inner.getResult(0)) {
-    why = "a body that is more than one operation of two values";
-    return std::nullopt;
-  }
-  const bool both = (inner.getOperand(0) == body.getArgument(0) && inner.getOperand(1) == body.getArgument(1)) ||
-                    (inner.getOperand(0) == body.getArgument(1) && inner.getOperand(1) == body.getArgument(0));
-  c.op = combinerOf(opName(&inner), c.logical);
-  if (c.op.empty() || !both) {
-    why = "a body with `" + opName(&inner).str() + "`";
-    return std::nullopt;
-  }
-  return c;
+  const bool logical = element.isInteger(1);
+  const std::string_view op = combinationOf(region.front(), logical, why);
+  return op.empty() ? std::nullopt : std::optional(Combiner{op, *t, logical});
 }
 
 namespace {

@@ -18,6 +18,8 @@ struct Combiner {
   bool logical = false;
   bool repeats() const { return op != "add" && op != "multiply" && op != "bitwise_xor"; } // once more changes nothing
 };
+// Name of alu_op for a body of one operation on both of its arguments, "bypass" if it returns the second; empty, and why, for any other.
+std::string_view combinationOf(mlir::Block &body, bool logical, std::string &why);
 // nullopt, and why.
 std::optional<Combiner> combinerOf(mlir::Region &body, mlir::Type element, std::string &why);
 

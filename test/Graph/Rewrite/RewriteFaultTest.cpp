@@ -377,6 +377,15 @@ func.func @main(%x: tensor<5x4xi32>) -> tensor<3x4xi32> {
   return %0 : tensor<3x4xi32>
 })"},
     {"simplify narrowed identities", kNarrowed},
+    {"start windows apart", R"(
+func.func @main(%x: tensor<8xf32>, %s: tensor<f32>) -> tensor<7xf32> {
+  %r = "stablehlo.reduce_window"(%x, %s) <{window_dimensions = array<i64: 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %0 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %0 : tensor<f32>
+  }) : (tensor<8xf32>, tensor<f32>) -> tensor<7xf32>
+  return %r : tensor<7xf32>
+})"},
     {"fold logistics", R"(
 func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<6xf32>
