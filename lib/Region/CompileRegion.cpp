@@ -5,6 +5,7 @@
 #include "Place/InPlace.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/Passes.h"
+#include "glia/Support/Diagnostic.h"
 
 namespace glia::emit {
 
@@ -66,17 +67,24 @@ static Group asOneGroup(const Region &r) {
 
 std::optional<Program> compileRegion(const Region &r, const std::string &name, const std::string &target, Aim aim,
                                      const std::function<void(nisa::Kernel &)> &written) {
-  bool inOrder = true;
+  bool possible = false;
   Program p = guarded(asOneGroup(r), name, target, [&] {
-    std::optional<nisa::Kernel> kernel = writeRegion(r, name, target, aim);
-    inOrder = kernel.has_value();
-    if (!inOrder)
+    try {
+      std::optional<nisa::Kernel> kernel = writeRegion(r, name, target, aim);
+      if (!kernel)
+        return Program();
+      if (written)
+        written(*kernel);
+      Program made = compileKernel(*kernel);
+      possible = true;
+      return made;
+    } catch (const Error &e) {
+      if (e.diagnostics()[0].code != "KERNEL-MEMORY") // its groups may fit apart
+        throw;
       return Program();
-    if (written)
-      written(*kernel);
-    return compileKernel(*kernel);
+    }
   });
-  return inOrder ? std::optional(std::move(p)) : std::nullopt;
+  return possible ? std::optional(std::move(p)) : std::nullopt;
 }
 
 } // namespace glia::emit

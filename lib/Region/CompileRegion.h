@@ -10,8 +10,8 @@
 
 namespace glia::emit {
 
-// `written` sees the kernel before it is compiled. Nothing if an element would be written over that is read later. Throws Error
-// GRAPH-INTERNAL for what is no mistake of the user's.
+// `written` sees the kernel before it is compiled. Nothing if an element would be written over that is read later, or
+// if the whole does not fit the on-chip memory. Throws Error GRAPH-INTERNAL for what is no mistake of the user's.
 std::optional<Program> compileRegion(const Region &r, const std::string &kernel, const std::string &target, Aim aim,
                                      const std::function<void(nisa::Kernel &)> &written = {});
 

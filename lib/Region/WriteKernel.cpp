@@ -67,9 +67,18 @@ Program guarded(const Group &g, const std::string &name, const std::string &targ
   try {
     return make();
   } catch (const Error &e) {
-    if (e.diagnostics()[0].code == "GRAPH-TYPE" || e.diagnostics()[0].code == "FILE-WRITE") // the user's
+    const std::string &code = e.diagnostics()[0].code, &message = e.diagnostics()[0].message;
+    if (code == "GRAPH-TYPE" || code == "FILE-WRITE") // the user's
       throw;
-    internal(g, name, target, e.diagnostics()[0].code + ": " + e.diagnostics()[0].message);
+    if (const int64_t bytes = loadTarget(target)->sbufBytes; code == "KERNEL-MEMORY" && bytes < kSmallestSbuf) {
+      const nisa::Origin o = nisa::originOf(g.ops.back()->getLoc());
+      throw Error("GRAPH-SBUF",
+                  name + " does not fit " + std::to_string(bytes) + " bytes of a partition of SBUF: " + message,
+                  "Graphs are lowered for at least " + std::to_string(kSmallestSbuf) +
+                      " bytes, which every built-in target has. Give the target more of memory.sbuf_bytes.",
+                  {o.file, o.line, 0});
+    }
+    internal(g, name, target, code + ": " + message);
   } catch (const Interrupted &) {
     throw;
   } catch (const std::exception &e) {

@@ -23,7 +23,7 @@ Tile nothing(DType t, const std::vector<int64_t> &shape);
 void finishKernel(nisa::Kernel &kernel, Aim aim = Aim::Even);
 
 // The program that `make` gives. Throws Error GRAPH-INTERNAL, with the group written down as a graph, for what goes wrong there and is no
-// mistake of the user's.
+// mistake of the user's; GRAPH-SBUF if it does not fit a target of the user's own.
 Program guarded(const Group &g, const std::string &kernel, const std::string &target, const std::function<Program()> &make);
 
 } // namespace glia::emit

@@ -170,8 +170,8 @@ TEST(Convolution, NotFinite) {
 
 TEST(Convolution, RefusesByName) {
   Case c{.channels = 2, .axes = {{4, 2}, {4, 2}}};
-  c.type = c.resultType = "i32";
-  EXPECT_NE(differences(textOf(c), "trn2", {}).find("convolution of integers"), std::string::npos);
+  c.type = c.resultType = "i1";
+  EXPECT_NE(differences(textOf(c), "trn2", {}).find("convolution of truth values"), std::string::npos);
 }
 
 } // namespace

@@ -57,6 +57,9 @@ public:
 // Every family, in the order in which they are asked. Each is made in a file of its own (lib/Lower/*/*Family.cpp).
 std::span<const Family *const> families();
 
+// Bytes of a partition of SBUF that every target of the machine has: what fits there fits everywhere. A target of one's own may have less.
+constexpr int64_t kSmallestSbuf = 180224;
+
 // The element type of the machine that holds a graph's values; nullopt if there is none (i64 and f64 are narrowed or refused before).
 // i1 is u8 with 0 and 1.
 std::optional<DType> machineType(mlir::Type element);

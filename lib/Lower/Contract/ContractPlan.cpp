@@ -1,6 +1,7 @@
 #include "ContractPlan.h"
 #include "MadeRows.h"
 #include "TurnedBlocks.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +60,7 @@ public:
     p.left.byBytes = left;
     p.right.byBytes = right;
     if (!cutWhole(need))
-      throw std::logic_error("whole rows that do not fit");
+      throw Error("KERNEL-MEMORY", "whole rows of the product do not fit the on-chip memory");
     return std::move(p);
   }
 

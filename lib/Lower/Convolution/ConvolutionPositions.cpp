@@ -5,6 +5,7 @@
 // the input with what the outputs need around it. Step (r, j) multiplies position (r, j) of all blocks at once; shifts are offsets
 // in the tiles, so nothing is transposed, and no NaN or infinity meets what it should not. Borders of the input are zeros.
 #include "ConvolutionResult.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
 #include <map>
@@ -290,7 +291,7 @@ std::optional<double> positionsCost(const Convolution &c, int64_t sbufBytes) {
 void emitPositions(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result) {
   const std::optional<Plan> p = planPositions(c, sbufBytes);
   if (!p)
-    throw std::logic_error("a convolution that was accepted does not fit");
+    throw Error("KERNEL-MEMORY", "no way to cut the convolution fits the on-chip memory");
   Positions(k, c, *p, result).run();
 }
 

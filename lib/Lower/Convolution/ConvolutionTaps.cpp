@@ -3,6 +3,7 @@
 // a product that they do not reach); where shifted copies of the input share a product, the border is zeros.
 #include "ConvolutionTaps.h"
 #include "ConvolutionResult.h"
+#include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
 #include <map>
@@ -343,7 +344,7 @@ private:
 void emitTaps(KernelBuilder &k, const Convolution &c, int64_t sbufBytes, ConvolutionResult &result) {
   const std::optional<TapsPlan> p = planTaps(c, sbufBytes);
   if (!p)
-    throw std::logic_error("a convolution that was accepted does not fit");
+    throw Error("KERNEL-MEMORY", "no way to cut the convolution fits the on-chip memory");
   Taps(k, c, *p, result).run();
 }
 
