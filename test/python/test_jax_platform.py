@@ -74,6 +74,30 @@ def test_is_never_the_default():
     assert done.stdout.split()[0] == "cpu" and "experimental" not in done.stderr
 
 
+def test_the_vendors_name_on_request():
+    program = """
+        import glia.nki as nki, glia.nki.isa as nisa, glia.nki.language as nl
+
+        @nki.jit
+        def double(a):
+            tile = nl.ndarray(a.shape, a.dtype)
+            nisa.dma_copy(tile, a)
+            nisa.tensor_scalar(tile, tile, nl.multiply, 2.0)
+            out = nl.ndarray(a.shape, a.dtype, nl.shared_hbm)
+            nisa.dma_copy(out, tile)
+            return out
+
+        x = jnp.ones((4, 3))
+        y = jax.jit(lambda x: double(jnp.tanh(x)), donate_argnums=0)(x)
+        print(jax.default_backend(), jax.devices("neuron")[0].platform, float(y[0, 0]))
+    """
+    want = f"neuron neuron {2 * np.tanh(np.float32(1))}"[:24]
+    for environment in ({"JAX_PLATFORMS": "neuron"}, {"JAX_PLATFORMS": "neuron", "GLIA_PLATFORM": "neuron"}):
+        assert script(program, **environment).stdout.startswith(want)
+    refused = script("jax.pure_callback(lambda: np.float32(1), jnp.float32(1))", expect=1, JAX_PLATFORMS="neuron")
+    assert "for the platform neuron" in refused.stderr
+
+
 def test_an_installed_package_is_found_by_its_entry_point():
     tomllib = pytest.importorskip("tomllib")
     root = Path(os.environ.get("GLIA_ROOT", Path(__file__).parents[2]))

@@ -7,6 +7,8 @@ import sys
 
 from .. import _glia
 
+PLATFORM = "GLIA_PLATFORM"
+
 DEFAULT_TARGET = "trn2"
 _TARGETS = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 _VARIABLES = ("GLIA_TARGET", "NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
@@ -46,6 +48,11 @@ def target_name() -> str:
     given = _chosen or [os.environ[v] for v in _VARIABLES if os.environ.get(v)]
     name = (given[0] if given else DEFAULT_TARGET).strip()
     return _TARGETS.get(name.lower(), name)
+
+
+def platform_name() -> str:
+    """What JAX and torch_xla call the platform of ours."""
+    return os.environ.get(PLATFORM) or "glia"
 
 
 def choose_schedule(name: str | None) -> None:

@@ -19,7 +19,6 @@ from . import trace as _t
 from .jit import Traced, require_returned
 
 TARGET = "glia.nki"  # the name of the custom call
-PLATFORM = "glia"  # of JAX, on which programs take kernels as they are (glia/jax_plugin.py)
 
 source_info_util.register_exclusion(str(Path(__file__).parents[1]))  # a call is where the user makes it
 
@@ -150,7 +149,8 @@ def _run_later(*symbols, call: KernelCall):
 
 def _lower(ctx, *operands, call: KernelCall):
     target = chosen_target()
-    if target is None and tuple(ctx.module_context.platforms) == (PLATFORM,):
+    # On the platform of ours (glia/jax_plugin.py) programs take kernels as they are.
+    if target is None and tuple(ctx.module_context.platforms) == (environment.platform_name(),):
         target = environment.target_name()
     if target is None:
         return mlir.lower_fun(_run_later, multiple_results=True)(ctx, *operands, call=call)
