@@ -2,6 +2,7 @@
 #include "Bindings.h"
 #include "GraphBytes.h"
 #include "glia/Region/CompileGraph.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Graph/Read.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -37,7 +38,7 @@ void setReplicas(mlir::ModuleOp module, int64_t replicas) {
 std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &graph, std::string_view file,
                                                             const std::string &target, std::string dump, int cores,
                                                             int effort, std::string topology, bool strictSharding,
-                                                            int replicas) {
+                                                            int replicas, const std::string &autoCast) {
   const std::string_view bytes = bytesOf(graph);
   GraphOptions options;
   options.target = target;
@@ -49,6 +50,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   CompiledGraph made = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
     setReplicas(*g.module, replicas);
+    graph::roundProducts(*g.module, autoCast);
     return compileGraph(*g.module, options);
   });
   nb::dict counts;
@@ -91,11 +93,13 @@ std::string textOf(const GraphBytes &graph, std::string_view file, bool location
 
 void bindGraph(nb::module_ &m) {
   m.def("compile_graph", &compileBytes, "graph"_a, "file"_a, "target"_a, "dump"_a = "", "cores"_a = 1, "effort"_a = 1,
-        "topology"_a = "", "strict_sharding"_a = false, "replicas"_a = 1,
+        "topology"_a = "", "strict_sharding"_a = false, "replicas"_a = 1, "auto_cast"_a = "",
         "The program of @main with inputs arg0, arg1 ... and outputs result0, result1 ...; and the numbers of operations, "
         "groups and "
         "distinct kernels. dump: a folder for the simplified graph, its groups and kernels. replicas: of a "
-        "module that does not say it; more than one have arguments and results of their own.");
+        "module that does not say it; more than one have arguments and results of their own. auto_cast: bf16 or f16, to "
+        "which operands of f32 products are "
+        "rounded.");
   m.def("graph_text", &textOf, "graph"_a, "file"_a = "<graph>", "locations"_a = false, "The text of a graph of any form.");
 }
 

@@ -74,7 +74,14 @@ def _compile(options, log: _Log) -> int:
     with open(options.file[0], "rb") as f:
         module = f.read()
     try:
-        program, counts = compile_module(module, options.file[0], flags.target_of(options.target), options.lnc)
+        program, counts = compile_module(
+            module,
+            options.file[0],
+            flags.target_of(options.target),
+            options.lnc,
+            auto_cast=flags.auto_cast_of(options),
+            effort=flags.effort_of(options),
+        )
         program.save(options.output)
     except _glia.Error as e:
         print(e, file=sys.stderr)

@@ -98,6 +98,19 @@ def test_the_vendors_name_on_request():
     assert "for the platform neuron" in refused.stderr
 
 
+def test_products_are_narrowed_on_request():
+    text = """
+        x = np.float32(np.random.default_rng(0).standard_normal((8, 8)))
+        with jax.default_matmul_precision("highest"):
+            y = np.asarray(jnp.asarray(x) @ x)
+        narrow = np.asarray(jnp.asarray(x).astype(jnp.bfloat16), np.float64)
+        print(np.abs(y - narrow @ narrow).max() < 1e-5, np.abs(y - np.float64(x) @ x).max() < 1e-5)
+    """
+    assert script(text).stdout.split() == ["False", "True"]
+    assert script(text, GLIA_AUTO_CAST="bf16", GLIA_CHECK="1").stdout.split() == ["True", "False"]
+    assert "PJRT-SETTING" in script(text, GLIA_AUTO_CAST="bf8", expect=1).stderr
+
+
 def test_an_installed_package_is_found_by_its_entry_point():
     tomllib = pytest.importorskip("tomllib")
     root = Path(os.environ.get("GLIA_ROOT", Path(__file__).parents[2]))

@@ -6,6 +6,7 @@ import sys
 import glia
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 from glia import neuronx_cc
@@ -113,10 +114,31 @@ def test_what_would_change_numbers_and_does_not_is_said(folder, capfd, monkeypat
     line = "compile --framework=XLA model.hlo_module.pb --target trn1 --auto-cast=all --enable-saturate-infinity"
     assert neuronx_cc.main([*line.split(), "--output", "model.neff"]) == 0
     said = capfd.readouterr().err
-    assert "--auto-cast=all has no effect" in said and "--enable-saturate-infinity has no effect" in said
-    monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=matmult")
-    with pytest.warns(UserWarning, match="NEURON_CC_FLAGS: --auto-cast=matmult has no effect"):
-        flags.from_environment()
+    assert "--auto-cast=all is matmult here" in said and "--enable-saturate-infinity has no effect" in said
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=matmult --auto-cast-type=tf32")
+    with pytest.warns(UserWarning, match="NEURON_CC_FLAGS: --auto-cast-type=tf32 has no effect"):
+        assert flags.from_environment().auto_cast == ""
+
+
+@pytest.mark.parametrize(
+    "options, rounded",
+    [
+        ("--auto-cast=matmult", "bfloat16"),
+        ("--auto-cast all --auto-cast-type fp16", "float16"),
+        ("--auto-cast=none", "float32"),
+    ],
+)
+def test_products_are_narrowed_where_that_is_allowed(folder, options, rounded):
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((5, 40), dtype=np.float32), rng.standard_normal((40, 6), dtype=np.float32)
+    (folder / "product.pb").write_bytes(proto(lambda x, w: x @ w + x[:, :1], x, w))
+    line = f"compile --framework=XLA product.pb --target trn2 -O3 {options} --output product.neff"
+    assert neuronx_cc.main(line.split()) == 0
+    narrow = ml_dtypes.bfloat16 if rounded == "bfloat16" else np.dtype(rounded)
+    a, b = (v.astype(narrow).astype(np.float64) for v in (x, w))
+    got = glia.load("product.neff").run({"arg0": x, "arg1": w})["result0"]
+    np.testing.assert_allclose(got, a @ b + x[:, :1], rtol=2e-6, atol=2e-6)
+    assert (np.abs(got - (x.astype(np.float64) @ w + x[:, :1])).max() > 1e-4) == (rounded != "float32")
 
 
 def test_the_library_compiles_bytes():

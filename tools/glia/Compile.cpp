@@ -4,6 +4,7 @@
 #include "Source.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Program/Container.h"
 #include "glia/Support/File.h"
 #include "glia/Support/Text.h"
@@ -17,7 +18,7 @@ namespace glia::tool {
 namespace {
 
 struct Options {
-  std::string file, target, output, dump, schedule, topology;
+  std::string file, target, output, dump, schedule, topology, autoCast;
   int cores = 1, effort = 1;
   bool explain = false, strictSharding = false;
 };
@@ -123,6 +124,7 @@ int compileModel(const Options &o, std::string_view text) {
     Progress progress("reading the graph");
     times.begin("read");
     graph::Graph g = graph::readGraph(text, o.file);
+    graph::roundProducts(*g.module, o.autoCast);
     options.progress = [&](std::string_view phase, size_t done, size_t all) {
       times.begin(phase);
       progress.say("compiling, " + std::string(phase) + (all > 1 ? " " + grouped(done) + " of " + grouped(all) : ""));
@@ -199,6 +201,9 @@ void addCompile(CLI::App &app, Tool &tool) {
       "target");
   c->add_flag("--strict-sharding", o->strictSharding,
               "Of a graph for several ranks: refuse operations that need their operands whole, instead of a warning");
+  c->add_option(
+      "--auto-cast", o->autoCast,
+      "Of a graph. bf16 or f16: operands of f32 products are rounded to it, sums stay f32; else nothing is rounded");
   c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken");
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
   c->add_option("--schedule", o->schedule,

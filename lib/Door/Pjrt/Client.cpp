@@ -35,9 +35,14 @@ Device::Device(int id, Client &client, int64_t memoryBytes)
     : id(id), client(client), text(format("glia:%d", id)), memory(2 * id, MemoryKind::Device, *this, memoryBytes),
       hostMemory(2 * id + 1, MemoryKind::Host, *this, std::numeric_limits<int64_t>::max()) {}
 
+// With all that programs depend on: frameworks keep compiled ones by it.
+static std::string versionOf(const Settings &s) {
+  return "glia " GLIA_VERSION " for " + s.target + (s.lnc > 1 ? ", two cores" : "") +
+         (s.autoCast.empty() ? "" : ", products of " + s.autoCast) + ", build " + buildId();
+}
+
 Client::Client(Settings s)
-    : settings(std::move(s)), platform(settings.platform),
-      version("glia " GLIA_VERSION " for " + settings.target + ", build " + buildId()),
+    : settings(std::move(s)), platform(settings.platform), version(versionOf(settings)),
       deviceKind(titleOf(*loadTarget(settings.target)) + " NeuronCore (simulated)") {
   const int64_t bytes = loadTarget(settings.target)->integer("memory.hbm_bytes");
   for (int i = 0; i < settings.devices; ++i) {

@@ -2,6 +2,7 @@
 #include "CountFlops.h"
 #include "ElementTypes.h"
 #include "Worker.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
 #include "glia/Program/RankContract.h"
@@ -90,6 +91,7 @@ void nameTensors(Signature &s) {
 CompiledPtr compile(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks) {
   graph::Graph g = readModule(bytes, format);
   setRanks(*g.module, ranks);
+  graph::roundProducts(*g.module, settings.autoCast);
   Signature signature = signatureOf(*g.module, g.main());
   GraphOptions options;
   options.target = settings.target;

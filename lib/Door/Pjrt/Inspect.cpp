@@ -1,6 +1,7 @@
 #include "Inspect.h"
 #include "Worker.h"
 #include "glia/Check/CheckGraph.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Profile/Profile.h"
 #include "glia/Sim/Steps.h"
 #include "glia/Support/File.h"
@@ -13,13 +14,14 @@ namespace glia::pjrt {
 
 namespace {
 
-void checkAgainstReference(const Compiled &c, const TensorViews &inputs) {
+void checkAgainstReference(const Compiled &c, const TensorViews &inputs, const Settings &settings) {
   if (c.signature.ranks() > 1) {
     std::fprintf(stderr, "glia: %s: GLIA_CHECK compares programs of one device\n", c.signature.name.c_str());
     return;
   }
   onDeepStack([&] {
     graph::Graph g = readModule(c.module, "mlir");
+    graph::roundProducts(*g.module, settings.autoCast);
     std::vector<HostTensor> arguments = randomInputs(g.main(), 1); // their types and shapes
     for (size_t i = 0; i < arguments.size(); ++i)
       if (const auto it = inputs.find(c.signature.arguments[i].tensor); it != inputs.end())
@@ -64,7 +66,7 @@ void writePage(const Compiled &c, const TensorViews &inputs, const Settings &set
 
 void inspect(const Compiled &c, const TensorViews &inputs, const Settings &settings, const std::string &device) {
   if (settings.check)
-    std::call_once(c.checked, [&] { checkAgainstReference(c, inputs); });
+    std::call_once(c.checked, [&] { checkAgainstReference(c, inputs, settings); });
   if (settings.time)
     sayTime(c, inputs, settings, device);
   if (!settings.profile.empty())

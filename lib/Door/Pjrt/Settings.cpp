@@ -63,6 +63,9 @@ Settings readSettings(std::span<const NamedValue> options) {
       bad("GLIA_LNC", "Give the number of cores that share a program: 1 or 2.");
     s.lnc = text == "2" ? 2 : 1;
   }
+  s.autoCast = variable("GLIA_AUTO_CAST");
+  if (!s.autoCast.empty() && s.autoCast != "bf16" && s.autoCast != "f16")
+    bad("GLIA_AUTO_CAST", "Give the type to which operands of f32 products are rounded: bf16 or f16.");
   s.topology = variable("GLIA_TOPOLOGY");
   if (!s.topology.empty())
     loadTopology(s.topology, {.lnc = s.lnc}); // likewise

@@ -15,6 +15,7 @@ struct Settings {
   int devices = 1;               // GLIA_DEVICES
   std::string topology;          // GLIA_TOPOLOGY: what several devices lie on, for their time; empty: what is usual
   int lnc = 1;                   // GLIA_LNC: 2: both cores of a logical one share the work of a program
+  std::string autoCast;          // GLIA_AUTO_CAST: bf16 or f16, to which operands of f32 products are rounded
   bool time = false;             // GLIA_TIME: say how long each call is predicted to take
   bool strict = false;           // GLIA_STRICT: run as `glia run --strict` does
   bool check = false;            // GLIA_CHECK: compare each executable with the reference when it first runs

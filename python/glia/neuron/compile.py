@@ -12,16 +12,30 @@ _KERNEL = b"glia.nki"  # the name of a call that brings a kernel along
 
 
 def compile_module(
-    module: bytes | str, name: str, target: str | None, lnc: int | None, ranks: int = 1, topology: str = ""
+    module: bytes | str,
+    name: str,
+    target: str | None,
+    lnc: int | None,
+    ranks: int = 1,
+    topology: str = "",
+    auto_cast: str = "",
+    effort: int = 1,
 ) -> tuple[Program, dict]:
-    """A module of any form (docs/graph.md), and what it cost. With more than one, `ranks` have arguments and results of their own. Raises
-    one Error with everything that is wrong."""
+    """A module of any form (docs/graph.md), and what it cost. With more than one, `ranks` have arguments and results of their own.
+    auto_cast: bf16 or f16, to which operands of f32 products are rounded. Raises one Error with everything that is wrong."""
     if not hasattr(_glia, "compile_graph"):
         raise _t.failure("NKI-COMPILER", "this build of glia has no compiler", "Build it with GLIA_COMPILER=ON.")
     found = _t.find_target(target or environment.target_name())
     try:
         handle, counts = _glia.compile_graph(
-            module, name, found.reference, cores=lnc or 1, topology=topology, replicas=ranks
+            module,
+            name,
+            found.reference,
+            cores=lnc or 1,
+            effort=effort,
+            topology=topology,
+            replicas=ranks,
+            auto_cast=auto_cast,
         )
         handle.require_verified(
             "kernel" if _KERNEL in (module if isinstance(module, bytes) else module.encode()) else "graph"

@@ -15,7 +15,7 @@ LEVELS = {"debug": 10, "info": 20, "user": 25, "warning": 30, "error": 40, "crit
 
 # Options that are taken and have no effect on a program of glia: name, and how many values (a number, "?" or "+").
 _ONE = (
-    "model-type auto-cast auto-cast-type native-int64 implicit-integer-downcast distribution-strategy "
+    "model-type native-int64 implicit-integer-downcast distribution-strategy "
     "hbm-scratchpad-page-size tensorizer-options internal-hlo2tensorizer-options internal-backend-options "
     "internal-enable-dge-levels internal-max-instruction-limit internal-tensorizer-opt-level "
     "internal-dma-order-constraints internal-compiler-debug-mode internal-enable-separate-load-and-compute "
@@ -29,14 +29,14 @@ _NONE = (
 )
 _CHOICES = {
     "model-type": ("generic", "transformer", "transformer-inference", "unet-inference"),
-    "auto-cast": ("none", "matmult", "matmult-fp16", "all"),
-    "auto-cast-type": ("bf16", "fp16", "tf32", "fp8_e4m3"),
     "native-int64": ("default", "enabled", "disabled"),
 }
 _TARGETS = {"inf2": "trn1", "trn1n": "trn1"}
 
-# Of those, what would change numbers on the vendor's: who gives them is told. The value that changes nothing, or None.
-_CHANGES_NUMBERS = {"auto-cast": "none", "enable-saturate-infinity": None}
+# Which f32 operations may be narrowed, and to what: glia narrows products, to those of the types that it computes them in.
+_AUTO_CAST = ("none", "matmult", "matmult-fp16", "all")
+_AUTO_CAST_TYPES = {"bf16": "bf16", "fp16": "f16", "tf32": "", "fp8_e4m3": ""}
+_EFFORTS = {"1": 1, "2": 1, "3": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Flags:
 
     target: str | None = None  # a target of glia
     lnc: int | None = None
+    auto_cast: str = ""  # the type to which operands of products are rounded
+    effort: int = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lnc", "-lnc", "--logical-nc-config", type=int, choices=(1, 2), help="physical cores of a logical one"
     )
-    parser.add_argument("--optlevel", "-O", choices=("1", "2", "3"), help="accepted; there is one level")
+    parser.add_argument("--optlevel", "-O", choices=tuple(_EFFORTS), help="3 tries more; 1 and 2 are the same")
+    parser.add_argument("--auto-cast", choices=_AUTO_CAST, default="none", help="which f32 operations may be narrowed")
+    parser.add_argument("--auto-cast-type", choices=tuple(_AUTO_CAST_TYPES), help="to what; bf16 if not given")
     parser.add_argument("--pipeline", nargs="+", metavar="WORD", help="accepted")
     accepted = parser.add_argument_group("accepted, without effect on the program")
     for name in _ONE.split():
@@ -61,14 +65,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         accepted.add_argument(f"--{name}", action="store_true")
 
 
+def auto_cast_of(found: argparse.Namespace) -> str:
+    """bf16 or f16; empty if nothing is to be narrowed."""
+    if found.auto_cast == "none":
+        return ""
+    given = found.auto_cast_type or ("fp16" if found.auto_cast == "matmult-fp16" else "bf16")
+    return _AUTO_CAST_TYPES[given]
+
+
+def effort_of(found: argparse.Namespace) -> int:
+    return _EFFORTS[found.optlevel or "2"]
+
+
 def without_effect(found: argparse.Namespace) -> list[str]:
-    """What to tell of options that were given and would change numbers elsewhere."""
+    """What to tell of options that were given, would change numbers elsewhere, and do not here."""
     out = []
-    for name, harmless in _CHANGES_NUMBERS.items():
-        value = getattr(found, name.replace("-", "_"))
-        if value and value != harmless:
-            shown = f"--{name}" if value is True else f"--{name}={value}"
-            out.append(f"{shown} has no effect: every value keeps the type that the module gives it")
+    if found.auto_cast != "none" and not auto_cast_of(found):
+        out.append(
+            f"--auto-cast-type={found.auto_cast_type} has no effect: products are computed as the module gives them"
+        )
+    elif found.auto_cast == "all":
+        out.append("--auto-cast=all is matmult here: products are narrowed, everything else keeps its type")
+    if found.enable_saturate_infinity:
+        out.append("--enable-saturate-infinity has no effect: infinities stay infinite")
     return out
 
 
@@ -78,7 +97,7 @@ def target_of(name: str | None) -> str | None:
 
 def glued(arguments: list[str]) -> list[str]:
     """The arguments, with values that begin with a dash joined to their option: argparse takes them for options."""
-    takes = {f"--{name}" for name in _ONE.split()}
+    takes = {"--auto-cast", "--auto-cast-type", *(f"--{name}" for name in _ONE.split())}
     out: list[str] = []
     for a in arguments:
         if out and out[-1] in takes and a.startswith("-"):
@@ -106,7 +125,7 @@ def parse(arguments: list[str] | str | None, what: str) -> Flags:
     found = parser.parse_args(glued(given))
     for text in without_effect(found):
         warnings.warn(f"{what}: {text}", stacklevel=2)
-    return Flags(target_of(found.target), found.lnc)
+    return Flags(target_of(found.target), found.lnc, auto_cast_of(found), effort_of(found))
 
 
 def from_environment() -> Flags:

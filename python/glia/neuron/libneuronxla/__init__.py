@@ -23,6 +23,8 @@ def configure_environment() -> None:
     os.environ["GLIA_TARGET"] = said.target
     if said.lnc is not None:
         os.environ.setdefault("GLIA_LNC", str(said.lnc))
+    if said.auto_cast:
+        os.environ.setdefault("GLIA_AUTO_CAST", said.auto_cast)
     if os.environ.get("NEURON_RT_NUM_CORES", "").isdigit() and os.environ["NEURON_RT_NUM_CORES"] != "0":
         os.environ.setdefault("GLIA_DEVICES", os.environ["NEURON_RT_NUM_CORES"])
 
@@ -45,5 +47,7 @@ def neuron_xla_compile(
     if input_format not in ("hlo", "mlir", "stablehlo"):
         raise _t.failure("NEURON-FLAGS", f"neuron_xla_compile has no input format {input_format!r}")
     target = _flags.target_of(platform_target) or said.target
-    program, _ = compile_module(module_bytes, "<module>", target, said.lnc)
+    program, _ = compile_module(
+        module_bytes, "<module>", target, said.lnc, auto_cast=said.auto_cast, effort=said.effort
+    )
     return program.to_bytes()

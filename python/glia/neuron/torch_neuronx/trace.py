@@ -38,7 +38,7 @@ def trace(
 ):
     """Compiles `func` (a module or a function of tensors) for inputs like these. Raises glia.Error with everything that cannot be compiled.
 
-    compiler_args: --target and --lnc mean something. compiler_workdir: gets graph.mlirbc and model.glia.
+    compiler_args: --target, --lnc, --auto-cast and -O3 mean something. compiler_workdir: gets graph.mlirbc and model.glia.
     inline_weights_to_neff: weights are inputs of the program either way, kept in the module."""
     if unknown:
         raise TypeError(f"torch_neuronx.trace has no argument {sorted(unknown)[0]!r}")
@@ -51,7 +51,14 @@ def trace(
     with _compiling_for(target):
         recorded, structure = _record(func, inputs)
     name = f"<graph of {_name(func)}>"
-    program, _counts = compile_module(recorded.module, name, target.reference, said.lnc or around.lnc)
+    program, _counts = compile_module(
+        recorded.module,
+        name,
+        target.reference,
+        said.lnc or around.lnc,
+        auto_cast=said.auto_cast or around.auto_cast,
+        effort=max(said.effort, around.effort),
+    )
     if compiler_workdir is not None:
         os.makedirs(compiler_workdir, exist_ok=True)
         program.save(os.path.join(compiler_workdir, "model.glia"))
