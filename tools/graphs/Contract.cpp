@@ -93,7 +93,7 @@ bool Generator::dot() {
 
 bool Generator::convolution() {
   const int64_t spatial = r.chance(35) ? 1 : r.chance(85) ? 2 : 3;
-  const Type t = floatType();
+  const Type t = r.chance(12) ? integerType() : floatType();
   static const std::vector<int64_t> features = {1, 2, 3, 4, 6, 8, 16, 17, 32, 64, 130};
   const bool byFeature = r.chance(30), byBatch = !byFeature && r.chance(15);
   static const std::vector<int64_t> many = {5, 8, 32, 65, 96, 130, 260};
@@ -158,14 +158,16 @@ bool Generator::convolution() {
   const std::optional<Value> known =
       find([&](const Value &v) { return v.type == t && v.shape == kernel && v.trust != Trust::Decided && !specials; });
   const Value b = known ? *known : argument(t, kernel);
+  if (t.isInteger() && (a.trust != Trust::Exact || b.trust != Trust::Exact))
+    return false;
   const Type to = resultType(r, t);
-  keepScaled(put("stablehlo.convolution(" + a.name + ", " + b.name + ") dim_numbers = " + x + "x" + w + "->" + y +
-                     ", window = {stride = [" + list(stride) + "], pad = [" + padding + "], lhs_dilate = [" + list(base) +
-                     "], rhs_dilate = [" + list(dilation) +
-                     "]} {batch_group_count = " + std::to_string(byBatch ? groups : 1) +
-                     " : i64, feature_group_count = " + std::to_string(byFeature ? groups : 1) + " : i64} : (" + a.text() +
-                     ", " + b.text() + ") -> " + tensorType(to, result),
-                 to, result, Trust::Rounded, a.bound * b.bound * std::sqrt(static_cast<double>(taps))));
+  keepScaled(put(
+      "stablehlo.convolution(" + a.name + ", " + b.name + ") dim_numbers = " + x + "x" + w + "->" + y +
+          ", window = {stride = [" + list(stride) + "], pad = [" + padding + "], lhs_dilate = [" + list(base) +
+          "], rhs_dilate = [" + list(dilation) + "]} {batch_group_count = " + std::to_string(byBatch ? groups : 1) +
+          " : i64, feature_group_count = " + std::to_string(byFeature ? groups : 1) + " : i64} : (" + a.text() + ", " +
+          b.text() + ") -> " + tensorType(to, result),
+      to, result, t.isInteger() ? Trust::Exact : Trust::Rounded, a.bound * b.bound * std::sqrt(static_cast<double>(taps))));
   return true;
 }
 

@@ -107,6 +107,9 @@ std::string Generator::combiner(const std::string &op, Type t) {
   if (op == "GE" || op == "LE") // the choice of select_and_scatter
     return head + c + " = stablehlo.compare " + op + ", " + a + ", " + b + " : (" + type + ", " + type + ") -> tensor<i1>" +
            in + "  stablehlo.return " + c + " : tensor<i1>" + end;
+  if (op == "from") // no combination: the second less the first
+    return head + c + " = stablehlo.subtract " + b + ", " + a + " : " + type + in + "  stablehlo.return " + c + " : " +
+           type + end;
   if (op == "second")
     return head + "stablehlo.return " + b + " : " + type + end;
   return head + c + " = stablehlo." + op + " " + a + ", " + b + " : " + type + in + "  stablehlo.return " + c + " : " +

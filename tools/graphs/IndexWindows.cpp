@@ -125,13 +125,14 @@ bool Generator::scatterWindows() {
   if (!w)
     return false;
   const Value at = indices(*this, w->index, *v), updates = of(v->type, w->result);
-  static const std::vector<const char *> all = {"add", "add", "add", "second", "second", "maximum", "minimum", "multiply"};
+  static const std::vector<const char *> all = {"add",     "add",     "add",      "second", "second",
+                                                "maximum", "minimum", "multiply", "from"};
   std::string op = r.pick(all);
   if (op == "multiply" && v->type.isFloat() && (w->places > 4 || updates.bound > 5))
     op = "add";
   const std::string region = combiner(op, v->type);
   const double many = std::sqrt(static_cast<double>(w->places));
-  const bool sums = op == "add" || op == "multiply";
+  const bool sums = op == "add" || op == "multiply" || op == "from";
   static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
                                       "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
   keepScaled(put("\"stablehlo.scatter\"(" + v->name + ", " + at.name + ", " + updates.name +
@@ -140,6 +141,7 @@ bool Generator::scatterWindows() {
                      updates.text() + ") -> " + v->text(),
                  v->type, v->shape, sums && v->type.isFloat() ? Trust::Rounded : worst(v->trust, updates.trust),
                  op == "add"        ? v->bound + many * updates.bound
+                 : op == "from"     ? v->bound + static_cast<double>(w->places) * updates.bound
                  : op == "multiply" ? v->bound * std::pow(std::max(updates.bound, 1.0), static_cast<double>(w->places))
                                     : std::max(v->bound, updates.bound)));
   return true;

@@ -21,16 +21,13 @@ public:
 
   mlir::Value run() {
     const mlir::Value x = patches(), w = kernel();
-    const int64_t last = typeOf(x).getRank() - 1;
-    // The group; the taps and the channels of a group.
-    const int64_t group = batches > 1 ? 0 : last - 1;
-    const Numbers contracted{batches > 1 ? last - 1 : last - 2, last};
+    const int64_t last = typeOf(x).getRank() - 1, group = batches > 1 ? 0 : last - 1;
     Numbers shape{groups()};
-    for (int64_t d = 0; d <= last; ++d)
-      if (d != group && d != contracted[0] && d != contracted[1])
+    for (int64_t d = 0; d < last; ++d)
+      if (d != group)
         shape.push_back(typeOf(x).getDimSize(d));
     shape.push_back(typeOf(w).getShape().back());
-    const auto how = graph::DotDimensionNumbersAttr::get(op.getContext(), {group}, {2}, contracted, {0, 1});
+    const auto how = graph::DotDimensionNumbersAttr::get(op.getContext(), {group}, {1}, {last}, {0});
     const mlir::Value made = g.make("dot_general", {x, w}, mlir::RankedTensorType::get(shape, elementOf(op->getResult(0))),
                                     {g.b.getNamedAttr("dot_dimension_numbers", how)});
     return inOrder(made);
@@ -47,7 +44,7 @@ private:
   int64_t groups() const { return features * batches; }
   static int64_t at(std::optional<llvm::ArrayRef<int64_t>> list, size_t d) { return list ? (*list)[d] : 1; }
 
-  // [batch, outputs..., tap, group, channel], or [group, batch, outputs..., tap, channel] where batches are in groups.
+  // [batch, outputs..., group, (tap, channel)], or [group, batch, outputs..., (tap, channel)] where batches are in groups.
   mlir::Value patches() {
     Numbers order{n.getInputBatchDimension()};
     llvm::append_range(order, n.getInputSpatialDimensions());
@@ -68,7 +65,6 @@ private:
       shape.push_back(batches);
     shape.push_back(batch / batches);
     llvm::append_range(shape, outputs);
-    shape.push_back(1);
     if (batches == 1)
       shape.push_back(features);
     shape.push_back(channels / features);
@@ -84,10 +80,10 @@ private:
       to.push_back(channels);
       parts.push_back(g.reshape(g.slice(x, from, to, step), shape));
     });
-    return g.concatenate(parts, static_cast<int64_t>(shape.size()) - (batches > 1 ? 2 : 3));
+    return g.concatenate(parts, static_cast<int64_t>(shape.size()) - 1);
   }
 
-  // [tap, channel, group, output of the group]
+  // [(tap, channel), group, output of the group]
   mlir::Value kernel() {
     Numbers order(n.getKernelSpatialDimensions());
     order.push_back(n.getKernelInputFeatureDimension());
@@ -97,7 +93,7 @@ private:
     int64_t taps = 1;
     for (int64_t size : window)
       taps *= size;
-    return g.reshape(w, {taps, shape[rank], groups(), shape[rank + 1] / groups()});
+    return g.reshape(w, {taps * shape[rank], groups(), shape[rank + 1] / groups()});
   }
 
   // [group, batch, outputs..., output of the group] as the result lies.
