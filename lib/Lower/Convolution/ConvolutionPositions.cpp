@@ -15,6 +15,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kPsumTiles = 4;
+constexpr double kLong = 140'000; // columns: as long as what takes all of the memory in any case (AllocateMemory)
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -26,6 +27,7 @@ struct Plan {
   int64_t perFeatures, perDown, perAcross;  // of a chunk: what shares the partitions
   int64_t unitBatch, unitRows, unitColumns; // outputs that one product makes
   int64_t groupUnits, groupOutputs;         // units of batch, and parts of 128 outputs, whose sums are in PSUM at a time
+  bool kernelStays;                         // its blocks are loaded once for all of the batch
   int64_t chunks() const { return ceilDiv(features, perFeatures) * ceilDiv(down, perDown) * ceilDiv(across, perAcross); }
   int64_t partitions() const { return perFeatures * perDown * perAcross; }
   double cost = 0;
@@ -40,7 +42,7 @@ std::vector<int64_t> divisorsOf(int64_t n) {
 }
 
 // A way to cut, if it fits.
-std::optional<Plan> planOf(const Convolution &c, int64_t rows, int64_t columns, int64_t sbufBytes) {
+std::optional<Plan> planOf(const Convolution &c, int64_t rows, int64_t columns, int64_t room) {
   const ConvolutionAxis &y = c.axis[0], &x = c.axis[1];
   Plan p{};
   p.features = c.input.dims[1].count;
@@ -70,16 +72,19 @@ std::optional<Plan> planOf(const Convolution &c, int64_t rows, int64_t columns, 
   p.groupUnits = whole ? std::min(ceilDiv(p.batch, p.unitBatch), kPsumTiles / p.groupOutputs) : 1;
   if (!whole && units / p.batch * p.groupOutputs > kPsumTiles)
     return std::nullopt;
-  // Two tiles of each on their way.
-  const int64_t room = sbufBytes / 2 - 4096;
+  // Two tiles of the input on their way, and two of the kernel or all of it.
   const int64_t forKernel = std::min(p.outputs, p.groupOutputs * 128) * rows * columns * size;
-  while (p.groupUnits > 1 && p.groupUnits * p.unitBatch * p.height * p.width * size > room * 3 / 10)
+  p.kernelStays = p.chunks() * forKernel <= room / 2;
+  const int64_t held = (p.kernelStays ? p.chunks() : 2) * forKernel;
+  const auto fits = [&](int64_t images) {
+    return held <= room / 2 && held + 2 * images * p.height * p.width * size <= room;
+  };
+  while (p.groupUnits > 1 && !fits(p.groupUnits * p.unitBatch))
     --p.groupUnits;
-  while (p.unitBatch > 1 && p.unitBatch * p.height * p.width * size > room * 3 / 10)
+  while (p.unitBatch > 1 && !fits(p.unitBatch))
     p.unitBatch = ceilDiv(p.unitBatch, 2);
   const int64_t images = std::min(p.batch, p.groupUnits * p.unitBatch);
-  const int64_t forInput = images * p.height * p.width * size;
-  if (forInput > room * 3 / 10 || forKernel > room / 6)
+  if (!fits(images))
     return std::nullopt;
   // Columns through the array, and what the transfers take in the same measure (a run costs at least as much as 128 bytes; 16
   // engines move about 10 bytes in the time of one fp32 column each).
@@ -92,11 +97,14 @@ std::optional<Plan> planOf(const Convolution &c, int64_t rows, int64_t columns, 
                           (units / ceilDiv(p.batch, p.unitBatch) + (units % ceilDiv(p.batch, p.unitBatch) != 0)) * parts) *
       product;
   const double blocks = static_cast<double>(p.features * p.down * p.across);
-  const double bytes =
-      static_cast<double>(outputGroups) * blocks *
-          static_cast<double>(p.batch * p.height * std::max<int64_t>(p.width * size, 128)) +
-      static_cast<double>(groups) * blocks * static_cast<double>(p.outputs * rows * std::max<int64_t>(columns * size, 128));
-  p.cost = std::max(arithmetic, bytes / 400) + (arithmetic + bytes / 400) / 8;
+  const double bytes = static_cast<double>(outputGroups) * blocks *
+                           static_cast<double>(p.batch * p.height * std::max<int64_t>(p.width * size, 128)) +
+                       static_cast<double>(p.kernelStays ? 1 : groups) * blocks *
+                           static_cast<double>(p.outputs * rows * std::max<int64_t>(columns * size, 128));
+  // Before the first product its blocks come in.
+  const double first = static_cast<double>(p.partitions() * (images * p.height * std::max<int64_t>(p.width * size, 128) +
+                                                             p.outputs * rows * std::max<int64_t>(columns * size, 128)));
+  p.cost = std::max(arithmetic, bytes / 400) + (arithmetic + bytes / 400) / 8 + first / 400;
   return p;
 }
 
@@ -105,10 +113,15 @@ std::optional<Plan> planPositions(const Convolution &c, int64_t sbufBytes) {
     if (a.inputDilation != 1 || a.reverse)
       return std::nullopt;
   std::optional<Plan> best;
-  for (int64_t rows : divisorsOf(c.axis[0].kernel))
-    for (int64_t columns : divisorsOf(c.axis[1].kernel))
-      if (std::optional<Plan> p = planOf(c, rows, columns, sbufBytes); p && (!best || p->cost < best->cost))
-        best = p;
+  const auto search = [&](int64_t bytes) {
+    for (int64_t rows : divisorsOf(c.axis[0].kernel))
+      for (int64_t columns : divisorsOf(c.axis[1].kernel))
+        if (std::optional<Plan> p = planOf(c, rows, columns, (bytes - 4096) * 14 / 15); p && (!best || p->cost < best->cost))
+          best = p;
+  };
+  search(sbufBytes / 2); // the other half is for the neighbours
+  if (!best || best->cost > kLong)
+    search(sbufBytes);
   return best;
 }
 
@@ -130,8 +143,6 @@ public:
       for (const Span &a : spans(p.across, p.perAcross))
         for (const Span &d : spans(p.down, p.perDown))
           chunks.push_back({f, d, a});
-    const int64_t room = k.target().sbufBytes / 2;
-    kernelStays = static_cast<int64_t>(chunks.size()) * p.outputs * p.rows * p.columns * sizeOf(c.type) <= room / 4;
   }
 
   void run() {
@@ -148,7 +159,6 @@ private:
   const Plan &p;
   ConvolutionResult &to;
   std::vector<Chunk> chunks;
-  bool kernelStays = false;
   std::map<size_t, Tile> kernelTiles;
 
   struct Sum {
@@ -192,7 +202,7 @@ private:
   }
 
   Tile kernelOf(size_t i, Span outputs) {
-    if (!kernelStays)
+    if (!p.kernelStays)
       return loadBlocks(chunks[i], c.kernel, outputs, kernelGeometry());
     auto [it, fresh] = kernelTiles.try_emplace(i);
     if (fresh)
