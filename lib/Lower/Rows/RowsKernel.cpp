@@ -1,6 +1,7 @@
 #include "RowsKernel.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glia::emit {
 
@@ -62,8 +63,11 @@ void RowsKernel::pass(int64_t first, int64_t nr, int64_t nc) {
       storeSum(it->second, outputs[i]);
 }
 
-// Row after row, piece after piece; what needs a whole row comes with its last piece.
+// Row after row, piece after piece; then what needs whole rows.
 void RowsKernel::longRows() {
+  fold = p.fold;
+  rows *= fold;
+  columns /= fold;
   for (row = 0; row < rows; row += 128) {
     values.clear();
     for (column = 0; column < columns; column += p.chunk) {
@@ -76,36 +80,64 @@ void RowsKernel::longRows() {
         values.erase(v);
       lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
       for (mlir::Operation *op : g.ops)
-        if (!p.after.contains(op->getResult(0)) || lastPiece() || isReduction(op))
+        if (isReduction(op))
+          addPiece(op);
+        else if (!p.after.contains(op->getResult(0)))
           visit(op);
     }
+    column = 0;
+    const int64_t parts = std::exchange(fold, 1);
+    if (parts > 1) { // rows lie on one partition each again, and so do the values that they have one of
+      values.clear();
+      residents.clear();
+      rows = p.rows;
+      columns = p.columns;
+      lanes.resize(rows, p.chunk);
+    }
+    for (mlir::Operation *op : g.ops)
+      if (isReduction(op))
+        values[op->getResult(0)] = reduced(op, parts);
+    const auto isOfRows = [&](mlir::Value v) { return !isFull(v) && p.values[v].kind != RowsKind::Joined; };
+    for (mlir::Operation *op : g.ops)
+      if (p.after.contains(op->getResult(0)) || (parts > 1 && isOfRows(op->getResult(0))))
+        visit(op);
   }
 }
-
-bool RowsKernel::lastPiece() const { return column + p.chunk >= columns; }
 
 bool RowsKernel::isReduction(mlir::Operation *op) {
   return opName(op) == "reduce" && p.values[op->getResult(0)].kind == RowsKind::Computed;
 }
 
-// The reduction of this piece joins those before it, in fp32; true when the whole row is reduced.
-bool RowsKernel::addPiece(mlir::Operation *op, mlir::Value result) {
+// The reduction of this piece joins those before it, in fp32.
+void RowsKernel::addPiece(mlir::Operation *op) {
   std::string why;
-  const Reduction r = *reductionOf(op, why);
-  Reduction part = r;
+  Reduction part = *reductionOf(op, why);
   part.identity = true;
   part.type = DType::F32;
-  Tile &sum = partials[result];
+  k.location(op->getLoc());
+  Tile &sum = partials[op->getResult(0)];
   const Tile piece = lanes.reduce(part, valueOf(op->getOperand(0))).tile;
   if (column == 0) {
     sum = piece;
   } else {
     const Tile next = lanes.make(DType::F32, 1);
-    k.tensor(next, sum, piece, r.op);
+    k.tensor(next, sum, piece, part.op);
     sum = next;
   }
-  if (!lastPiece())
-    return false;
+}
+
+// That of whole rows, of what each of `parts` partitions has found.
+Lane RowsKernel::reduced(mlir::Operation *op, int64_t parts) {
+  std::string why;
+  const Reduction r = *reductionOf(op, why);
+  k.location(op->getLoc());
+  Tile sum = partials[op->getResult(0)];
+  if (parts > 1) {
+    const Tile beside = lanes.make(DType::F32, parts);
+    k.copy(beside, sum);
+    sum = lanes.make(DType::F32, 1);
+    k.reduce(sum, beside, r.op);
+  }
   Lane lane;
   lane.row = true;
   lane.type = r.type;
@@ -117,27 +149,19 @@ bool RowsKernel::addPiece(mlir::Operation *op, mlir::Value result) {
     else
       k.scalar(lane.tile, sum, r.op, r.start);
   }
-  values[result] = lane;
-  return true;
+  return lane;
 }
 
 void RowsKernel::visit(mlir::Operation *op) {
   k.location(op->getLoc());
   const mlir::Value result = op->getResult(0);
   const RowsValue &v = p.values[result];
-  if (p.after.contains(result) && isReduction(op)) {
-    if (!addPiece(op, result))
-      return;
-    for (size_t i = 0; i < g.outputs.size(); ++i)
-      if (g.outputs[i] == result)
-        storeValue(result, outputs[i]);
-    return;
-  }
   if (v.kind == RowsKind::Sum)
     return addRows(result, valueOf(op->getOperand(0)));
   if (v.kind == RowsKind::Joined)
     return storeParts(op);
-  if (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source)) {
+  const bool known = p.after.contains(result) && isReduction(op);
+  if (!known && (v.kind == RowsKind::Computed || (v.kind == RowsKind::Uniform && !v.source))) {
     if (opName(op) == "reduce") {
       std::string why;
       values[result] = lanes.reduce(*reductionOf(op, why), valueOf(op->getOperand(0)));
@@ -201,6 +225,8 @@ Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
     splitAt(view.view, columns, r, c);
   } else {
     r = m;
+    if (fold > 1)
+      r.push_back({0, fold});
   }
   if (r.empty())
     r = {{0, rows}};
@@ -216,12 +242,14 @@ Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
 }
 
 void RowsKernel::storeValue(mlir::Value v, Tile to) {
+  if (fold > 1 && !isFull(v))
+    return; // when rows are whole again
   const Lane lane = valueOf(v);
   if (const RowsKind kind = p.values[v].kind;
       (kind == RowsKind::Uniform || kind == RowsKind::Splat) && elementsOf(v) != p.elements)
     return storeUniform(lane, to, elementsOf(v));
   if (!isFull(v)) {
-    if (column == 0 || p.after.contains(v)) {
+    if (column == 0) {
       lanes.resize(lanes.nr, 1);
       store(k, to, lanes.whole(lane), {{1, rows}}, {}, row, 0);
       lanes.resize(lanes.nr, std::min(p.chunk, columns - column));

@@ -31,13 +31,14 @@ private:
   mlir::Value here; // an input that is on chip, and its rows of this tile
   Tile hereTile;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
+  int64_t fold = 1; // partitions of a row, at the moment
 
   void block(int64_t first, int64_t n);
   void pass(int64_t first, int64_t nr, int64_t nc);
   void longRows();
-  bool lastPiece() const;
   bool isReduction(mlir::Operation *op);
-  bool addPiece(mlir::Operation *op, mlir::Value result);
+  void addPiece(mlir::Operation *op);
+  Lane reduced(mlir::Operation *op, int64_t parts);
   void visit(mlir::Operation *op);
   bool isFull(mlir::Value v) const;
   Lane valueOf(mlir::Value v);

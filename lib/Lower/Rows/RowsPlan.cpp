@@ -365,6 +365,14 @@ private:
     return true;
   }
 
+  // Long rows that leave partitions empty are cut into as many parts as find room.
+  int64_t foldOf() const {
+    for (int64_t parts = 128 / rows; parts > 1; --parts)
+      if (p.columns % parts == 0 && splits(p.columns / parts))
+        return parts;
+    return 1;
+  }
+
   // The size of as few pieces as there can be, all of one size.
   static int64_t evenPieces(int64_t columns, int64_t most) {
     const int64_t pieces = (columns + most - 1) / most;
@@ -393,8 +401,10 @@ private:
       if ((reduces || sums) && p.columns > fit && p.columns * alive > kRowsBudget && !inPieces())
         return false;
       p.chunk = reduces || sums ? p.columns : evenPieces(p.columns, fit);
-      if (!p.after.empty())
-        p.chunk = evenPieces(p.columns, std::min(fit, kLongestPiece));
+      if (!p.after.empty()) {
+        p.fold = foldOf();
+        p.chunk = evenPieces(p.columns / p.fold, std::min(fit, kLongestPiece));
+      }
       return splits(p.columns);
     }
     const auto plain = [&](const Dims &view) {

@@ -37,8 +37,9 @@ struct RowsPart { // of a tensor in HBM, as in RowsValue
 struct RowsPlan {
   int64_t elements = 1, rows = 0, columns = 1; // rows 0: any split of the elements will do
   int64_t chunk = 1;                           // columns at a time
-  int64_t alive = 0;                           // bytes per column of what is on chip together
-  bool alone = false;                          // one reduction that does not fit the scheme: see RowsReduce.h
+  int64_t fold = 1;   // partitions that a row lies on; more than 1 only if it is reduced piece by piece
+  int64_t alive = 0;  // bytes per column of what is on chip together
+  bool alone = false; // one reduction that does not fit the scheme: see RowsReduce.h
   llvm::DenseMap<mlir::Value, RowsValue> values;
   llvm::MapVector<mlir::Value, std::vector<RowsPart>> joined; // one per operand
   // Rows that are too long for the chip are reduced piece by piece: these values, one per row, are known after the last piece.
