@@ -1,7 +1,8 @@
 // Forms groups: walks the operations in order and lets each join the group of one of its producers if the family agrees and no
 // cycle of groups comes of it; otherwise it starts a group of its own. The group's family is asked, which need not be the operation's: a
 // contraction takes what comes behind it. Groups of one family that meet in an operation become one.
-// Reshapes and broadcasts belong to whoever reads them. Local and deterministic.
+// Reshapes, broadcasts and what is computed again belong to whoever reads them. Local and deterministic.
+#include "ComputeAgain.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "GroupOrder.h"
 #include "Graph/Analysis/Refusal.h"
@@ -26,6 +27,7 @@ class Grouping {
 public:
   std::vector<Group> run(mlir::Block &block, const Target *target) {
     body = &block;
+    again = computedAgain(block);
     if (target)
       findSeeds(*target);
     for (mlir::Operation &op : body->without_terminator())
@@ -41,6 +43,7 @@ private:
   using Ops = llvm::SetVector<mlir::Operation *>;
 
   mlir::Block *body = nullptr;
+  llvm::DenseSet<mlir::Operation *> again;
   std::vector<Group> groups;
   GroupOrder order;
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
@@ -123,7 +126,9 @@ private:
   }
   static bool isSplat(mlir::Operation *op) { return op->getNumResults() == 1 && splatOf(op->getResult(0)); }
 
-  static bool repeats(mlir::Operation *op) {
+  bool repeats(mlir::Operation *op) const {
+    if (again.contains(op))
+      return true;
     std::string why;
     const Family *f = familyOf(op, why);
     return f && f->repeats(op);
@@ -148,7 +153,7 @@ private:
     if (!family) {
       if (op->getNumResults() == 0 || !join(op))
         refuse(op, why);
-    } else if (!family->repeats(op)) {
+    } else if (!repeats(op)) {
       put(op, family);
     }
   }
@@ -224,7 +229,9 @@ private:
 
   // Counts and broadcasts that somebody wants in HBM: others read them there. In one group with their readers they would be outputs of
   // another shape than the rest.
-  bool isStored(size_t g) const { return llvm::all_of(groups[g].ops, repeats); }
+  bool isStored(size_t g) const {
+    return llvm::all_of(groups[g].ops, [&](mlir::Operation *op) { return repeats(op); });
+  }
 
   // Into the group of one of its producers, if there is one that takes it.
   bool join(mlir::Operation *op) {
