@@ -63,44 +63,93 @@ void RowsKernel::pass(int64_t first, int64_t nr, int64_t nc) {
       storeSum(it->second, outputs[i]);
 }
 
-// Row after row, piece after piece; then what needs whole rows.
+// Row after row, sweep after sweep, piece after piece; behind each sweep what needs whole rows.
 void RowsKernel::longRows() {
-  fold = p.fold;
-  rows *= fold;
-  columns /= fold;
-  for (row = 0; row < rows; row += 128) {
+  const int64_t all = rows, pieces = (columns / p.fold + p.chunk - 1) / p.chunk;
+  for (row = 0; row < all; row += 128) {
+    Lanes spread, single; // of values that rows have one of: on all partitions of a row, on one
+    std::vector<Lanes> kept(static_cast<size_t>(pieces));
     values.clear();
-    for (column = 0; column < columns; column += p.chunk) {
-      residents.clear();
-      llvm::SmallVector<mlir::Value> old; // of the piece before
-      for (const auto &[v, lane] : values)
-        if (!lane.row && !lane.splat)
-          old.push_back(v);
-      for (mlir::Value v : old)
-        values.erase(v);
-      lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+    for (int64_t sweep = 0; sweep < p.sweeps; ++sweep) {
+      fold = p.fold;
+      rows = all * fold;
+      columns = p.columns / fold;
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        column = piece * p.chunk;
+        sweepPiece(sweep, kept[static_cast<size_t>(piece)]);
+      }
+      forgetPieces();
+      column = 0;
+      if (fold > 1) { // rows lie on one partition each again
+        fold = 1;
+        rows = all;
+        columns = p.columns;
+        spread = std::exchange(values, std::move(single));
+        residents.clear();
+        lanes.resize(rows, p.chunk);
+      }
       for (mlir::Operation *op : g.ops)
-        if (isReduction(op))
-          addPiece(op);
-        else if (!p.after.contains(op->getResult(0)))
+        if (isReduction(op) && p.level.lookup(op->getResult(0)) == sweep + 1)
+          values[op->getResult(0)] = reduced(op);
+      for (mlir::Operation *op : g.ops)
+        if (const mlir::Value v = op->getResult(0);
+            p.after.contains(v) ? p.level.lookup(v) == sweep + 1 : p.fold > 1 && sweep == 0 && isOfRows(v))
           visit(op);
+      if (p.fold > 1) {
+        single = std::exchange(values, std::move(spread));
+        spreadRows(single);
+      }
     }
-    column = 0;
-    const int64_t parts = std::exchange(fold, 1);
-    if (parts > 1) { // rows lie on one partition each again, and so do the values that they have one of
-      values.clear();
-      residents.clear();
-      rows = p.rows;
-      columns = p.columns;
-      lanes.resize(rows, p.chunk);
+  }
+}
+
+// Operations of this sweep on one piece. `kept` is what the sweeps have of it on chip.
+void RowsKernel::sweepPiece(int64_t sweep, Lanes &kept) {
+  residents.clear();
+  forgetPieces();
+  for (const auto &[v, lane] : kept)
+    values[v] = lane;
+  lanes.resize(std::min<int64_t>(128, rows - row), std::min(p.chunk, columns - column));
+  for (mlir::Operation *op : g.ops)
+    if (const int64_t level = p.level.lookup(op->getResult(0)); isReduction(op) && level == sweep + 1)
+      addPiece(op);
+    else if (!p.after.contains(op->getResult(0)) && level == sweep)
+      visit(op);
+  kept.clear();
+  for (const auto &[v, last] : p.kept)
+    if (const auto it = values.find(v); last > sweep && it != values.end())
+      kept[v] = it->second;
+}
+
+// Of the piece before.
+void RowsKernel::forgetPieces() {
+  llvm::SmallVector<mlir::Value> old;
+  for (const auto &[v, lane] : values)
+    if (!lane.row && !lane.splat)
+      old.push_back(v);
+  for (mlir::Value v : old)
+    values.erase(v);
+}
+
+bool RowsKernel::isOfRows(mlir::Value v) { return !isFull(v) && p.values[v].kind != RowsKind::Joined; }
+
+// What the next sweep needs on all partitions of a row.
+void RowsKernel::spreadRows(const Lanes &single) {
+  for (mlir::Operation *op : g.ops) {
+    mlir::Value v = op->getResult(0);
+    if (!isFull(v) || p.values[v].kind != RowsKind::RowSpread)
+      continue;
+    while (p.values[v].kind == RowsKind::RowSpread)
+      v = p.values[v].source;
+    const auto it = single.find(v);
+    if (isFull(v) || it == single.end() || values.contains(v))
+      continue;
+    Lane lane = it->second;
+    if (!lane.splat) {
+      lane.tile = k.sbuf(lane.type, p.rows * p.fold, {1});
+      k.copy(lane.tile, it->second.tile.broadcast(0, p.fold));
     }
-    for (mlir::Operation *op : g.ops)
-      if (isReduction(op))
-        values[op->getResult(0)] = reduced(op, parts);
-    const auto isOfRows = [&](mlir::Value v) { return !isFull(v) && p.values[v].kind != RowsKind::Joined; };
-    for (mlir::Operation *op : g.ops)
-      if (p.after.contains(op->getResult(0)) || (parts > 1 && isOfRows(op->getResult(0))))
-        visit(op);
+    values[v] = lane;
   }
 }
 
@@ -126,14 +175,14 @@ void RowsKernel::addPiece(mlir::Operation *op) {
   }
 }
 
-// That of whole rows, of what each of `parts` partitions has found.
-Lane RowsKernel::reduced(mlir::Operation *op, int64_t parts) {
+// That of whole rows, of what each of their partitions has found.
+Lane RowsKernel::reduced(mlir::Operation *op) {
   std::string why;
   const Reduction r = *reductionOf(op, why);
   k.location(op->getLoc());
   Tile sum = partials[op->getResult(0)];
-  if (parts > 1) {
-    const Tile beside = lanes.make(DType::F32, parts);
+  if (p.fold > 1) {
+    const Tile beside = lanes.make(DType::F32, p.fold);
     k.copy(beside, sum);
     sum = lanes.make(DType::F32, 1);
     k.reduce(sum, beside, r.op);

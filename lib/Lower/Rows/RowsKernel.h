@@ -23,8 +23,9 @@ private:
   RowsPlan p;
   std::span<const Tile> inputs, outputs;
   RowsLanes lanes;
-  llvm::DenseMap<mlir::Value, Lane> values;    // of this tile
-  llvm::DenseMap<mlir::Value, Lane> residents; // the same for all rows
+  using Lanes = llvm::DenseMap<mlir::Value, Lane>;
+  Lanes values;    // of this tile
+  Lanes residents; // the same for all rows
   llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
   llvm::DenseMap<mlir::Value, Tile> partials; // of reductions of long rows
   Counts counts;
@@ -36,9 +37,13 @@ private:
   void block(int64_t first, int64_t n);
   void pass(int64_t first, int64_t nr, int64_t nc);
   void longRows();
+  void sweepPiece(int64_t sweep, Lanes &kept);
+  void forgetPieces();
+  bool isOfRows(mlir::Value v);
+  void spreadRows(const Lanes &single);
   bool isReduction(mlir::Operation *op);
   void addPiece(mlir::Operation *op);
-  Lane reduced(mlir::Operation *op, int64_t parts);
+  Lane reduced(mlir::Operation *op);
   void visit(mlir::Operation *op);
   bool isFull(mlir::Value v) const;
   Lane valueOf(mlir::Value v);

@@ -345,24 +345,64 @@ private:
     return true;
   }
 
-  // Long rows may be reduced piece by piece if nothing that has all elements waits for a result, and rows are enough to use the
-  // partitions.
+  // Long rows may be taken piece by piece if rows are enough to use the partitions.
   bool inPieces() {
-    constexpr int64_t kFewRows = 32;
+    constexpr int64_t kFewRows = 32, kMostSweeps = 4;
     if (sums || rows < kFewRows || ops.size() < 2)
       return false;
     for (mlir::Operation *op : ops) {
       const mlir::Value result = op->getResult(0);
-      const bool waits = llvm::any_of(op->getOperands(), [&](mlir::Value v) { return p.after.contains(v); });
-      const bool reduction = opName(op) == "reduce" && p.values[result].kind == RowsKind::Computed;
-      if (reduction && !isFloat(typeOf(result)))
-        return false;
-      if (waits && (reduction || elementsOf(result) != rows))
-        return false;
-      if (waits || reduction)
+      int64_t level = 0;
+      for (mlir::Value v : op->getOperands())
+        level = std::max(level, p.level.lookup(v));
+      if (reducesRows(op)) {
+        if (!isFloat(typeOf(result)))
+          return false;
+        ++level;
+      }
+      if (level && elementsOf(result) != p.elements) {
+        if (elementsOf(result) != rows)
+          return false;
         p.after.insert(result);
+      } else {
+        p.sweeps = std::max(p.sweeps, level + 1);
+      }
+      p.level[result] = level;
     }
-    return true;
+    return p.sweeps <= kMostSweeps;
+  }
+
+  bool reducesRows(mlir::Operation *op) {
+    return opName(op) == "reduce" && p.values[op->getResult(0)].kind == RowsKind::Computed;
+  }
+
+  // What one sweep has on chip and a later one reads stays there: bytes of a column, where that is most.
+  int64_t bytesKept() {
+    llvm::MapVector<mlir::Value, std::pair<int64_t, int64_t>> stays; // the first and the last sweep that has it
+    for (mlir::Operation *op : ops) {
+      const mlir::Value result = op->getResult(0);
+      if (p.after.contains(result) && !reducesRows(op))
+        continue;
+      const int64_t sweep = p.level.lookup(result) - reducesRows(op);
+      for (mlir::Value v : op->getOperands()) {
+        while (p.values[v].kind == RowsKind::RowSpread)
+          v = p.values[v].source;
+        const RowsKind kind = p.values[v].kind;
+        if (elementsOf(v) != p.elements || (kind != RowsKind::Computed && kind != RowsKind::View))
+          continue;
+        auto [it, fresh] = stays.try_emplace(v, kind == RowsKind::View ? sweep : p.level.lookup(v), sweep);
+        it->second.first = std::min(it->second.first, sweep);
+        it->second.second = std::max(it->second.second, sweep);
+      }
+    }
+    std::vector<int64_t> bytes(static_cast<size_t>(p.sweeps));
+    for (const auto &[v, when] : stays)
+      if (when.first < when.second) {
+        p.kept[v] = when.second;
+        for (int64_t s = when.first; s < when.second; ++s)
+          bytes[static_cast<size_t>(s)] += sizeOf(typeOf(v));
+      }
+    return *std::max_element(bytes.begin(), bytes.end());
   }
 
   // Long rows that leave partitions empty are cut into as many parts as find room.
@@ -402,8 +442,13 @@ private:
         return false;
       p.chunk = reduces || sums ? p.columns : evenPieces(p.columns, fit);
       if (!p.after.empty()) {
+        constexpr int64_t kRoom = 2 * kRowsBudget, kShortest = 256;
         p.fold = foldOf();
-        p.chunk = evenPieces(p.columns / p.fold, std::min(fit, kLongestPiece));
+        const int64_t kept = bytesKept() * (p.columns / p.fold);
+        const int64_t most = kept ? std::min(fit, (kRoom * 15 / 16 - kept) / (kLeastInFlight * alive)) : fit;
+        if (kept && (kept > kRoom * 3 / 4 || most < kShortest))
+          return false;
+        p.chunk = evenPieces(p.columns / p.fold, std::min(most, kLongestPiece));
       }
       return splits(p.columns);
     }

@@ -42,8 +42,12 @@ struct RowsPlan {
   bool alone = false; // one reduction that does not fit the scheme: see RowsReduce.h
   llvm::DenseMap<mlir::Value, RowsValue> values;
   llvm::MapVector<mlir::Value, std::vector<RowsPart>> joined; // one per operand
-  // Rows that are too long for the chip are reduced piece by piece: these values, one per row, are known after the last piece.
-  llvm::DenseSet<mlir::Value> after;
+  // Rows that are too long for the chip are taken piece by piece, in as many sweeps as reductions need: level n is what can be made in sweep n, or,
+  // if there is one of it per row, in front of it.
+  int64_t sweeps = 1;
+  llvm::DenseMap<mlir::Value, int64_t> level;
+  llvm::DenseSet<mlir::Value> after;          // one per row, known after a sweep
+  llvm::MapVector<mlir::Value, int64_t> kept; // values with all elements that later sweeps read: the last of these
 };
 
 // What a reduction does: one operation of two values, from a start.
