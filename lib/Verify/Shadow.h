@@ -46,30 +46,19 @@ inline void keepLatest(std::vector<Touch> &list, const Touch &t) {
 
 class ByteMap {
 public:
-  // Calls f(Cell&) for every cell of [lo, hi) x mask, creating cells for bytes never touched.
+  // Calls f(Cell&) for every cell of [lo, hi) x mask, creating cells for bytes never touched. Nodes that reach over the ends are cut there.
   template <class F> void visit(int64_t lo, int64_t hi, uint32_t mask, F &&f) {
-    for (auto it = carve(lo, hi); it != nodes.end() && it->first < hi; ++it) {
-      uint32_t rest = mask;
-      std::vector<Cell> &cells = it->second.cells;
-      for (size_t k = 0; k < cells.size() && rest; ++k) {
-        const uint32_t common = cells[k].mask & rest;
-        if (!common)
-          continue;
-        if (common != cells[k].mask) { // split: the untouched partitions keep a copy
-          Cell copy = cells[k];
-          copy.mask &= ~common;
-          cells[k].mask = common;
-          cells.push_back(std::move(copy));
-        }
-        rest &= ~common;
-        f(cells[k]);
-      }
-      if (rest) {
-        Cell fresh;
-        fresh.mask = rest;
-        cells.push_back(std::move(fresh));
-        f(cells.back());
-      }
+    auto it = nodes.lower_bound(lo);
+    if (it != nodes.begin() && (it == nodes.end() || it->first != lo))
+      if (const auto before = std::prev(it); before->second.hi > lo)
+        it = split(before, lo);
+    for (int64_t at = lo; at < hi; ++it) {
+      if (it == nodes.end() || it->first > at) // a gap
+        it = nodes.emplace_hint(it, at, Node{it == nodes.end() ? hi : std::min(hi, it->first), {}});
+      else if (it->second.hi > hi)
+        split(it, hi);
+      at = it->second.hi;
+      visit(it->second.cells, mask, f);
     }
   }
 
@@ -141,31 +130,27 @@ private:
     c.mask = mask;
   }
 
-  // Makes nodes that begin and end exactly at lo and hi and cover every byte between; returns the first.
-  std::map<int64_t, Node>::iterator carve(int64_t lo, int64_t hi) {
-    auto it = nodes.lower_bound(lo);
-    if (it != nodes.end() && it->first == lo && it->second.hi == hi)
-      return it;
-    if (it != nodes.begin()) {
-      auto before = std::prev(it);
-      if (before->second.hi > lo)
-        it = split(before, lo);
-    }
-    auto first = nodes.end();
-    int64_t at = lo;
-    while (at < hi) {
-      if (it == nodes.end() || it->first > at) { // a gap
-        const int64_t end = it == nodes.end() ? hi : std::min(hi, it->first);
-        it = nodes.emplace_hint(it, at, Node{end, {}});
-      } else if (it->second.hi > hi) {
-        split(it, hi);
+  template <class F> static void visit(std::vector<Cell> &cells, uint32_t mask, F &f) {
+    uint32_t rest = mask;
+    for (size_t k = 0; k < cells.size() && rest; ++k) {
+      const uint32_t common = cells[k].mask & rest;
+      if (!common)
+        continue;
+      if (common != cells[k].mask) { // split: the untouched partitions keep a copy
+        Cell copy = cells[k];
+        copy.mask &= ~common;
+        cells[k].mask = common;
+        cells.push_back(std::move(copy));
       }
-      if (first == nodes.end())
-        first = it;
-      at = it->second.hi;
-      ++it;
+      rest &= ~common;
+      f(cells[k]);
     }
-    return first;
+    if (rest) {
+      Cell fresh;
+      fresh.mask = rest;
+      cells.push_back(std::move(fresh));
+      f(cells.back());
+    }
   }
 
   std::map<int64_t, Node>::iterator split(std::map<int64_t, Node>::iterator it, int64_t at) {
