@@ -71,7 +71,7 @@ TEST(LongRows, OnSeveralPartitions) {
   }
 }
 
-// A normalisation and its gradient: results of one sweep are spread over the next, and what is read in both stays on chip. Rows on one partition each, on two and on three; more than one block of rows; 16 bits.
+// A normalisation and its gradient: results of one sweep are spread over the next, and what is read in both stays on chip. Rows on two partitions each; on one each, more than one block of them, 16 bits.
 TEST(LongRows, SeveralSweeps) {
   const auto textOf = [](const std::string &rows, const std::string &columns, const std::string &type) {
     std::string text =
@@ -121,8 +121,7 @@ TEST(LongRows, SeveralSweeps) {
         text.replace(at, name.size(), value);
     return text;
   };
-  for (const auto &[rows, columns, type] :
-       {std::array{"64", "12000", "f32"}, std::array{"130", "6000", "f32"}, std::array{"37", "9000", "bf16"}})
+  for (const auto &[rows, columns, type] : {std::array{"64", "12000", "f32"}, std::array{"130", "6000", "bf16"}})
     expectRight(textOf(rows, columns, type));
 }
 
