@@ -10,7 +10,7 @@ namespace glia {
 
 namespace {
 
-constexpr char kMagic[8] = {'G', 'L', 'I', 'A', 'P', 'R', 'F', '2'};
+constexpr char kMagic[8] = {'G', 'L', 'I', 'A', 'P', 'R', 'F', '3'};
 
 struct Header {
   char magic[8];

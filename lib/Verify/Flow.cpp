@@ -13,11 +13,13 @@ void checkFlow(const Program &p, const VerifyOptions &options, Reporter &reporte
   one.maxDiagnostics = 1;
   VerifyResult found;
   flow::HintWriter said;
+  flow::Layouts layouts = hints ? flow::chooseLayouts(p) : flow::Layouts{};
   auto walk = [&](Mode mode, Reporter &to) {
     found = result;
     said.bytes.clear();
     said.put(static_cast<int64_t>(mode));
-    Walk w(p, options, to, found, mode, {hints ? &said : nullptr});
+    writeLayouts(said, layouts);
+    Walk w(p, options, to, found, mode, {hints ? &said : nullptr, nullptr, layouts});
     w.run();
     return w;
   };
@@ -30,6 +32,7 @@ void checkFlow(const Program &p, const VerifyOptions &options, Reporter &reporte
   Reporter trial(p, one);
   if (const Walk coarse = walk(Mode::Coarse, trial); !trial.broken() && !coarse.lessThanExact())
     return take();
+  layouts.clear(); // they are worth it where strided accesses are many, and what is reported is about bytes
   const Walk exact = walk(Mode::Exact, reporter);
   if (reporter.broken() && exact.joinedEnds()) {
     VerifyResult together = std::move(found);
@@ -47,7 +50,8 @@ void checkFlowWith(const Program &p, std::span<const std::byte> hints, const Ver
                    VerifyResult &result) {
   flow::HintReader in(hints);
   const Mode mode = in.get<Mode>(0, static_cast<int64_t>(Mode::EndsApart));
-  Walk(p, options, reporter, result, mode, {nullptr, &in}).run();
+  flow::Layouts layouts = readLayouts(in, p);
+  Walk(p, options, reporter, result, mode, {nullptr, &in, std::move(layouts)}).run();
   if (!reporter.broken() && !in.atEnd())
     in.fail("says more than the program has loops for");
 }

@@ -23,6 +23,22 @@ bool runsMeet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b) {
   return false;
 }
 
+void mergeRuns(std::vector<ByteRun> &runs) {
+  if (runs.empty())
+    return;
+  auto before = [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; };
+  if (!std::is_sorted(runs.begin(), runs.end(), before))
+    std::sort(runs.begin(), runs.end(), before);
+  size_t kept = 0;
+  for (size_t k = 1; k < runs.size(); ++k) {
+    if (runs[k].lo <= runs[kept].hi)
+      runs[kept].hi = std::max(runs[kept].hi, runs[k].hi);
+    else
+      runs[++kept] = runs[k];
+  }
+  runs.resize(kept + 1);
+}
+
 bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_t maxRuns) {
   out.clear();
   const int size = sizeOf(p.dtype);
@@ -58,17 +74,7 @@ bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_
       for (size_t k = 0; k < n; ++k)
         out.push_back({out[k].lo + c * stride, out[k].hi + c * stride});
   }
-  auto before = [](const ByteRun &a, const ByteRun &b) { return a.lo < b.lo; };
-  if (!std::is_sorted(out.begin(), out.end(), before))
-    std::sort(out.begin(), out.end(), before);
-  size_t kept = 0;
-  for (size_t k = 1; k < out.size(); ++k) {
-    if (out[k].lo <= out[kept].hi)
-      out[kept].hi = std::max(out[kept].hi, out[k].hi);
-    else
-      out[++kept] = out[k];
-  }
-  out.resize(kept + 1);
+  mergeRuns(out);
   return true;
 }
 

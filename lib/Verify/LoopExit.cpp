@@ -71,9 +71,9 @@ void Walk::leaveProved(LoopProof &p) {
       one.push_back(std::move(ends[k].state));
       behindLoop(p, std::move(one), top, filled, p.run.open ? lo : std::max<int64_t>(ends[k].count.lo, 0));
       for (EngineWalk &e : state.engines)
-        for (RegisterValue &v : e.regs)
-          if (!v.undefined && sameValue(v, count))
-            v = ends[k].count;
+        for (int reg = 0; reg < Registers::kCount; ++reg)
+          if (!e.regs[reg].undefined && sameValue(e.regs[reg], count))
+            e.regs.change(reg) = ends[k].count;
       if (k > 0)
         ways.push_back({std::move(state), writeValues});
     }
@@ -89,14 +89,18 @@ void Walk::leaveProved(LoopProof &p) {
 // After one of these ends; `lo`: iterations that are certain.
 void Walk::behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<uint32_t> &top,
                       const std::vector<Filled> &filled, int64_t lo) {
-  std::vector<std::vector<RegisterValue>> regs(p.a.members.size());
-  for (size_t i = 0; i < p.a.members.size(); ++i)
-    for (int reg = 0; reg < 64; ++reg) {
+  std::vector<std::vector<std::pair<int, RegisterValue>>> regs(p.a.members.size()); // that the loop changes
+  for (size_t i = 0; i < p.a.members.size(); ++i) {
+    std::vector<int> changed = p.written[i];
+    const LoopFrame &f = ends[0].engines[p.a.members[i]].loops.back();
+    changed.push_back(f.iv >= 0 ? f.iv : f.cond);
+    for (int reg : changed) {
       RegisterValue v = outside(ends[0].engines[p.a.members[i]].regs[reg]);
       for (size_t k = 1; k < ends.size(); ++k)
         v = join(v, outside(ends[k].engines[p.a.members[i]].regs[reg]));
-      regs[i].push_back(v);
+      regs[i].emplace_back(reg, std::move(v));
     }
+  }
   state = std::move(ends[0]);
   for (size_t k = 1; k < ends.size(); ++k) {
     for (uint32_t s : p.semaphores) // their totals differ by whole rounds
@@ -108,7 +112,7 @@ void Walk::behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<u
 
   // The number of its last round means nothing any more.
   Renumber fold{.components = p.components};
-  fold.known = fold.event = [](uint32_t, uint32_t seq) { return seq; };
+  fold.event = [](uint32_t, uint32_t seq) { return seq; };
   fold.place = [&](const Touch &t) {
     return p.ofLoop(spots[t.place].start) ? foldSpot(t.place, [&p](uint32_t s) { return p.ofLoop(s); }) : t.place;
   };
@@ -133,13 +137,10 @@ void Walk::behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<u
 
   for (size_t i = 0; i < p.a.members.size(); ++i) {
     EngineWalk &e = state.engines[p.a.members[i]];
-    std::vector<int> changed = p.written[i];
-    const LoopFrame &f = e.loops.back();
-    changed.push_back(f.iv >= 0 ? f.iv : f.cond);
-    for (int reg : changed)
-      e.regs[reg] = regs[i][reg];
+    for (auto &[reg, value] : regs[i])
+      e.regs.change(reg) = std::move(value);
     e.arrived = e.ended = false;
-    loopsProved.insert(whoIs(e.core, e.engine, f.begin));
+    loopsProved.insert(whoIs(e.core, e.engine, e.loops.back().begin));
     leaveLoop(e);
   }
 }

@@ -161,7 +161,13 @@ State Walk::aged(const LoopProof &p, State s) {
     return !g.length || seq <= g.base + g.length ? seq : seq - g.length;
   };
   // Of what earlier rounds touched, only how it moves with the loops is known.
-  r.place = [&](const Touch &t) { return foldSpot(t.place, [&p](uint32_t symbol) { return symbol >= p.firstValue; }); };
+  const auto loaded = [&p](uint32_t symbol) { return symbol >= p.firstValue; };
+  r.place = [&](const Touch &t) {
+    const std::vector<Form::Term> &terms = spots[t.place].start.terms;
+    return std::any_of(terms.begin(), terms.end(), [&](const Form::Term &x) { return loaded(x.symbol); })
+               ? foldSpot(t.place, loaded)
+               : t.place;
+  };
   renumber(s, r);
   for (uint32_t c : p.components)
     s.numbers[c] -= gaps[c].length;

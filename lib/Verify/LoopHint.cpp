@@ -14,11 +14,6 @@ enum ContentHint : int64_t { ContentLost, ContentKept, DistinctLost };
 enum FilledHint : int64_t { PieceKept = 0, PieceDropped = 1, MatmulLost = 2, PieceContentLost = 4 };
 constexpr int64_t kLargest = INT32_MAX;
 
-bool sameCell(const Cell &a, const Cell &b) {
-  return a.owner == b.owner && a.content == b.content && a.written == b.written && a.defined == b.defined &&
-         a.matmul == b.matmul && (!a.written || a.write == b.write) && a.reads == b.reads && a.otherWrites == b.otherWrites;
-}
-
 // What the token stands for that makes the sum of all `total`.
 Snapshot tokenAt(const SemaphoreState &m, int64_t total) {
   const auto it = std::find_if(m.history.begin(), m.history.end(), [total](const auto &u) { return u.total >= total; });
@@ -342,7 +337,6 @@ void Walk::readHint(LoopProof &p) {
     }
 
   makeHead(p);
-  State said = p.head;
   Reader r{in,
            program,
            p.head,
@@ -350,8 +344,9 @@ void Walk::readHint(LoopProof &p) {
            static_cast<int64_t>(active.size()),
            static_cast<int64_t>(valueRanges.size()),
            [this](const Spot &s) { return internSpot(s); }};
-  for (int64_t e; (e = in.get(-1, static_cast<int64_t>(said.engines.size()) - 1)) >= 0;) {
-    EngineWalk &x = said.engines[static_cast<size_t>(e)];
+  // What is not spoken of stays as it is; the rest is joined, part by part.
+  for (int64_t e; (e = in.get(-1, static_cast<int64_t>(p.head.engines.size()) - 1)) >= 0;) {
+    EngineWalk &was = p.head.engines[static_cast<size_t>(e)], x = was;
     x.knows.replace(r.clock(*x.knows.share()));
     x.lastSbuf = r.touches();
     x.lastPsum = r.touches();
@@ -360,9 +355,10 @@ void Walk::readHint(LoopProof &p) {
         x.accumulator[static_cast<size_t>(lane)] = in.flag();
     if (in.flag())
       x.residentSet = -2;
+    joinEngine(was, x);
   }
-  for (int64_t s; (s = in.get(-1, static_cast<int64_t>(said.semaphores.size()) - 1)) >= 0;) {
-    SemaphoreState &x = said.semaphores[static_cast<size_t>(s)];
+  for (int64_t s; (s = in.get(-1, static_cast<int64_t>(p.head.semaphores.size()) - 1)) >= 0;) {
+    SemaphoreState &was = p.head.semaphores[static_cast<size_t>(s)], x = was;
     x.all.replace(r.clock(*x.all.share()));
     x.unproved = in.get(0, kLargest);
     x.guards.clear();
@@ -375,7 +371,6 @@ void Walk::readHint(LoopProof &p) {
       const uint32_t comp = r.component(), seq = r.moment(comp);
       x.close(comp, seq);
     }
-    const SemaphoreState &was = p.head.semaphores[static_cast<size_t>(s)];
     x.history.clear();
     int64_t total = 0;
     for (size_t n = in.count(); n--;) {
@@ -383,11 +378,14 @@ void Walk::readHint(LoopProof &p) {
       const std::shared_ptr<const Clock> before = tokenAt(was, x.consumed + total).whole(components);
       x.history.push_back({x.consumed + total, {r.clock(*before), {UINT32_MAX, UINT32_MAX}, {0, 0}}});
     }
+    joinSemaphore(was, x, components);
   }
-  said.lastEvent = *r.clock(said.lastEvent);
+  const std::shared_ptr<const Clock> events = r.clock(p.head.lastEvent);
+  for (size_t c = 0; c < components; ++c)
+    p.head.lastEvent[c] = std::max(p.head.lastEvent[c], (*events)[c]);
 
   std::vector<Cow<ByteMap> *> maps;
-  flow::forEachMap(said, [&](Cow<ByteMap> &map) { maps.push_back(&map); });
+  flow::forEachMap(p.head, [&](Cow<ByteMap> &map) { maps.push_back(&map); });
   for (int64_t m; (m = in.get(-1, static_cast<int64_t>(maps.size()) - 1)) >= 0;) {
     const int64_t lo = in.get(-kFar, kFar), hi = lo + in.get(1, kFar);
     const auto mask = in.get<uint32_t>(1, UINT32_MAX);
@@ -401,20 +399,16 @@ void Walk::readHint(LoopProof &p) {
         less.distinct = false;
         c.content = keepContent(less);
       }
-      x = c;
+      joinCell(x, c, [this](uint32_t one, uint32_t other) { return joinContents(one, other); });
     });
   }
-  std::vector<Filled> pieces;
-  for (Filled f : said.filled) {
+  std::erase_if(p.head.filled, [&in](Filled &f) {
     const int64_t lost = in.get(PieceKept, PieceDropped | MatmulLost | PieceContentLost);
     f.matmul &= !(lost & MatmulLost);
     if (lost & PieceContentLost)
       f.content = 0;
-    if (!(lost & PieceDropped))
-      pieces.push_back(std::move(f));
-  }
-  said.filled = std::move(pieces);
-  joinInto(p.head, said);
+    return (lost & PieceDropped) != 0;
+  });
 }
 
 } // namespace glia::flow

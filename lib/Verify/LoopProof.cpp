@@ -59,7 +59,7 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
       iv.hi = std::min(iv.hi, last);
       if (iv.lo >= iv.hi)
         iv = RegisterValue::constant(iv.lo);
-      e.regs[f.iv] = iv;
+      e.regs.change(f.iv) = iv;
     } else {
       // The engines of a group begin an iteration with the same condition, which is not 0.
       if (i == 0) {
@@ -71,7 +71,7 @@ bool Walk::walkIteration(LoopProof &p, int64_t phase) {
         if (!tested.isConstant())
           tested = named(tested);
       }
-      e.regs[f.cond] = tested;
+      e.regs.change(f.cond) = tested;
     }
     e.pc = f.begin + 1;
     e.arrived = e.ended = false;
@@ -124,7 +124,7 @@ bool Walk::walkRound(LoopProof &p, bool keepExits) {
   active.back() = p.a;
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (const auto &[reg, value] : p.headRegs[i])
-      state.engines[p.a.members[i]].regs[reg] = value;
+      state.engines[p.a.members[i]].regs.change(reg) = value;
   p.exits.clear();
   for (int64_t phase = 0; phase < p.a.period && phase < p.run.count.hi; ++phase) {
     if (!walkIteration(p, phase))

@@ -63,7 +63,8 @@ void renumberClocks(State &s, const std::vector<uint32_t> &components,
 } // namespace
 
 void renumber(State &s, const Renumber &r) {
-  renumberClocks(s, r.components, r.known);
+  if (r.known)
+    renumberClocks(s, r.components, r.known);
   for (EngineWalk &e : s.engines)
     for (std::vector<Touch> *list : {&e.lastSbuf, &e.lastPsum})
       for (Touch &t : *list)
@@ -98,12 +99,17 @@ void renumber(State &s, const Renumber &r) {
       if (c.written)
         change(c.write);
       for (std::vector<Touch> *list : {&c.reads, &c.otherWrites}) {
-        std::vector<Touch> now;
-        for (Touch &t : *list) {
+        std::vector<Touch> changed;
+        std::erase_if(*list, [&](const Touch &t) {
+          const bool is = changes(t);
+          if (is)
+            changed.push_back(t);
+          return is;
+        });
+        for (Touch &t : changed) {
           change(t);
-          keepLatest(now, t);
+          keepLatest(*list, t);
         }
-        *list = std::move(now);
       }
     });
   });
@@ -116,12 +122,9 @@ void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<ui
 
 // ---- join -----------------------------------------------------------------------------------------------------
 
-namespace {
-
-bool contains(const std::vector<Touch> &list, const Touch &t) {
-  return std::any_of(list.begin(), list.end(), [&t](const Touch &x) {
-    return x.comp == t.comp && x.seq >= t.seq && (x.place == t.place || !x.place);
-  });
+bool sameCell(const Cell &a, const Cell &b) {
+  return a.owner == b.owner && a.content == b.content && a.written == b.written && a.defined == b.defined &&
+         a.matmul == b.matmul && (!a.written || a.write == b.write) && a.reads == b.reads && a.otherWrites == b.otherWrites;
 }
 
 bool joinCell(Cell &a, const Cell &b, const JoinContents &contents) {
@@ -140,47 +143,55 @@ bool joinCell(Cell &a, const Cell &b, const JoinContents &contents) {
     a.content = content;
     less = true;
   }
-  auto mayBeLast = [&](const Touch &t) {
-    if (!contains(a.otherWrites, t) && !(a.written && a.write.comp == t.comp && a.write.seq >= t.seq)) {
-      keepLatest(a.otherWrites, t);
-      less = true;
-    }
+  std::vector<Touch> mayBeLast;
+  auto wrote = [&](const Touch &t) {
+    if (!standsFor(a.write, t)) // which is of number 0 where nobody wrote
+      mayBeLast.push_back(t);
   };
-  if (b.written)
-    mayBeLast(b.write);
-  for (const Touch &t : b.reads)
-    if (!contains(a.reads, t)) {
-      keepLatest(a.reads, t);
-      less = true;
-    }
   for (const Touch &t : b.otherWrites)
-    mayBeLast(t);
+    wrote(t);
+  if (b.written)
+    wrote(b.write);
+  less |= keepLatest(a.otherWrites, mayBeLast);
+  less |= keepLatest(a.reads, b.reads);
   return less;
 }
 
-bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const JoinContents &contents) {
+static bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const JoinContents &contents) {
   if (a.shares(b))
     return false;
-  bool less = false;
-  const Cell untouched;
-  ByteMap merged = *a;
+  struct Rect {
+    int64_t lo, hi;
+    const Cell *cell;
+  };
+  std::vector<Rect> other; // cells of `b` that are not the same in `a`
   b->forEach([&](int64_t lo, int64_t hi, const Cell &c) {
-    merged.visit(lo, hi, c.mask, [&](Cell &mine) { less |= joinCell(mine, c, contents); });
+    if (!a->all(lo, hi, c.mask, [&c](const Cell &mine) { return sameCell(mine, c); }))
+      other.push_back({lo, hi, &c});
   });
-  // Bytes that only `a` has heard of.
-  std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone;
-  merged.forEach([&](int64_t lo, int64_t hi, const Cell &c) {
-    if (!b->all(lo, hi, c.mask, [](const Cell &) { return true; }))
-      alone.emplace_back(lo, hi, c.mask);
-  });
+  auto known = [](const Cell &) { return true; };
+  bool heard = true; // `b` has heard of all bytes that `a` has
+  a->forEach([&](int64_t lo, int64_t hi, const Cell &c) { heard = heard && b->all(lo, hi, c.mask, known); });
+  if (other.empty() && heard)
+    return false;
+
+  bool less = false;
+  ByteMap &merged = a.own();
+  for (const Rect &r : other)
+    merged.visit(r.lo, r.hi, r.cell->mask, [&](Cell &mine) { less |= joinCell(mine, *r.cell, contents); });
+  const Cell untouched;
+  std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone; // bytes that only `a` has heard of
+  if (!heard)
+    merged.forEach([&](int64_t lo, int64_t hi, const Cell &c) {
+      if (!b->all(lo, hi, c.mask, known))
+        alone.emplace_back(lo, hi, c.mask);
+    });
   for (const auto &[lo, hi, mask] : alone)
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
       const uint32_t one = rest & -rest;
-      if (!b->all(lo, hi, one, [](const Cell &) { return true; }))
+      if (!b->all(lo, hi, one, known))
         merged.visit(lo, hi, one, [&](Cell &mine) { less |= joinCell(mine, untouched, contents); });
     }
-  if (less)
-    a.own() = std::move(merged);
   return less;
 }
 
@@ -235,19 +246,13 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
 bool joinEngine(EngineWalk &a, const EngineWalk &b) {
   bool less = a.knows.meet(*b.knows.share());
   for (auto list : {&EngineWalk::lastSbuf, &EngineWalk::lastPsum})
-    for (const Touch &t : b.*list)
-      if (!contains(a.*list, t)) {
-        keepLatest(a.*list, t);
-        less = true;
-      }
+    less |= keepLatest(a.*list, b.*list);
   if ((a.accumulator & b.accumulator) != a.accumulator)
     a.accumulator &= b.accumulator, less = true;
   if (a.residentSet != b.residentSet && a.residentSet != -2)
     a.residentSet = -2, less = true;
   return less;
 }
-
-} // namespace
 
 bool samePiece(const Filled &a, const Filled &b) {
   return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&

@@ -110,13 +110,16 @@ inline RegisterValue outside(RegisterValue v) {
 // Changes the numbers of some components in all of the state: `known` those that clocks say, `event` those of things that were done.
 struct Renumber {
   const std::vector<uint32_t> &components;
-  std::function<uint32_t(uint32_t comp, uint32_t seq)> known, event;
-  std::function<uint32_t(const Touch &)> place; // of a touch, before its number changes
+  std::function<uint32_t(uint32_t comp, uint32_t seq)> known, event; // no `known`: clocks stay as they are
+  std::function<uint32_t(const Touch &)> place;                      // of a touch, before its number changes
 };
 void renumber(State &s, const Renumber &r);
 
 // Clocks that know all that a component of the loop did know it up to its present number.
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components);
+
+// The same is known of both, whatever their partitions are.
+bool sameCell(const Cell &a, const Cell &b);
 
 // The same bytes, whatever is known of them.
 bool samePiece(const Filled &a, const Filled &b);
@@ -124,5 +127,9 @@ bool samePiece(const Filled &a, const Filled &b);
 // Makes `into` say no more than both: returns whether it says less than before. `contents` makes one content of two.
 using JoinContents = std::function<uint32_t(uint32_t, uint32_t)>;
 bool join(State &into, const State &other, const JoinContents &contents);
+// The same for its parts.
+bool joinEngine(EngineWalk &a, const EngineWalk &b);
+bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components);
+bool joinCell(Cell &a, const Cell &b, const JoinContents &contents);
 
 } // namespace glia::flow

@@ -27,21 +27,40 @@ struct Cell {
 };
 
 // A later access of a component stands for an earlier one to the same bytes, or to fewer: who knows of it knows of that.
+inline bool standsFor(const Touch &later, const Touch &t) {
+  return later.comp == t.comp && later.seq >= t.seq && (later.place == t.place || !later.place);
+}
+
 inline void keepLatest(std::vector<Touch> &list, const Touch &t) {
-  bool kept = false;
-  for (size_t i = 0; i < list.size();) {
-    Touch &known = list[i];
-    if (known.comp == t.comp && known.seq >= t.seq && (known.place == t.place || !known.place)) {
-      kept = true;
-    } else if (known.comp == t.comp && known.seq <= t.seq && (known.place == t.place || !t.place)) {
-      known = list.back();
-      list.pop_back();
-      continue;
+  if (std::any_of(list.begin(), list.end(), [&t](const Touch &x) { return standsFor(x, t); }))
+    return;
+  std::erase_if(list, [&t](const Touch &x) { return standsFor(t, x); }); // the order of the others stays
+  list.push_back(t);
+}
+
+// All touches of a second list. Returns whether one was new.
+inline bool keepLatest(std::vector<Touch> &list, const std::vector<Touch> &more) {
+  size_t next = 0; // lists of one origin are alike for the most part, in the same order
+  auto known = [&](const Touch &t) {
+    for (size_t n = 0; n < list.size(); ++n) {
+      const bool stands = standsFor(list[next], t);
+      next = next + 1 == list.size() ? 0 : next + 1;
+      if (stands)
+        return true;
     }
-    ++i;
-  }
-  if (!kept)
-    list.push_back(t);
+    return false;
+  };
+  std::vector<Touch> fresh;
+  for (const Touch &t : more)
+    if (!known(t))
+      fresh.push_back(t);
+  if (fresh.empty())
+    return false;
+  std::erase_if(list, [&fresh](const Touch &x) {
+    return std::any_of(fresh.begin(), fresh.end(), [&x](const Touch &t) { return standsFor(t, x); });
+  });
+  list.insert(list.end(), fresh.begin(), fresh.end());
+  return true;
 }
 
 class ByteMap {

@@ -51,6 +51,17 @@ private:
   Cow<std::vector<uint32_t>> counts;
 };
 
+// What the registers of an engine hold. States are copied far more often than registers change.
+class Registers {
+public:
+  const RegisterValue &operator[](int reg) const { return (*values)[static_cast<size_t>(reg)]; }
+  RegisterValue &change(int reg) { return values.own()[static_cast<size_t>(reg)]; }
+  static constexpr int kCount = 64;
+
+private:
+  Cow<std::array<RegisterValue, kCount>> values;
+};
+
 // An operand with its address worked out as far as it is known.
 struct Place {
   int slot = 0;
@@ -122,11 +133,11 @@ struct EngineWalk {
   bool arrived = false; // at a barrier or a loop, waiting for the others
   bool ended = false;   // an iteration of a loop that is proved
   Knowledge knows;
-  std::array<RegisterValue, 64> regs{};
+  Registers regs;
   std::vector<LoopFrame> loops;
   Visits groups, barriers; // by their numbers in the walk
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
-  std::array<RegisterValue, 64> regsAtBranch{};
+  Registers regsAtBranch;
   int residentSet = -1;
   std::bitset<kLanes> accumulator;       // lanes whose register is defined
   std::vector<Touch> lastSbuf, lastPsum; // the last instructions that touched it (M1, M2)

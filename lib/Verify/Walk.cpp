@@ -10,7 +10,7 @@ namespace glia::flow {
 Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate)
     : program(p), options(o), reporter(r), result(result), serialSbuf(!p.target->has("vector_gpsimd_concurrent")),
       serialPsum(!p.target->has("vector_scalar_psum_concurrent")), anyWriter(p.target->has("psum_accumulate_any_writer")),
-      coarse(mode == Mode::Coarse), endsApart(mode == Mode::EndsApart), certificate(certificate) {}
+      coarse(mode == Mode::Coarse), endsApart(mode == Mode::EndsApart), certificate(std::move(certificate)) {}
 
 void Walk::fail(std::string_view rule, uint32_t whoseFault, int slot, std::string what, std::string value, std::string limit,
                 std::vector<std::string> notes) {
@@ -342,7 +342,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
       v.undefined = undefined;
     }
     v.source = sourceOf(e, p);
-    e.regs[d.values[d.def->slot("dst")].integer] = named(v);
+    e.regs.change(d.values[d.def->slot("dst")].integer) = named(v);
   } else if (d.def->name == "reg_store") {
     const bool undefined = operand("src").undefined;
     beginWrite(0);
@@ -351,7 +351,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
       write(p, by, !undefined, e.maybeUntil != 0, false, 0);
     }
   } else if (d.def->name == "reg_move") {
-    e.regs[d.values[d.def->slot("dst")].integer] = operand("src");
+    e.regs.change(d.values[d.def->slot("dst")].integer) = operand("src");
   } else if (d.def->name == "reg_alu") {
     const int op = d.values[d.def->slot("op")].integer;
     const RegisterValue a = operand("a"), b = operand("b");
@@ -359,7 +359,7 @@ void Walk::stepRegister(EngineWalk &e, Visit &visit) {
     const auto from = static_cast<int64_t>(identity(a)), with = static_cast<int64_t>(identity(b));
     if (from && with)
       v.source = intern({Computed, op, from, with});
-    e.regs[d.values[d.def->slot("dst")].integer] = named(v);
+    e.regs.change(d.values[d.def->slot("dst")].integer) = named(v);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include "Contents.h"
 #include "HintBytes.h"
+#include "Layout.h"
 #include "LoopState.h"
 #include "State.h"
 #include "glia/Verify/Reporter.h"
@@ -27,6 +28,7 @@ struct Visit { // an instruction, and its operands
 struct Hints { // of a certificate: written by a walk that searches, read by one that does not
   HintWriter *out = nullptr;
   HintReader *in = nullptr;
+  Layouts layouts;
 };
 
 class Walk {
@@ -154,6 +156,7 @@ private:
   };
   Issuer issuer(const EngineWalk &e, const Decoded &d) const;
   Place resolve(const EngineWalk &e, const Decoded &d, int slot);
+  void layOut(const Decoded &d, Place &p);
   void checkIndexed(const Decoded &d, std::vector<Place> &places, const Issuer &who, bool &undefined);
   void touchAll(EngineWalk &e, const Decoded &d, std::vector<Place> &places, const Issuer &who);
   bool read(const Place &p, const Issuer &who, uint32_t *content);

@@ -122,6 +122,8 @@ Place Walk::resolve(const EngineWalk &e, const Decoded &d, int slot) {
     r.hi = std::min(r.hi, objectHi);
   }
   std::erase_if(p.runs, [](const ByteRun &r) { return r.lo >= r.hi; });
+  if (!certificate.layouts.empty())
+    layOut(d, p);
   return p;
 }
 

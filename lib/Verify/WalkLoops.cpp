@@ -121,7 +121,7 @@ void Walk::changeStream(EngineWalk &e, uint32_t stream) {
 
 void Walk::startIteration(EngineWalk &e, LoopFrame &f) {
   if (f.iv >= 0)
-    e.regs[f.iv] = RegisterValue::constant(f.iteration);
+    e.regs.change(f.iv) = RegisterValue::constant(f.iteration);
   e.pc = f.begin + 1;
 }
 
@@ -167,8 +167,8 @@ static int decide(std::string_view cond, const RegisterValue &a, const RegisterV
 void Walk::endMaybe(EngineWalk &e) {
   if (!e.maybeUntil || e.pc < e.maybeUntil)
     return;
-  for (int r = 0; r < 64; ++r)
-    e.regs[r] = join(e.regs[r], e.regsAtBranch[r]);
+  for (int r = 0; r < Registers::kCount; ++r)
+    e.regs.change(r) = join(e.regs[r], e.regsAtBranch[r]);
   e.maybeUntil = 0;
 }
 
@@ -267,7 +267,7 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   for (bool way : {true, false}) {
     state = before;
     EngineWalk &mine = state.engines[number];
-    refine(mine.regs[compared], cond, b, way);
+    refine(mine.regs.change(compared), cond, b, way);
     mine.pc = way ? target : index + 1;
     while (state.engines[number].pc < meet && !stopped && !reporter.full())
       if (++steps; !step(state.engines[number]))
@@ -279,8 +279,8 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
   state = std::move(ways[0]);
   EngineWalk &mine = state.engines[number];
   const EngineWalk &other = ways[1].engines[number];
-  for (int r = 0; r < 64; ++r)
-    mine.regs[r] = join(mine.regs[r], other.regs[r]);
+  for (int r = 0; r < Registers::kCount; ++r)
+    mine.regs.change(r) = join(mine.regs[r], other.regs[r]);
   for (size_t c = 0; c < components; ++c)
     state.numbers[c] = std::max(state.numbers[c], ways[1].numbers[c]);
   joinInto(state, ways[1]);

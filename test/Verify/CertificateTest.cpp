@@ -36,7 +36,7 @@ Program load(const std::filesystem::path &path) {
 Bytes headerFor(const Program &p) {
   Bytes out(16);
   const uint64_t sum = checksum64(toBytes(p));
-  std::memcpy(out.data(), "GLIAPRF2", 8);
+  std::memcpy(out.data(), "GLIAPRF3", 8);
   std::memcpy(out.data() + 8, &sum, 8);
   return out;
 }
@@ -54,6 +54,16 @@ Bytes hintsOf(const Program &p) {
   Bytes hints;
   checkFlow(p, options, reporter, result, &hints);
   return hints;
+}
+
+Bytes encoded(const std::vector<uint64_t> &numbers) {
+  Bytes out;
+  for (uint64_t v : numbers) {
+    for (; v >= 128; v >>= 7)
+      out.push_back(static_cast<std::byte>(v | 128));
+    out.push_back(static_cast<std::byte>(v));
+  }
+  return out;
 }
 
 // The whole numbers of a certificate, some of them others.
@@ -80,13 +90,7 @@ Bytes forged(const Bytes &hints, Random &random) {
     default: numbers.insert(numbers.begin() + at, static_cast<uint64_t>(random.below(16))); break;
     }
   }
-  Bytes out;
-  for (uint64_t v : numbers) {
-    for (; v >= 128; v >>= 7)
-      out.push_back(static_cast<std::byte>(v | 128));
-    out.push_back(static_cast<std::byte>(v));
-  }
-  return out;
+  return encoded(numbers);
 }
 
 // Whether a certificate proves the program; everything else it can do is to be refused.
@@ -194,6 +198,101 @@ TEST(Certificate, ForgeriesOfRightOnesAreProofsOrRefused) {
       refused += !proves(p, with(header, forged(hints, random)));
   }
   EXPECT_GT(refused, 100u);
+}
+
+// ---- tiles -----------------------------------------------------------------------------------------------------------
+
+// Four tiles of y, each stored from a tile of its own over a queue of its own: nothing orders the stores. `first` to `last`: the columns of the
+// second tile, which are 8 to 16 if all is right.
+Program tiled(int first, int last, const std::string &more = "") {
+  std::string text = "target trn2\ninput x : f32[4, 16]\noutput y : f32[8, 16]\n" + more;
+  std::string streams;
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i);
+    const int lo = i == 1 ? first : i % 2 * 8, hi = i == 1 ? last : i % 2 * 8 + 8;
+    const std::string width = std::to_string(hi - lo), rows = i < 2 ? "0:4" : "4:8";
+    text += "sbuf t" + n + " : f32[4, 16] @ " + std::to_string(64 * i) + "\nqueue l" + n + "\nqueue s" + n +
+            "\nsemaphore f" + n + "\n";
+    streams += "sync dma_copy dst=t" + n + " src=x queue=l" + n + " then f" + n + " += 16\n";
+    streams += "scalar dma_copy dst=y[" + rows + ", " + std::to_string(lo) + ":" + std::to_string(hi) + "] src=t" + n +
+               "[0:4, 0:" + width + "] queue=s" + n + " when f" + n + " >= 16\n";
+  }
+  return assemble(text + streams, "tiles.gasm");
+}
+
+Bytes numbers(std::initializer_list<int64_t> values) {
+  std::vector<uint64_t> out;
+  for (int64_t v : values) // the sign is in the lowest bit
+    out.push_back(v < 0 ? static_cast<uint64_t>(-v) * 2 - 1 : static_cast<uint64_t>(v) * 2);
+  return encoded(out);
+}
+
+// The exact walk, with this layout of the only output.
+Bytes tiles(const Program &p, int64_t tensor, int64_t pitch, int64_t height, int64_t width) {
+  return with(headerFor(p), numbers({0, tensor, pitch, height, width, -1}));
+}
+
+TEST(Certificate, TilesProveWhatBytesProve) {
+  const Program right = canonical(tiled(8, 16)), race = canonical(tiled(7, 16)), gap = canonical(tiled(9, 16));
+  ASSERT_TRUE(verify(right).ok());
+  ASSERT_FALSE(verify(race).ok());
+  ASSERT_FALSE(verify(gap).ok());
+  constexpr int64_t kBytes = 8 * 16 * 4;
+  size_t fit = 0;
+  for (int64_t pitch = 1; pitch <= kBytes; ++pitch)
+    for (int64_t height = 1; height <= 8; ++height)
+      for (int64_t width = 1; width <= 64; ++width) {
+        const bool divides = pitch % width == 0 && kBytes % (pitch * height) == 0;
+        if (!divides && pitch > 4)
+          continue;
+        ASSERT_EQ(codeOf(right, tiles(right, 1, pitch, height, width)), divides ? "" : "CERTIFICATE-FORMAT")
+            << pitch << " " << height << " " << width;
+        ASSERT_FALSE(proves(race, tiles(race, 1, pitch, height, width))) << pitch << " " << height << " " << width;
+        ASSERT_FALSE(proves(gap, tiles(gap, 1, pitch, height, width))) << pitch << " " << height << " " << width;
+        fit += divides;
+      }
+  EXPECT_GT(fit, 100u);
+  EXPECT_EQ(codeOf(right, tiles(right, 2, 64, 4, 32)), "CERTIFICATE-FORMAT"); // there are two tensors
+}
+
+// Where registers or indices move an access, its bytes are compared, not their numbers.
+TEST(Certificate, TilesOfWhatMovesAreRefused) {
+  const std::string head = "target trn2\ninput n : i32[1] range 0 1\ninput x : f32[4, 16]\noutput y : f32[8, 16] from "
+                           "y0\nsbuf t : f32[4, 16] @ 0\n"
+                           "queue l\nqueue s\nsemaphore f\nsync dma_copy dst=t src=x queue=l then f += 16\n";
+  const Program moved = canonical(assemble(
+      head +
+          "scalar reg_load dst=r1 src=n\nscalar dma_copy dst=y[0:4, 0:16] + r1*256 src=t queue=s dge=hwdge when f >= 16\n",
+      "moved.gasm"));
+  ASSERT_TRUE(verify(moved).ok());
+  EXPECT_TRUE(proves(moved, with(headerFor(moved), numbers({0, -1}))));
+  EXPECT_EQ(codeOf(moved, tiles(moved, 2, 64, 4, 32)), "CERTIFICATE-FAILS");
+  const Program chosen =
+      canonical(assemble("target trn2\ninput x : f32[32, 16]\noutput y : f32[32, 16]\nsbuf t : f32[32, 16] @ 0\nsbuf idx : "
+                         "i32[32, 1] @ 64\nqueue l\n"
+                         "queue z\nqueue s\nsemaphore f\nsemaphore g\nsync dma_copy dst=t src=x queue=l then f += 16\nsync "
+                         "dma_copy dst=y src=x queue=z then g += 16\n"
+                         "gpsimd iota dst=idx pattern=[1, 1] channel_multiplier=1\n"
+                         "gpsimd dma_copy dst=y src=t dst_index=idx queue=s dge=swdge when f >= 16 and g >= 16\n",
+                         "chosen.gasm"));
+  ASSERT_TRUE(verify(chosen).ok());
+  EXPECT_TRUE(proves(chosen, with(headerFor(chosen), numbers({0, -1}))));
+  EXPECT_EQ(codeOf(chosen, tiles(chosen, 1, 64, 4, 32)), "CERTIFICATE-FAILS");
+}
+
+// What is reached in tiles is said to be: the certificate carries a layout.
+TEST(Certificate, SaysTiles) {
+  std::string text = "target trn2\ninput x : f32[64, 64]\noutput y : f32[128, 128]\nqueue l\n";
+  std::string streams;
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i), rows = i < 2 ? "0:64" : "64:128", columns = i % 2 ? "64:128" : "0:64";
+    text += "sbuf t" + n + " : f32[64, 64] @ " + std::to_string(256 * i) + "\nsemaphore f" + n + "\nqueue s" + n + "\n";
+    streams += "sync dma_copy dst=t" + n + " src=x queue=l then f" + n + " += 16\nscalar dma_copy dst=y[" + rows + ", " +
+               columns + "] src=t" + n + " queue=s" + n + " when f" + n + " >= 16\n";
+  }
+  const Program p = canonical(assemble(text + streams, "tiles.gasm"));
+  EXPECT_EQ(hintsOf(p), numbers({1, 1, 512, 64, 256, -1}));
+  EXPECT_TRUE(proves(p, with(headerFor(p), hintsOf(p))));
 }
 
 } // namespace

@@ -14,6 +14,9 @@ struct ByteRun {
 // Returns false, with the hull as the only run, if there are more than `maxRuns`.
 bool footprint(const Pattern &p, int64_t start, std::vector<ByteRun> &out, size_t maxRuns = 65536);
 
+// Sorts runs; those that meet or lie beside each other become one.
+void mergeRuns(std::vector<ByteRun> &runs);
+
 // Whether two such lists of runs share a byte.
 bool runsMeet(const std::vector<ByteRun> &a, const std::vector<ByteRun> &b);
 
