@@ -123,6 +123,12 @@ struct LoopFrame {
   uint32_t outerStream = 0; // of the engine, around the loop
 };
 
+// In the ways of a branch that all signal alike: the n-th instruction that does has the number base + n * width, in each of them.
+struct Signals {
+  uint32_t base = 0, width = 0; // no width: in no such way
+  uint32_t made = 0;
+};
+
 struct EngineWalk {
   int core = 0;
   Engine engine = Engine::Sync;
@@ -138,6 +144,8 @@ struct EngineWalk {
   Visits groups, barriers; // by their numbers in the walk
   uint32_t maybeUntil = 0; // instructions before this one may have been skipped by a branch
   Registers regsAtBranch;
+  Signals signals;
+  uint32_t waysMeet = UINT32_MAX; // the end of the ways of a branch that are being walked one by one
   int residentSet = -1;
   std::bitset<kLanes> accumulator;       // lanes whose register is defined
   std::vector<Touch> lastSbuf, lastPsum; // the last instructions that touched it (M1, M2)

@@ -146,11 +146,11 @@ bool Walk::step(EngineWalk &e) {
     return false;
   switch (d.def->unit) {
   case Unit::Compute:
-    ++state.numbers[e.stream];
+    nextNumber(e, d);
     stepCompute(e, v);
     break;
   case Unit::Register:
-    ++state.numbers[e.stream];
+    nextNumber(e, d);
     stepRegister(e, v);
     break;
   case Unit::Dma:

@@ -228,7 +228,15 @@ private:
   void changeStream(EngineWalk &e, uint32_t stream);
   void branch(EngineWalk &e, const Decoded &d);
   void endMaybe(EngineWalk &e);
-  uint32_t whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, int &branches, uint32_t &forbidden);
+  void nextNumber(EngineWalk &e, const Decoded &d);
+  bool waysSignalAlike(int core, Engine engine, uint32_t index, uint32_t meet);
+  struct WaysMeet {           // the ways that lead from a branch
+    uint32_t at = UINT32_MAX; // the first instruction that all come to; UINT32_MAX: something before it may not be skipped
+    int branches = 1;         // how many there are
+    bool signals = false;     // whether something before it adds to a semaphore
+    uint32_t forbidden = 0;   // what may not be skipped
+  };
+  WaysMeet whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, uint32_t atMost);
   std::vector<int> registersWritten(int core, Engine e, uint32_t begin, uint32_t end) const;
   bool bodySynchronises(int core, Engine e, uint32_t begin, uint32_t end) const;
 

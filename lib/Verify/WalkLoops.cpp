@@ -5,6 +5,7 @@
 #include "glia/ISA/Control.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glia::flow {
 
@@ -192,38 +193,84 @@ static void refine(RegisterValue &a, std::string_view cond, const RegisterValue 
     a.lo = lo, a.hi = hi;
 }
 
-// The first instruction that all ways from a branch come to, with the branches that follow at once; UINT32_MAX: something in between
-// may not be skipped. `branches`: how many there are.
-uint32_t Walk::whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, int &branches, uint32_t &forbidden) {
+// Where all ways from a branch meet, with the branches that follow at once. `atMost`: where the ways meet that it lies in, which is as far
+// as those are walked.
+Walk::WaysMeet Walk::whereWaysMeet(int core, Engine engine, uint32_t index, uint32_t target, uint32_t atMost) {
   const Stream &s = program.stream(core, engine);
   Decoded d;
-  branches = 1;
+  WaysMeet out;
   for (uint32_t i = index + 1; i < target && i < s.instrs.size(); ++i) {
     const InstrDef &def = *program.opcodes[s.instrs[i].opcode];
-    const bool plain = def.unit == Unit::Compute || def.unit == Unit::Register || def.name == "branch";
-    if (!plain || s.instrs[i].numWaits || s.instrs[i].numUpdates) {
-      forbidden = i;
-      return UINT32_MAX;
+    const bool computes = def.unit == Unit::Compute || def.unit == Unit::Register;
+    const bool plain = computes || (def.name == "branch" && !s.instrs[i].numUpdates);
+    if (!plain || s.instrs[i].numWaits) {
+      out.forbidden = i;
+      return out;
     }
+    out.signals |= s.instrs[i].numUpdates > 0;
     if (def.name == "branch") {
-      ++branches;
+      ++out.branches;
       decode(program, core, engine, i, d);
       target = std::max(target, static_cast<uint32_t>(d.values[def.slot("target")].integer));
     }
   }
+  out.at = target;
   constexpr int kMostBranches = 6;
-  if (target >= s.instrs.size() || program.opcodes[s.instrs[target].opcode]->name != "branch" || s.instrs[target].numWaits ||
-      s.instrs[target].numUpdates || branches >= kMostBranches)
-    return target;
+  if (target >= s.instrs.size() || target >= atMost || program.opcodes[s.instrs[target].opcode]->name != "branch" ||
+      s.instrs[target].numWaits || s.instrs[target].numUpdates || out.branches >= kMostBranches)
+    return out;
   decode(program, core, engine, target, d);
-  int more = 0;
-  uint32_t ignored = 0;
-  const uint32_t next =
-      whereWaysMeet(core, engine, target, static_cast<uint32_t>(d.values[d.def->slot("target")].integer), more, ignored);
-  if (next == UINT32_MAX || branches + more > kMostBranches)
-    return target;
-  branches += more;
-  return next;
+  const WaysMeet next =
+      whereWaysMeet(core, engine, target, static_cast<uint32_t>(d.values[d.def->slot("target")].integer), atMost);
+  if (next.at == UINT32_MAX || next.signals || out.branches + next.branches > kMostBranches)
+    return out;
+  out.at = next.at;
+  out.branches += next.branches;
+  return out;
+}
+
+// Whether every path from the branch to where its ways meet makes the same additions, by instructions that are as many (L6).
+bool Walk::waysSignalAlike(int core, Engine engine, uint32_t index, uint32_t meet) {
+  constexpr size_t kMostAdditions = 64; // each lets numbers leap by the length of the ways: a walk does not use them up
+  using Additions = std::vector<std::pair<int64_t, int64_t>>; // semaphore and value; -1 behind each instruction that adds
+  const Stream &s = program.stream(core, engine);
+  std::map<uint32_t, Additions> before; // by instruction, as far as paths come to it
+  Decoded d;
+  bool alike = true;
+  auto comes = [&](uint32_t to, const Additions &made) {
+    alike = alike && before.try_emplace(to, made).first->second == made;
+  };
+  before[index];
+  for (uint32_t i = index; i < meet && i < s.instrs.size() && alike; ++i) {
+    const auto here = before.find(i);
+    if (here == before.end())
+      continue; // no path
+    Additions made = here->second;
+    decode(program, core, engine, i, d);
+    if (i > index && !d.updates.empty()) {
+      for (const SyncOp &op : d.updates)
+        made.emplace_back(op.semaphore, op.value);
+      made.emplace_back(-1, 0);
+    }
+    if (made.size() > kMostAdditions)
+      return false;
+    if (d.def->name != "branch") {
+      comes(i + 1, made);
+      continue;
+    }
+    comes(static_cast<uint32_t>(d.values[d.def->slot("target")].integer), made);
+    const int cond = d.def->slot("cond");
+    if (d.def->slots[cond].names->names[d.values[cond].integer] != "always")
+      comes(i + 1, made);
+  }
+  return alike;
+}
+
+void Walk::nextNumber(EngineWalk &e, const Decoded &d) {
+  uint32_t &number = state.numbers[e.stream];
+  ++number;
+  if (e.signals.width && !d.updates.empty()) // a way has fewer instructions than the width
+    number = e.signals.base + e.signals.width * ++e.signals.made;
 }
 
 void Walk::branch(EngineWalk &e, const Decoded &d) {
@@ -240,12 +287,14 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     e.pc = index + 1;
     return;
   }
-  int branches = 0;
-  uint32_t forbidden = 0;
-  const uint32_t meet = whereWaysMeet(e.core, e.engine, index, target, branches, forbidden);
+  const WaysMeet ways = whereWaysMeet(e.core, e.engine, index, target, e.waysMeet);
+  const uint32_t meet = ways.at;
+  const bool signals = meet != UINT32_MAX && ways.signals;
   if (meet == UINT32_MAX)
-    fail("CONTROL-FORM", who(d), -1, "it may skip instructions that synchronise, move data by DMA or control the flow", {},
-         {}, {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, forbidden))});
+    fail("CONTROL-FORM", who(d), -1, "it may skip instructions that wait, move data by DMA or control the flow", {}, {},
+         {"the first of them: " + reporter.describe(InstrRef(e.core, e.engine, ways.forbidden))});
+  if (signals && !waysSignalAlike(e.core, e.engine, index, meet))
+    return failForGood("CONTROL-FORM", who(d), "not all its ways make the same additions to semaphores, in the same order");
   if (cond != "always" && (a.undefined || b.undefined))
     fail("UNDEFINED-CONTROL", who(d), -1, "the branch depends on an undefined value");
   const int taken = cond == "always" ? 1 : decide(cond, a, b);
@@ -253,16 +302,19 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     e.pc = taken == 1 ? target : index + 1;
     return;
   }
-  if (branches == 1) { // what it skips is walked as what may have happened
+  if (ways.branches == 1) { // what it skips is walked as what may have happened
     e.regsAtBranch = e.regs;
     e.maybeUntil = target;
     e.pc = index + 1;
     return;
   }
   // Each way by itself, up to where they meet.
-  const uint32_t number = e.number;
+  const uint32_t number = e.number, around = std::exchange(e.waysMeet, meet);
+  const bool first = signals && !e.signals.width; // not within such ways
+  if (first)
+    e.signals = {state.numbers[e.stream], meet - index, 0};
   const State before = state;
-  std::vector<State> ways;
+  std::vector<State> ends;
   ++exploring;
   for (bool way : {true, false}) {
     state = before;
@@ -273,18 +325,20 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
       if (++steps; !step(state.engines[number]))
         break;
     endMaybe(state.engines[number]);
-    ways.push_back(std::move(state));
+    ends.push_back(std::move(state));
   }
   --exploring;
-  state = std::move(ways[0]);
+  state = std::move(ends[0]);
   EngineWalk &mine = state.engines[number];
-  const EngineWalk &other = ways[1].engines[number];
+  const EngineWalk &other = ends[1].engines[number];
   for (int r = 0; r < Registers::kCount; ++r)
     mine.regs.change(r) = join(mine.regs[r], other.regs[r]);
   for (size_t c = 0; c < components; ++c)
-    state.numbers[c] = std::max(state.numbers[c], ways[1].numbers[c]);
-  joinInto(state, ways[1]);
-  state.engines[number].pc = std::max(mine.pc, other.pc);
+    state.numbers[c] = std::max(state.numbers[c], ends[1].numbers[c]);
+  joinInto(state, ends[1]);
+  mine.waysMeet = around;
+  if (first)
+    mine.signals = {};
 }
 
 } // namespace glia::flow

@@ -18,7 +18,7 @@ LEFT_ALONE = set("Reporter.cpp RuleBook.cpp LoopHint.cpp HintBytes.h Certificate
 YES = set(
     "separate apartBy apart apartAt apartModulo disjointModulo provedByStridesOf ordered knows fits exact alike samePiece sameValue "
     "sameRows sameLayout storesTheSame isFunction commutes leftAsFound holds neverWritten replacesAll engineReaches worksInPlace "
-    "isNotZero isMask passable".split()
+    "isNotZero isMask passable waysSignalAlike".split()
 )
 NO = set(
     "mayOverlap runsMeet footprintsMeet repeats spoilt weaken ambiguous isIndexed bodySynchronises coresShareWrites".split()

@@ -63,8 +63,10 @@ public:
       ring();
     else if (what < 75)
       beside();
-    else if (what < 83)
+    else if (what < 80)
       branches();
+    else if (what < 86)
+      sides();
     else if (what < 92)
       cores();
     else
@@ -322,6 +324,35 @@ private:
     add(engine, "over:");
     add(engine, "nop").adds = {{done, 1}};
     Line &read = add(reader, compute(reader, columns("u", 0, 2), columns("t", 1, 3)));
+    read.waits = {{done, 1}};
+    read.adds = {{last, 1}};
+    store("u", {{last, 1}});
+  }
+
+  // Both sides of an if signal alike, after as many instructions as each has.
+  void sides() {
+    const std::string engine = two(), reader = other(engine, kEngines);
+    const int half = semaphore(), done = semaphore(), last = semaphore();
+    add(engine, fill("t"));
+    add(engine, fill("u"));
+    add(engine, "reg_load dst=r3 src=k");
+    auto side = [&] {
+      for (int64_t i = r.below(2); i >= 0; --i)
+        add(engine, fill(columns("t", 0, 1 + r.below(2))));
+      t.lines.back().adds = {{half, 1}};
+      for (int64_t i = r.below(2); i >= 0; --i)
+        add(engine, fill(columns("t", 2, 3)));
+      t.lines.back().adds = {{done, 1}};
+    };
+    add(engine, "branch cond=eq a=r3 b=0 target=else");
+    side();
+    add(engine, "branch cond=always a=r3 b=0 target=end");
+    add(engine, "else:");
+    side();
+    add(engine, "end:");
+    add(engine, "nop");
+    add(reader, compute(reader, columns("u", 0, 2), columns("t", 0, 2))).waits = {{half, 1}};
+    Line &read = add(reader, compute(reader, columns("u", 2, 3), columns("t", 2, 3)));
     read.waits = {{done, 1}};
     read.adds = {{last, 1}};
     store("u", {{last, 1}});
