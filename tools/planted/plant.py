@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 # What only words messages, counts, or reads and writes certificates, whose tests are in test/Verify.
-LEFT_ALONE = set("Reporter.cpp RuleBook.cpp LoopHint.cpp HintBytes.h Certificate.cpp Layout.cpp LayoutSearch.cpp".split())
+LEFT_ALONE = set(
+    "Reporter.cpp RuleBook.cpp LoopHint.cpp HintBytes.h Certificate.cpp Layout.cpp LayoutSearch.cpp".split()
+)
 # Questions whose yes proves something, and those whose no does.
 YES = set(
     "separate apartBy apart apartAt apartModulo disjointModulo provedByStridesOf ordered knows fits exact alike samePiece sameValue "
