@@ -126,24 +126,34 @@ private:
   }
 
   // Rows of batch b + i as they lie.
-  Tile rowsAt(int64_t i, int64_t at, int64_t n) {
-    const Tile rows = k.sbuf(s.type, n, {count});
+  void rowsAt(const Tile &rows, int64_t i, int64_t at) {
     for (const Box &batch : boxesOf(s.batch, b + i, 1, 1)) {
       Tile from = s.tensor;
       from.offset += batch.offset;
       load(k, rows, from, s.free, s.contract, x + at, first);
     }
-    return rows;
   }
 
-  // Rows of the operand, and their blocks turned.
+  // Rows of the operand, and their blocks turned. Of short rows several blocks of them are turned together.
   void onChip() {
-    for (int64_t at = 0; at < nx; at += kContract) {
-      const int64_t n = std::min(kContract, nx - at);
+    const int64_t most = s.made || count > kContract ? 1 : kTurnedTogether;
+    for (int64_t at = 0; at < nx;) {
+      const int64_t n = std::min(kContract, nx - at), together = std::clamp<int64_t>((nx - at) / kContract, 1, most);
       for (int64_t i = 0; i < nb; ++i) {
-        const Tile rows = s.made ? s.made->rows(s.type, x + at, n).columns(first, count) : rowsAt(i, at, n);
-        turnBlocks(k, out.index(0, i).part(1, at, n), rows, s.identity);
+        const Tile to = out.index(0, i).part(1, at, n * together);
+        if (s.made) {
+          turnBlocks(k, to, s.made->rows(s.type, x + at, n).columns(first, count), s.identity);
+          continue;
+        }
+        const Tile rows = k.sbuf(s.type, n, {together * count});
+        for (int64_t j = 0; j < together; ++j)
+          rowsAt(rows.columns(j * count, count), i, at + j * n);
+        if (together > 1)
+          turnBlocks(k, to.index(0, 0).reshaped({together, n}), rows, s.identity, count, s.byScalar);
+        else
+          turnBlocks(k, to, rows, s.identity, kTurnedSide, s.byScalar);
       }
+      at += n * together;
     }
   }
 };

@@ -22,6 +22,7 @@ struct PanelSource {
   int64_t packed = 0;
   bool byBytes = false;         // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
   std::optional<Tile> identity; // on chip, for that
+  bool byScalar = false;        // which takes what is turned from PSUM
 };
 int64_t
 packedColumn(const PanelSource &s); // elements of a packed tensor per free element: whole panels of n are n times that apart

@@ -14,7 +14,11 @@ inline constexpr int64_t kTurnedBytes = 5'120;
 
 Tile identityOf(KernelBuilder &k); // on chip
 
-// out[c, i, r] = rows[r, 128 i + c]: `rows` is [<= 128, elements], `out` [128, blocks, rows]; the last block may have fewer partitions.
-void turnBlocks(KernelBuilder &k, const Tile &out, const Tile &rows, const std::optional<Tile> &identity);
+inline constexpr int64_t kTurnedSide = 128, kTurnedTogether = 4; // of a block; blocks that share instructions
+
+// out[c, i, r] = rows[r, side i + c]: `rows` is [<= 128, elements], `out` [side, blocks, rows]; the last block may have fewer partitions.
+// `byScalar`: the Scalar engine takes what is turned from PSUM, and others take the bytes apart, instead of the other way round.
+void turnBlocks(KernelBuilder &k, const Tile &out, const Tile &rows, const std::optional<Tile> &identity,
+                int64_t side = kTurnedSide, bool byScalar = false);
 
 } // namespace glia::emit

@@ -1,11 +1,16 @@
 #include "WeightedKernel.h"
-#include "Lower/Contract/OperandTiles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kFirstRows = 128; // whose largest scores are found before any weights are made
+
+} // namespace
 
 WeightedKernel::WeightedKernel(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), place(m.result->getLoc()), operands(k, m, p, behind),
@@ -25,17 +30,35 @@ void WeightedKernel::means() {
   std::vector<Rows> all;
   for (int64_t b = 0; b < p.batches; ++b)
     if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
-      for (int64_t r = 0; r < p.row.count; r += kRowsAtOnce)
-        all.push_back({b, r, std::min(kRowsAtOnce, p.row.count - r), nullptr, {}, {}, {}, {}});
-  const auto begin = [&](size_t i) {
-    all[i].shared =
-        i > 0 && all[i].batch / p.sharing == all[i - 1].batch / p.sharing ? all[i - 1].shared : operands.load(all[i].batch);
-    return findLargest(all[i]);
+      for (int64_t r = 0, n = 0; r < p.row.count; r += n) {
+        n = std::min(all.empty() ? kFirstRows : kRowsAtOnce, p.row.count - r);
+        all.push_back({b, r, n, nullptr, {}, {}, {}, {}});
+      }
+  // The largest scores of rows are found at an even rate, up to a place among all rows. They are there some time before their own weights begin.
+  std::vector<Steps> finding(all.size());
+  std::vector<size_t> found(all.size());
+  size_t at = 0;
+  const auto find = [&](double place) {
+    for (; at < all.size() && static_cast<double>(at) < place; ++at) {
+      Rows &rows = all[at];
+      if (!rows.shared) {
+        rows.panel = operands.rowPanel(rows.batch, rows.first, rows.count);
+        rows.shared = at > 0 && rows.batch / p.sharing == all[at - 1].batch / p.sharing ? all[at - 1].shared
+                                                                                        : operands.load(rows.batch);
+        finding[at] = findLargest(rows);
+      }
+      const double share = place - static_cast<double>(at);
+      for (; found[at] < finding[at].size() &&
+             static_cast<double>(found[at]) < share * static_cast<double>(finding[at].size());
+           ++found[at])
+        finding[at][found[at]]();
+      if (share < 1)
+        return;
+    }
   };
-  for (const auto &step : begin(0))
-    step();
+  find(1 + p.foundEarly());
   for (size_t i = 0; i < all.size(); ++i) {
-    weigh(all[i], i + 1 < all.size() ? begin(i + 1) : Steps());
+    weigh(all[i], [&](double done) { find(static_cast<double>(i) + 1 + p.foundEarly() + done); });
     all[i].shared.reset();
   }
 }
@@ -43,7 +66,6 @@ void WeightedKernel::means() {
 WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
   Steps out;
   out.push_back([this, &rows] {
-    rows.panel = operands.rowPanel(rows.batch, rows.first, rows.count);
     if (const int64_t full = rows.count / kRowBlockOf)
       rows.lowered = k.sbuf(DType::F32, kRowBlockOf, {full});
     if (const int64_t last = rows.count % kRowBlockOf)
@@ -72,31 +94,40 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
     return;
   }
   const auto found = std::make_shared<Tile>();
-  for (size_t i = 0; i < parts.size(); ++i)
-    steps.push_back([this, &rows, block, row, n, others, found, i, part = parts[i], all = parts.size()] {
-      if (i == 0 && all > 1)
-        *found = k.sbuf(DType::F32, n, {static_cast<int64_t>(all)});
-      Tile s = operands.scores(*rows.shared, rows.panel, block * kRowBlockOf, n, part);
-      // Another bank is filled before this one is read.
-      const auto read = std::exchange(unread, [this, &rows, block, row, n, others, found, i, part, all, s]() mutable {
-        if (part.holds == Holds::Somewhere) {
-          const Tile kept = k.sbuf(DType::F32, n, {part.count});
-          k.move(kept, s);
-          k.select(kept, operands.mask(false, row, n, part.from, part.count), static_cast<float>(masked));
-          s = kept;
-        }
-        const Tile out = lowestOf(rows, block);
-        k.reduce(all == 1 ? out : found->columns(static_cast<int64_t>(i), 1), s, "max", all == 1);
-        if (i + 1 < all)
-          return;
-        if (all > 1)
-          k.reduce(out, *found, "max", true);
-        if (others && !std::isinf(masked))
-          k.scalar(out, out, "min", -masked);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const WeightedOperands::Part part = parts[i];
+    const int64_t each = operands.scalarReads ? kBank : part.count; // looked at together
+    const auto kept = std::make_shared<Tile>();
+    for (int64_t x = 0; x < part.count; x += each)
+      steps.push_back([this, &rows, block, row, n, others, found, kept, i, part, x, each, all = parts.size()] {
+        if (i == 0 && x == 0 && all > 1)
+          *found = k.sbuf(DType::F32, n, {static_cast<int64_t>(all)});
+        const int64_t w = std::min(each, part.count - x);
+        const Tile s = operands.scores(*rows.shared, rows.panel, block * kRowBlockOf, n, {part.from + x, w, part.holds});
+        // Another bank is filled before this one is read.
+        const auto read = std::exchange(unread, [this, &rows, block, row, n, others, found, kept, i, part, x, w, all, s] {
+          const bool masks = part.holds == Holds::Somewhere;
+          if (x == 0)
+            *kept = operands.scalarReads || masks ? k.sbuf(DType::F32, n, {part.count}) : s;
+          if (kept->space != Space::Psum)
+            operands.leave(kept->columns(x, w), s);
+          if (x + w < part.count)
+            return;
+          if (masks)
+            k.select(*kept, operands.mask(false, row, n, part.from, part.count), static_cast<float>(masked));
+          const Tile out = lowestOf(rows, block);
+          k.reduce(all == 1 ? out : found->columns(static_cast<int64_t>(i), 1), *kept, "max", all == 1);
+          if (i + 1 < all)
+            return;
+          if (all > 1)
+            k.reduce(out, *found, "max", true);
+          if (others && !std::isinf(masked))
+            k.scalar(out, out, "min", -masked);
+        });
+        if (read)
+          read();
       });
-      if (read)
-        read();
-    });
+  }
 }
 
 Tile WeightedKernel::lowestOf(const Rows &rows, int64_t block) {
@@ -107,7 +138,8 @@ Tile WeightedKernel::lowestOf(const Rows &rows, int64_t block) {
 void WeightedKernel::takeApart(Rows &rows) {
   constexpr float kUpper = -65536; // the bits that a 16-bit float has
   const bool exact = k.target().has("exact_transpose");
-  const Tile turned = exact ? k.psum(kPieces, {rows.count}, DType::BF16) : k.sbuf(DType::BF16, kPieces, {rows.count});
+  // Elsewhere transfers turn them, by way of HBM: there is time for that, and no engine has to do it.
+  const Tile turned = exact ? k.psum(kPieces, {rows.count}, DType::BF16) : k.scratch(DType::BF16, {kPieces, rows.count});
   int64_t at = 0;
   for (const Tile &x : {rows.lowered, rows.rest}) {
     if (x.handle < 0)
@@ -121,20 +153,23 @@ void WeightedKernel::takeApart(Rows &rows) {
     k.scalar(middle.as(DType::I32), rest.as(DType::I32), "bitwise_and", kUpper);
     k.move(pieces.index(0, 1), middle);
     k.tensor(pieces.index(0, 2), rest, middle, "subtract");
-    for (int64_t b = 0; b < blocks; ++b, at += n)
-      if (exact)
-        k.transpose(turned.columns(at, n), pieces.index(1, b));
-      else
-        transposeTile(k, turned.columns(at, n), pieces.index(1, b));
+    if (exact) {
+      for (int64_t b = 0; b < blocks; ++b)
+        k.transpose(turned.columns(at + b * n, n), pieces.index(1, b));
+    } else {
+      Tile to = turned;
+      to.offset += at;
+      to.dims = {{1, n}, {rows.count, kPieces}, {n, blocks}};
+      k.copy(to, pieces);
+    }
+    at += n * blocks;
   }
-  rows.below = turned;
-  if (p.piecesAt) {
-    rows.below = operands.piecesOf(rows.panel).index(0, 0).index(0, 0);
+  rows.below =
+      p.piecesAt ? operands.piecesOf(rows.panel).index(0, 0).index(0, 0) : k.sbuf(DType::BF16, kPieces, {rows.count});
+  if (exact)
     k.move(rows.below, turned);
-  } else if (exact) {
-    rows.below = k.sbuf(DType::BF16, kPieces, {rows.count});
-    k.move(rows.below, turned);
-  }
+  else
+    k.copy(rows.below, turned);
 }
 
 // Scores of some columns less the largest of their row, turned: [columns, rows from .. to).
@@ -159,8 +194,17 @@ Tile WeightedKernel::otherWeights(const Rows &rows) {
     k.fill(ones.rows(p.piecesAt, kPieces), 1);
   }
   k.matmul(shift, p.piecesAt ? ones.rows(p.piecesAt, kPieces) : ones, rows.below, false);
+  if (std::isinf(masked)) { // 0, or NaN in a row of nothing else
+    if (lowest.handle < 0) {
+      lowest = k.sbuf(DType::F32, kContract, {1});
+      k.fill(lowest, masked);
+    }
+    k.activation(out, shift, "exp", m.scale, lowest);
+    return out;
+  }
   const Tile less = k.sbuf(DType::F32, kContract, {rows.count});
-  k.scalar(less, shift, "add", masked); // 0 where all columns are masked
+  operands.leave(less, shift);
+  k.scalar(less, less, "add", masked); // 0 where all columns are masked
   k.activation(out, less, "exp", m.scale);
   return out;
 }
@@ -196,7 +240,7 @@ WeightedKernel::Parts WeightedKernel::partsOf(const Rows &rows) const {
   return out;
 }
 
-void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
+void WeightedKernel::weigh(Rows &rows, llvm::function_ref<void(double)> meanwhile) {
   const int64_t all = blocksOf(p.columns), blocks = blocksOf(rows.count, kRowBlockOf);
   const auto [first, end, others, parts] = partsOf(rows);
   WeightedSums sums(k, rows.count, p.width + 1); // the last column: of the weights
@@ -222,9 +266,14 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     weights[i] = k.sbuf(p.weights, part.count, {limit(part.to) - from});
     k.activation(weights[i], scores[i], "exp", m.scale);
     for (int64_t r = part.from; r < part.to; ++r)
-      if (const int64_t at = limit(r), n = limit(r + 1) - at; part.holds[static_cast<size_t>(r)] != Holds::Everywhere)
-        k.select(weights[i].columns(at - from, n), operands.mask(true, rows.first + at, n, part.column, part.count),
-                 other.rows(0, part.count).columns(at, n));
+      if (const int64_t at = limit(r), n = limit(r + 1) - at; part.holds[static_cast<size_t>(r)] != Holds::Everywhere) {
+        const Tile mask = operands.mask(true, rows.first + at, n, part.column, part.count),
+                   to = weights[i].columns(at - from, n);
+        if (std::isinf(masked)) // a row of nothing else has sums of 0, or NaN from elsewhere
+          k.select(to, mask, 0.0f);
+        else
+          k.select(to, mask, other.rows(0, part.count).columns(at, n));
+      }
   };
   const auto add = [&](size_t i) {
     const Part &part = parts[i];
@@ -239,20 +288,17 @@ void WeightedKernel::weigh(Rows &rows, const Steps &meanwhile) {
     without(part.to, blocks);
   };
   // Each engine has the next part at hand when it is done with one.
-  size_t done = 0;
   score(0);
   for (size_t i = 0; i < parts.size(); ++i) {
     score(i + 1);
     weight(i);
-    for (; done < meanwhile.size() && done * parts.size() * 3 <= (i + 1) * meanwhile.size() * 4; ++done)
-      meanwhile[done](); // early enough for the next rows to begin at once
+    meanwhile(static_cast<double>(i + 1) / static_cast<double>(parts.size()));
     if (i > 0)
       add(i - 1);
   }
   if (!parts.empty())
     add(parts.size() - 1);
-  for (; done < meanwhile.size(); ++done)
-    meanwhile[done]();
+  meanwhile(1);
   for (int64_t r = 0; r < blocks; ++r) {
     const Tile s = sums.of(r);
     operands.store(s.columns(0, p.width), s.columns(p.width, 1), rows.batch, rows.first + r * kRowBlockOf);

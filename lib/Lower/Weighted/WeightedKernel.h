@@ -47,6 +47,7 @@ private:
   WeightedOperands operands;
   double masked;                // before the scale
   Tile ones;                    // three rows
+  Tile lowest;                  // -inf, on each partition
   std::function<void()> unread; // scores that are made and not looked at yet
 
   void means();
@@ -55,7 +56,7 @@ private:
   static Tile lowestOf(const Rows &rows, int64_t block);
   void takeApart(Rows &rows);
   Parts partsOf(const Rows &rows) const;
-  void weigh(Rows &rows, const Steps &meanwhile);
+  void weigh(Rows &rows, llvm::function_ref<void(double)> meanwhile); // which is told how much is done
   Tile loweredScores(const Rows &rows, int64_t column, int64_t from, int64_t to);
   Tile otherWeights(const Rows &rows);
 };

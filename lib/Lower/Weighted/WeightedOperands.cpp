@@ -11,10 +11,15 @@ constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
 } // namespace
 
 WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
-    : depth(blocksOf(p.contract)), k(k), m(m), p(p), behind(behind), rowSide(p.rowSide), columnSide(p.columnSide),
-      values(p.values), blocksOfSum((p.group ? kRowsOfTiles : kRowsAtOnce) / kContract) {}
+    : depth(blocksOf(p.contract)), scalarReads(!k.target().has("vector_scalar_psum_concurrent")), k(k), m(m), p(p),
+      behind(behind), rowSide(p.rowSide), columnSide(p.columnSide), values(p.values),
+      blocksOfSum((p.group ? kRowsOfTiles : kRowsAtOnce) / kContract) {}
 
 void WeightedOperands::repeat(llvm::function_ref<void(int)> body) {
+  prepareTurning(k, rowSide);
+  columnSide.identity = rowSide.identity;
+  if (!columnSide.identity)
+    prepareTurning(k, columnSide);
   if (p.loop < 0)
     return body(-1);
   const WeightedAxis &axis = p.batch[static_cast<size_t>(p.loop)];
@@ -139,6 +144,13 @@ void WeightedOperands::keep(const Tile &x, int64_t row, int64_t column, double n
              static_cast<int32_t>(c.r * row + c.c * column + c.constant), static_cast<int32_t>(c.r), number);
 }
 
+void WeightedOperands::leave(const Tile &out, const Tile &x) {
+  if (scalarReads)
+    k.activation(out, x, "copy");
+  else
+    k.move(out, x);
+}
+
 Tile WeightedOperands::valuesAt(const Shared &s, int64_t block) const {
   return s.values.index(0, 0).index(0, block).rows(0, std::min(kContract, p.columns - block * kContract));
 }
@@ -186,8 +198,14 @@ void WeightedOperands::store(const Tile &sums, const Tile &total, int64_t batch,
   const mlir::Value root = m.result->getResult(0);
   const DType type = heldType(root);
   const Tile out = k.sbuf(type, sums.partitions, {p.width}), inverse = k.sbuf(DType::F32, sums.partitions, {1});
-  k.reciprocal(inverse, total);
-  k.scalar(out, sums, "multiply", inverse);
+  if (scalarReads && total.space == Space::Psum) {
+    leave(inverse, total);
+    k.reciprocal(inverse, inverse);
+    k.activation(out, sums, "copy", inverse);
+  } else {
+    k.reciprocal(inverse, total);
+    k.scalar(out, sums, "multiply", inverse);
+  }
   Block at;
   at.start.assign(shapeOf(root).size(), 0);
   for (size_t i = 0; i < p.batch.size(); ++i)

@@ -27,6 +27,8 @@ public:
   };
 
   const int64_t depth; // blocks of what is contracted
+  // Where Vector and Scalar take turns at PSUM, Scalar alone reads it: each turn would cost them their latencies.
+  const bool scalarReads;
   // Those of one batch, or what is known of the one before.
   std::shared_ptr<Shared> load(int64_t batch);
   Tile rowPanel(int64_t batch, int64_t from, int64_t n);
@@ -46,6 +48,7 @@ public:
   Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part);
   // Of rows and columns from these on, in SBUF: a number where a condition does not hold.
   void keep(const Tile &x, int64_t row, int64_t column, double number);
+  void leave(const Tile &out, const Tile &x);          // PSUM
   Tile valuesAt(const Shared &s, int64_t block) const; // of a block of columns
   // Tiles whose sum is that of the values of blocks of columns [first, end), of which one end is an end of all.
   std::vector<Tile> sumsOfBlocks(Shared &s, int64_t first, int64_t end);

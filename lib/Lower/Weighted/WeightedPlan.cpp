@@ -1,5 +1,6 @@
 #include "WeightedPlan.h"
 #include "Graph/Analysis/GraphFacts.h"
+#include "Lower/Contract/TurnedBlocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -164,6 +165,9 @@ private:
         s.free = {{along(side, p.column), p.columns}};
       else
         s.free = {{p.row.inScores >= 0 ? along(side, p.row.inScores) : 1, p.row.count}};
+      // Products of 32 bits leave Vector the time to turn their operands.
+      s.byBytes = !wide && turnsOnChip(target, s) && turnsBytes(target, s.type);
+      s.byScalar = !target.has("vector_scalar_psum_concurrent");
     }
     if (tiles[2])
       p.values.tensor = *tiles[2];
@@ -296,6 +300,12 @@ int64_t WeightedPlan::ahead() const {
   return std::clamp(kColumns / each, least, kMost);
 }
 
+double WeightedPlan::foundEarly() const {
+  constexpr double kColumns = 2048;                                // weighed while the largest scores are on their way
+  const int64_t each = keep.empty() ? columns : (columns + 1) / 2; // that count, about
+  return std::min(2.0, kColumns / static_cast<double>(each));
+}
+
 int64_t WeightedPlan::bytes() const {
   const int64_t depth = blocksOf(contract, kContract);
   const int64_t once =
@@ -308,7 +318,8 @@ int64_t WeightedPlan::bytes() const {
     return (batches > sharing ? 2 : 1) * once + turning + 3 * depth * kRowsOfTiles * sizeOf(rowSide.type) + made + turned +
            others + 4 * (width + kRowsOfTiles) * 4;
   }
-  const int64_t rows = 2 * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
+  const int64_t panels = together ? 2 : 3 + static_cast<int64_t>(foundEarly());
+  const int64_t rows = panels * depth * kRowsAtOnce * sizeOf(rowSide.type), made = 6 * kRowsAtOnce * sizeOf(weights);
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
   const int64_t stepped =
       together ? madeBytes(together, columns) + besideBytes + (together + 1) * (columns + kContract) * sizeOf(weights) : 0;

@@ -56,6 +56,8 @@ struct WeightedPlan {
   int64_t bytes() const;                            // of SBUF, per partition
   // Blocks of rows that are scored before the weights of one are multiplied, in tiles: more of them where rows are shorter.
   int64_t ahead() const;
+  // How far the largest scores are ahead of the weights, in rows that are weighed together, where scores are made in two orientations.
+  double foundEarly() const;
   // Of these: what the steps give, of so many blocks of rows and the next ones.
   static int64_t madeBytes(int64_t blocks, int64_t columns);
   int64_t instructions() const; // about, of what is not in a loop or of one iteration
