@@ -100,6 +100,9 @@ public:
   void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op);
   void scalar(const Tile &dst, const Tile &data, std::string_view op0, ScalarOperand operand0, bool reverse0 = false,
               std::string_view op1 = "bypass", ScalarOperand operand1 = 0.0f, bool reverse1 = false);
+  // dst = (data op0 operand0) op1 other, in one instruction.
+  void scalarTensor(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
+                    std::string_view op1, const Tile &other);
   // dst = data op0 operand0, and of each partition of dst a reduction.
   void scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
                     std::string_view op, const Tile &result, bool negate = false);

@@ -171,6 +171,12 @@ void KernelBuilder::scalar(const Tile &dst, const Tile &data, std::string_view o
   }
   emit("tensor_scalar", std::move(slots));
 }
+void KernelBuilder::scalarTensor(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
+                                 std::string_view op1, const Tile &other) {
+  constexpr std::string_view kName = "scalar_tensor_tensor";
+  emit(kName, {operand(dst), operand(data), choice(kName, "op0", op0), scalarSlot(operand0), choice(kName, "op1", op1),
+               operand(other)});
+}
 void KernelBuilder::scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
                                  std::string_view op, const Tile &result, bool negate) {
   constexpr std::string_view kName = "tensor_scalar_reduce";

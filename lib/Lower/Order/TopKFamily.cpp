@@ -196,12 +196,7 @@ private:
 
   // dst = b where a `relation` number, else 0.
   void where(const Tile &dst, const Tile &a, std::string_view relation, const Tile &number, const Tile &b) {
-    const InstrDef &d = *findInstruction("scalar_tensor_tensor");
-    const auto code = [&](const char *slot, std::string_view name) {
-      return nisa::SlotValue::of(static_cast<int32_t>(d.slots[static_cast<size_t>(d.slot(slot))].names->find(name)));
-    };
-    k.emit("scalar_tensor_tensor",
-           {k.operand(dst), k.operand(a), code("op0", relation), k.operand(number), code("op1", "multiply"), k.operand(b)});
+    k.scalarTensor(dst, a, relation, number, "multiply", b);
   }
 
   // The best of candidates, best first.

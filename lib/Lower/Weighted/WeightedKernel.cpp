@@ -84,7 +84,9 @@ WeightedKernel::Steps WeightedKernel::findLargest(Rows &rows) {
 // The largest score of each of 128 rows.
 void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
   const int64_t row = rows.first + block * kRowBlockOf, n = std::min(kRowBlockOf, rows.count - block * kRowBlockOf);
-  const std::vector<WeightedOperands::Part> parts = operands.partsOf(row, n);
+  // What Scalar takes from PSUM in banks, Vector looks at together.
+  const std::vector<WeightedOperands::Part> parts =
+      operands.partsOf(row, n, 0, p.columns, operands.scalarReads ? kScoreColumns : kBank);
   int64_t counted = 0;
   for (const WeightedOperands::Part &part : parts)
     counted += part.count;
@@ -96,13 +98,12 @@ void WeightedKernel::largest(Rows &rows, int64_t block, Steps &steps) {
   const auto found = std::make_shared<Tile>();
   for (size_t i = 0; i < parts.size(); ++i) {
     const WeightedOperands::Part part = parts[i];
-    const int64_t each = operands.scalarReads ? kBank : part.count; // looked at together
     const auto kept = std::make_shared<Tile>();
-    for (int64_t x = 0; x < part.count; x += each)
-      steps.push_back([this, &rows, block, row, n, others, found, kept, i, part, x, each, all = parts.size()] {
+    for (int64_t x = 0; x < part.count; x += kBank)
+      steps.push_back([this, &rows, block, row, n, others, found, kept, i, part, x, all = parts.size()] {
         if (i == 0 && x == 0 && all > 1)
           *found = k.sbuf(DType::F32, n, {static_cast<int64_t>(all)});
-        const int64_t w = std::min(each, part.count - x);
+        const int64_t w = std::min(kBank, part.count - x);
         const Tile s = operands.scores(*rows.shared, rows.panel, block * kRowBlockOf, n, {part.from + x, w, part.holds});
         // Another bank is filled before this one is read.
         const auto read = std::exchange(unread, [this, &rows, block, row, n, others, found, kept, i, part, x, w, all, s] {

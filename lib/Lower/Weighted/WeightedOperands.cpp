@@ -109,15 +109,15 @@ Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t colu
   return it->second = out;
 }
 
-std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows, int64_t from, int64_t to) const {
+std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows, int64_t from, int64_t to,
+                                                              int64_t most) const {
   std::vector<Part> out;
   for (int64_t c = from; c < to; c += kContract) {
     const int64_t n = std::min(kContract, to - c);
     const Holds here = holds(row, rows, c, n);
     if (here == Holds::Nowhere)
       continue;
-    if (!out.empty() && out.back().holds == here && out.back().from + out.back().count == c &&
-        out.back().count + n <= kScoreColumns)
+    if (!out.empty() && out.back().holds == here && out.back().from + out.back().count == c && out.back().count + n <= most)
       out.back().count += n;
     else
       out.push_back({c, n, here});

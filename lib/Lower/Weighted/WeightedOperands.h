@@ -41,8 +41,8 @@ public:
   Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
   // 1 where a condition does not hold: rows on partitions, or turned.
   Tile mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n);
-  // Those of the columns [from, to) that count for some of the rows, in order.
-  std::vector<Part> partsOf(int64_t row, int64_t rows, int64_t from, int64_t to) const;
+  // Those of the columns [from, to) that count for some of the rows, in order, and at most so many together.
+  std::vector<Part> partsOf(int64_t row, int64_t rows, int64_t from, int64_t to, int64_t most = kScoreColumns) const;
   std::vector<Part> partsOf(int64_t row, int64_t rows) const { return partsOf(row, rows, 0, p.columns); }
   // Scores of the rows [from, from + n) of a panel, on partitions.
   Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part);

@@ -11,16 +11,26 @@ namespace {
 
 constexpr int64_t kTurnedAtOnce = 4;  // blocks of weights that share a bank of PSUM
 constexpr int64_t kBlocksPerTurn = 8; // of a transfer
-// Of so many blocks of weights transfers turn so many: that takes them as long as Vector takes for the scores.
-constexpr int64_t kByDma = 3, kOfBlocks = 4;
-constexpr size_t kLoadAhead = 2; // groups whose operands are loaded
-constexpr size_t kTurnAhead = 1; // blocks of rows that are scored before weights are turned
+constexpr size_t kLoadAhead = 2;      // groups whose operands are loaded
+constexpr size_t kTurnAhead = 1;      // blocks of rows that are scored before weights are turned
+
+// Of blocks of weights, those that transfers turn: that takes them as long as Vector takes for the scores, or the Tensor engine for its products.
+double shareOfTransfers(const Target &t, const WeightedPlan &p) {
+  const auto block = static_cast<double>(kContract);
+  const double scores = block + t.number("cost.issue_floor") * block / kScoreColumns;
+  const double passes = p.rowSide.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
+  const double products = 2 * block * passes;
+  const double rate = t.dmaEngines * t.number("dma.bytes_per_ns") * t.number("dma.transpose_rate_sbuf");
+  const double transfer = block * block * static_cast<double>(sizeOf(p.weights)) / rate;
+  return std::min(1.0, std::max(scores / t.number("clock.vector"), products / t.number("clock.tensor")) / transfer);
+}
 
 } // namespace
 
 WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), operands(k, m, p, behind),
-      masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)) {}
+      masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)),
+      byTransfers(shareOfTransfers(k.target(), p)) {}
 
 void WeightedTiles::run() {
   k.location(m.result->getLoc());
@@ -31,21 +41,30 @@ void WeightedTiles::run() {
 void WeightedTiles::means() {
   std::vector<Group> all;
   const int64_t each = p.group / kContract;
-  for (int64_t b = 0; b < p.batches; ++b)
-    if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
-      for (int64_t r = 0; r < p.row.count; r += kRowsOfTiles) {
-        const std::shared_ptr<Rows> rows = rowsAt(b, r);
-        const int64_t groups = std::max<int64_t>(1, blocksOf(rows->end - rows->begin, each));
-        for (int64_t i = 0; i < groups; ++i)
-          all.push_back({rows,
-                         rows->begin + i * each,
-                         std::min(rows->end, rows->begin + (i + 1) * each),
-                         i == 0,
-                         i + 1 == groups,
-                         {},
-                         {},
-                         std::vector<Tile>(rows->blocks.size())});
-      }
+  for (int64_t b = 0; b < p.batches; ++b) {
+    if (p.loop >= 0 && p.indexOf(b, static_cast<size_t>(p.loop)) >= p.step)
+      continue;
+    std::vector<std::shared_ptr<Rows>> here;
+    for (int64_t r = 0; r < p.row.count; r += kRowsOfTiles)
+      here.push_back(rowsAt(b, r));
+    std::stable_sort(here.begin(), here.end(), [](const std::shared_ptr<Rows> &x, const std::shared_ptr<Rows> &y) {
+      return x->end - x->begin > y->end - y->begin;
+    });
+    // Long and short ones take turns, so that engines always have about as much at hand.
+    for (size_t n = 0; n < here.size(); ++n) {
+      const std::shared_ptr<Rows> &rows = here[n % 2 ? here.size() - 1 - n / 2 : n / 2];
+      const int64_t groups = std::max<int64_t>(1, blocksOf(rows->end - rows->begin, each));
+      for (int64_t i = 0; i < groups; ++i)
+        all.push_back({rows,
+                       rows->begin + i * each,
+                       std::min(rows->end, rows->begin + (i + 1) * each),
+                       i == 0,
+                       i + 1 == groups,
+                       {},
+                       {},
+                       std::vector<Tile>(rows->blocks.size())});
+    }
+  }
   // What waits for others is written later, so that memory is given out in the order in which it is used.
   struct Late {
     size_t from, times; // at so many blocks of rows from this one on
@@ -144,8 +163,11 @@ WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) 
     if (s->stand)
       k.fill(s->lowered.columns(count, 1), -masked);
   });
-  for (size_t i = 0; i < s->parts.size(); ++i)
-    steps.push_back([this, &g, &b, s, i] { make(g, b, *s, i); });
+  // Those on a border pass through most engines: the others hide them.
+  for (const bool border : {true, false})
+    for (size_t i = 0; i < s->parts.size(); ++i)
+      if ((s->parts[i].holds == Holds::Somewhere) == border)
+        steps.push_back([this, &g, &b, s, i] { make(g, b, *s, i); });
   steps.push_back([this, &g, &b, s] { weigh(g, b, *s); });
   if (!s->parts.empty())
     turns = turn(g, b, s);
@@ -206,7 +228,8 @@ void WeightedTiles::weigh(Group &g, Block &b, Scores &s) {
 // [rows, columns] become [columns, blocks, rows].
 WeightedTiles::Steps WeightedTiles::turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s) {
   const int64_t first = s->parts[0].from, columns = s->parts.back().from + s->parts.back().count - first;
-  const int64_t blocks = blocksOf(columns), whole = columns / kContract, byDma = whole * kByDma / kOfBlocks;
+  const int64_t blocks = blocksOf(columns), whole = columns / kContract,
+                byDma = std::lround(static_cast<double>(whole) * byTransfers);
   const auto out = [&g, &b, first](int64_t block, int64_t n) {
     return g.turned.part(0, first / kContract - g.begin + block, n).part(1, b.first - g.rows->first, b.count);
   };
@@ -320,10 +343,12 @@ void WeightedTiles::finish(const Group &g, WeightedSums &sums) {
     const bool some = sums.has(static_cast<int64_t>(i));
     Tile all = some ? sums.of(static_cast<int64_t>(i)) : Tile();
     if (b.sums.handle >= 0) {
-      if (g.factors[i].handle >= 0)
-        k.scalar(b.sums, b.sums, "multiply", g.factors[i]);
-      if (some)
+      if (g.factors[i].handle >= 0 && some)
+        k.scalarTensor(b.sums, b.sums, "multiply", g.factors[i], "add", all);
+      else if (some)
         k.tensor(b.sums, b.sums, all, "add");
+      else if (g.factors[i].handle >= 0)
+        k.scalar(b.sums, b.sums, "multiply", g.factors[i]);
       all = b.sums;
     } else if (some && !g.last) {
       b.sums = k.sbuf(DType::F32, b.count, {p.width});

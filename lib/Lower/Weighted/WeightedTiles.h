@@ -55,6 +55,7 @@ private:
   const WeightedPlan &p;
   WeightedOperands operands;
   double masked;       // what is exponentiated where a condition does not hold
+  double byTransfers;  // the share of the weights that transfers turn
   Tile filled, nought; // scores that are `masked`; weights of 0
 
   void means();
