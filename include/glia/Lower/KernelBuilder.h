@@ -123,8 +123,8 @@ public:
   // Elements of a tile in SBUF become a number where offset + partition * perPartition + steps is less than 0.
   void choose(const Tile &x, const std::vector<int32_t> &stepsAndCounts, int32_t offset, int32_t perPartition,
               double number);
-  void matmul(const Tile &dst, const Tile &stationary, const Tile &moving,
-              bool accumulate);                      // dst[m, n] (+)= sum_k stationary[k, m] moving[k, n]
+  // dst[m, n] (+)= sum_k stationary[k, m] moving[k, n]; `ones`: moving has nothing but 0 and 1, which takes fp32 fewer passes.
+  void matmul(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate, bool ones = false);
   void transpose(const Tile &dst, const Tile &data); // on the Tensor or Vector engine
   // Anything else: slots in the definition's order.
   void emit(std::string_view instruction, std::vector<nisa::SlotValue> slots, int engine = -1);

@@ -64,8 +64,8 @@ bool turnsBytes(const Target &t, DType type) {
   return (sizeOf(type) == 2 || sizeOf(type) == 4) && !t.has("exact_transpose");
 }
 
-Tile identityOf(KernelBuilder &k) {
-  const Tile places = k.sbuf(DType::I32, kTurnedSide, {kTurnedSide}), out = k.sbuf(DType::BF16, kTurnedSide, {kTurnedSide});
+Tile identityOf(KernelBuilder &k, DType type) {
+  const Tile places = k.sbuf(DType::I32, kTurnedSide, {kTurnedSide}), out = k.sbuf(type, kTurnedSide, {kTurnedSide});
   k.iota(places, {1, static_cast<int32_t>(kTurnedSide)}, 0, -1); // column less row
   k.scalar(out, places, "equal", 0);
   return out;

@@ -12,7 +12,7 @@ bool turnsBytes(const Target &t, DType type);
 // Bytes per partition that it takes.
 inline constexpr int64_t kTurnedBytes = 5'120;
 
-Tile identityOf(KernelBuilder &k); // on chip
+Tile identityOf(KernelBuilder &k, DType type = DType::BF16); // on chip
 
 inline constexpr int64_t kTurnedSide = 128, kTurnedTogether = 4; // of a block; blocks that share instructions
 

@@ -237,8 +237,14 @@ void KernelBuilder::choose(const Tile &x, const std::vector<int32_t> &stepsAndCo
        {operand(x), operand(x), pattern(stepsAndCounts), SlotValue::of(static_cast<float>(number)),
         choice("affine_select", "cmp", "greater_equal"), SlotValue::of(offset), SlotValue::of(perPartition)});
 }
-void KernelBuilder::matmul(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate) {
-  emit("nc_matmul", {operand(dst), operand(stationary), operand(moving), SlotValue::of(static_cast<int32_t>(accumulate))});
+void KernelBuilder::matmul(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate, bool ones) {
+  std::vector<SlotValue> slots{operand(dst), operand(stationary), operand(moving),
+                               SlotValue::of(static_cast<int32_t>(accumulate))};
+  if (ones) {
+    slots.resize(static_cast<size_t>(findInstruction("nc_matmul")->slot("moving_onezero")));
+    slots.push_back(SlotValue::of(1));
+  }
+  emit("nc_matmul", std::move(slots));
 }
 void KernelBuilder::transpose(const Tile &dst, const Tile &data) { emit("nc_transpose", {operand(dst), operand(data)}); }
 

@@ -6,12 +6,6 @@
 
 namespace glia::emit {
 
-namespace {
-
-constexpr int64_t kFirstRows = 128; // whose largest scores are found before any weights are made
-
-} // namespace
-
 WeightedKernel::WeightedKernel(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), place(m.result->getLoc()), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked / m.scale, -kLargest, kLargest)) {}
@@ -30,10 +24,8 @@ void WeightedKernel::means() {
   std::vector<Rows> all;
   for (int64_t b = 0; b < p.batches; ++b)
     if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
-      for (int64_t r = 0, n = 0; r < p.row.count; r += n) {
-        n = std::min(all.empty() ? kFirstRows : kRowsAtOnce, p.row.count - r);
-        all.push_back({b, r, n, nullptr, {}, {}, {}, {}});
-      }
+      for (int64_t r = 0; r < p.row.count; r += kRowsAtOnce)
+        all.push_back({b, r, std::min(kRowsAtOnce, p.row.count - r), nullptr, {}, {}, {}, {}});
   // The largest scores of rows are found at an even rate, up to a place among all rows. They are there some time before their own weights begin.
   std::vector<Steps> finding(all.size());
   std::vector<size_t> found(all.size());

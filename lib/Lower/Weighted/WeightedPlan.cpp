@@ -323,7 +323,11 @@ int64_t WeightedPlan::bytes() const {
   const int64_t masks = keep.empty() ? 0 : 8 * kScoreColumns + 2 * kScoreColumns * 4;
   const int64_t stepped =
       together ? madeBytes(together, columns) + besideBytes + (together + 1) * (columns + kContract) * sizeOf(weights) : 0;
-  return (batches > sharing ? 2 : 1) * once + turning + rows + made + masks + stepped + 4 * (width + 8) * 4;
+  // Columns and values of so many batches are there at once.
+  const double rowsAhead = together ? 1 : 1 + foundEarly();
+  const auto loaded =
+      1 + static_cast<int64_t>(std::ceil(rowsAhead / static_cast<double>(sharing * blocksOf(row.count, kRowsAtOnce))));
+  return std::min(batches / sharing, loaded) * once + turning + rows + made + masks + stepped + 4 * (width + 8) * 4;
 }
 
 int64_t WeightedPlan::instructions() const {

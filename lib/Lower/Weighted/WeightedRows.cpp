@@ -1,4 +1,5 @@
 #include "WeightedRows.h"
+#include "Lower/Contract/TurnedBlocks.h"
 
 #include <algorithm>
 #include <utility>
@@ -95,10 +96,13 @@ void WeightedRows::score(Rows &rows, Steps &steps) {
     steps.push_back([this, &rows, found, i, part = parts[i]] {
       const Tile s = operands.scores(*rows.shared, rows.panel, rows.at, rows.count, part);
       const Tile made = rows.made.columns(part.from - rows.begin * kContract, part.count);
+      const Tile most = found->columns(static_cast<int64_t>(i), 1);
+      if (m.steps.empty() && chain.factor() == m.scale && part.holds == Holds::Everywhere)
+        return k.scalarReduce(made, s, "multiply", 1.0f, "max", most);
       chain.make(made, s, rows.batch, rows.first, part.from);
       if (part.holds == Holds::Somewhere)
         k.select(made, operands.mask(false, rows.first, rows.count, part.from, part.count), masked);
-      k.reduce(found->columns(static_cast<int64_t>(i), 1), made, "max");
+      k.reduce(most, made, "max");
     });
   steps.push_back([this, &rows, found] { k.reduce(rows.lowered, *found, "max", true); });
 }
@@ -106,17 +110,29 @@ void WeightedRows::score(Rows &rows, Steps &steps) {
 Tile WeightedRows::weightsOf(const Rows &rows) {
   const Tile shift = k.sbuf(DType::F32, rows.count, {1}), out = k.sbuf(p.weights, rows.count, {rows.made.elements()});
   k.scalar(shift, rows.lowered, "multiply", chain.factor());
+  // Turned by a product, NaN would spread to other rows. Without weights a row becomes 0 / 0.
+  Tile bad;
+  if (!k.target().has("exact_transpose")) {
+    bad = k.sbuf(DType::U8, rows.count, {1});
+    k.scalar(bad, rows.lowered, "multiply", 0.0f, false, "not_equal", 0.0f);
+  }
   for (int64_t c = 0; c < out.elements(); c += kScoreColumns) {
     const int64_t n = std::min(kScoreColumns, out.elements() - c);
     k.activation(out.columns(c, n), rows.made.columns(c, n), "exp", chain.factor(), shift);
-  }
-  if (!k.target().has("exact_transpose")) {
-    // Turned by a product, NaN would spread to other rows. Without weights a row becomes 0 / 0.
-    const Tile bad = k.sbuf(DType::U8, rows.count, {1});
-    k.scalar(bad, rows.lowered, "multiply", 0.0f, false, "not_equal", 0.0f);
-    k.select(out, bad.broadcast(0, out.elements()), 0.0f);
+    if (bad.handle >= 0)
+      k.select(out.columns(c, n), bad.broadcast(0, n), 0.0f);
   }
   return out;
+}
+
+// In fp32, a product with an identity takes half of the passes if the engine is told that this is one.
+void WeightedRows::turn(const Tile &out, const Tile &weights) {
+  if (k.target().has("exact_transpose") || p.weights != DType::F32)
+    return k.transpose(out, weights);
+  if (identity.handle < 0)
+    identity = identityOf(k, DType::F32);
+  const int64_t n = weights.partitions;
+  k.matmul(out, weights, identity.rows(0, n).columns(0, n), false, /*ones=*/true);
 }
 
 void WeightedRows::weigh(Rows &rows, Steps &steps) {
@@ -143,8 +159,8 @@ void WeightedRows::weigh(Rows &rows, Steps &steps) {
       const Tile in = k.psum(each, {n, rows.count}, exact ? p.weights : DType::F32),
                  out = k.sbuf(p.weights, each, {n, rows.count});
       for (int64_t i = 0; i < n; ++i)
-        k.transpose(in.index(0, i), made->weights.columns(c + i * each, each));
-      k.move(out, in);
+        turn(in.index(0, i), made->weights.columns(c + i * each, each));
+      operands.leave(out, in);
       // The next ones are turned before these are multiplied.
       const auto before = std::exchange(made->unread, [this, &rows, made = made.get(), add, c, n, wide, out] {
         const int64_t all = blocksOf(p.columns), first = rows.begin + c / kContract;

@@ -34,6 +34,7 @@ private:
   WeightedOperands operands;
   ScoreChain chain;
   double masked; // before the factor
+  Tile identity; // on chip, where weights of fp32 are turned by products
 
   void means();
   bool others(const Rows &rows) const { return rows.begin > 0 || rows.end < blocksOf(p.columns); }
@@ -41,6 +42,7 @@ private:
   void score(Rows &rows, Steps &steps);
   void weigh(Rows &rows, Steps &steps);
   Tile weightsOf(const Rows &rows);
+  void turn(const Tile &out, const Tile &weights);
 };
 
 } // namespace glia::emit
