@@ -51,6 +51,19 @@ def test_what_is_not_finite_stays_in_its_rows(target, which):
     expect(attend(CAUSAL["causal"]), [jnp.asarray(a) for a in arguments], target)
 
 
+@pytest.mark.parametrize("target", [*TARGETS, "trn1,memory.sbuf_bytes=0.25x"])
+@pytest.mark.parametrize("deep", [64, 128])
+def test_what_is_not_finite_in_16_bits(target, deep):
+    """Operands are turned as bytes on trn1, the largest scores by transfers; rows of several blocks, some of them without a column."""
+    q, k, v = (np.array(a) for a in qkv(2, 700, 900, deep, deep, BF16))
+    q[0, 7] = np.nan
+    q[1, 600, 3] = np.inf
+    k[0, 899, 1] = np.inf  # which the mask hides
+    v[1, 130, 5] = np.inf
+    for masked in (-jnp.inf, -1e4):
+        expect(attend(lambda i, j: i - 150 >= j, masked=masked), [jnp.asarray(a) for a in (q, k, v)], target)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_scores_of_any_size(target):
     expect(attend(scale=10.0), [10 * a for a in qkv(1, 200, 200, 64, 64)], target)
@@ -91,8 +104,9 @@ def test_heads_that_share_keys(target):
     expect(lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=True), [q, kv, kv], target)
 
 
-def test_many_small_ones_are_a_loop():
-    few, many = (expect(attend(), qkv(n, 128, 128, 16, 16, BF16), "trn2") for n in (24, 2400))
+@pytest.mark.parametrize("target", ["trn1", "trn2"])
+def test_many_small_ones_are_a_loop(target):
+    few, many = (expect(attend(), qkv(n, 128, 128, 16, 16, BF16), target) for n in (24, 2400))
     assert many.program.instructions < 100 * few.program.instructions / 2  # not written out
 
 
