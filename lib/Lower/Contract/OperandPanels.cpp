@@ -149,7 +149,7 @@ private:
         for (int64_t j = 0; j < together; ++j)
           rowsAt(rows.columns(j * count, count), i, at + j * n);
         if (together > 1)
-          turnBlocks(k, to.index(0, 0).reshaped({together, n}), rows, s.identity, count, s.byScalar);
+          turnBlocks(k, to.index(0, 0).rows(0, count).reshaped({together, n}), rows, s.identity, count, s.byScalar);
         else
           turnBlocks(k, to, rows, s.identity, kTurnedSide, s.byScalar);
       }
