@@ -228,3 +228,11 @@ def test_two_cores_that_count():
     exe = glia.jit(one_hot, lnc=2).compile(x)
     assert exe.program.cores == 2 and exe.verify().ok
     np.testing.assert_array_equal(exe(x), np.eye(96, dtype=np.float32)[x])
+
+
+def test_two_cores_with_too_few_long_rows_for_each():
+    """Forty rows go piece by piece, twenty do not: the group stays on one core."""
+    x = np.random.default_rng(5).standard_normal((40, 60_000), dtype=np.float32)
+    got = glia.jit(lambda x: jax.nn.softmax(x, -1), lnc=2)(x)
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(got, e / e.sum(-1, keepdims=True), rtol=1e-4)

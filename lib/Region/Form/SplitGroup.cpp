@@ -3,6 +3,7 @@
 #include "Graph/Analysis/GraphBuilder.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Lower/Rows/RowsPlan.h"
+#include "Lower/Rows/SlabsPlan.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -109,7 +110,11 @@ public:
     for (mlir::Value v : g.inputs)
       if (const int d = cutOf(v); d != kWhole && d != firstDim(v))
         return std::nullopt;
-    return build();
+    HalfGroup half = build();
+    // Of so few rows there may be no way that there is of all.
+    if (g.family == &rowsFamily() && !planRows(half.group.ops) && !planSlabs(half.group.ops))
+      return std::nullopt;
+    return half;
   }
 
 private:
