@@ -34,7 +34,7 @@ public:
   // x itself if it is all of it. Neighbours, unless steps are given.
   Value slice(Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> step = {});
   Value slice(Value x, int64_t dim, int64_t low, int64_t high); // all of the other dimensions
-  Value concatenate(llvm::ArrayRef<Value> parts, int64_t dim);                     // the part itself if there is one
+  Value concatenate(llvm::ArrayRef<Value> parts, int64_t dim);  // the part itself if there is one
   // Elements before, behind and between those of each dimension; fewer where a number is negative.
   Value pad(Value x, Value with, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
             llvm::ArrayRef<int64_t> between = {});

@@ -11,7 +11,6 @@ namespace glia::emit {
 
 namespace {
 
-
 // One of the ways fits.
 bool fits(graph::ConvolutionOp op, int64_t sbufBytes) {
   const Convolution all = convolutionOf(op), c = groupOf(all, 0);
@@ -98,7 +97,8 @@ public:
     for (mlir::Value v : {op->getOperand(0), op->getOperand(1), mlir::Value(op->getResult(0))}) {
       const auto t = machineType(llvm::cast<mlir::RankedTensorType>(v.getType()).getElementType());
       if (!t || (*t != DType::F32 && *t != DType::BF16 && *t != DType::F16))
-        return t && !isFloat(*t) ? "convolution of truth values" : "convolution of an element type other than f32, bf16 and f16";
+        return t && !isFloat(*t) ? "convolution of truth values"
+                                 : "convolution of an element type other than f32, bf16 and f16";
     }
     return isEmpty(convolution) || fits(convolution, kSmallestSbuf)
                ? ""
