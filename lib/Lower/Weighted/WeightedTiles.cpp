@@ -47,8 +47,8 @@ void WeightedTiles::means() {
     std::vector<std::shared_ptr<Rows>> here;
     for (int64_t r = 0; r < p.row.count; r += kRowsOfTiles)
       here.push_back(rowsAt(b, r));
-    std::stable_sort(here.begin(), here.end(), [](const std::shared_ptr<Rows> &x, const std::shared_ptr<Rows> &y) {
-      return x->end - x->begin > y->end - y->begin;
+    std::sort(here.begin(), here.end(), [](const std::shared_ptr<Rows> &x, const std::shared_ptr<Rows> &y) {
+      return std::pair(y->end - y->begin, x->first) < std::pair(x->end - x->begin, y->first);
     });
     // Long and short ones take turns, so that engines always have about as much at hand.
     for (size_t n = 0; n < here.size(); ++n) {
