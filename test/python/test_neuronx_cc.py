@@ -101,10 +101,10 @@ def test_flags_of_the_environment(monkeypatch):
     monkeypatch.setenv(
         "NEURON_CC_FLAGS", "--auto-cast=none --target=inf2 --internal-hlo2tensorizer-options='--verify-hlo=true'"
     )
-    assert flags.from_environment() == flags.Flags("trn1", None)
+    assert flags.from_environment() == flags.Flags("trn1", None, auto_cast="")
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "gen4")
     monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "2")
-    assert flags.from_environment() == flags.Flags("trn3", 2)
+    assert flags.from_environment() == flags.Flags("trn3", 2, auto_cast="")
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cst=none")
     with pytest.raises(glia.Error, match="NEURON-FLAGS"):
         flags.from_environment()
@@ -118,6 +118,9 @@ def test_what_would_change_numbers_and_does_not_is_said(folder, capfd, monkeypat
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=matmult --auto-cast-type=tf32")
     with pytest.warns(UserWarning, match="NEURON_CC_FLAGS: --auto-cast-type=tf32 has no effect"):
         assert flags.from_environment().auto_cast == ""
+    # What is said, be it `none`, differs from nothing: it comes before what is said around it.
+    assert flags.parse("--auto-cast=none -O1", "test") == flags.Flags(auto_cast="", effort=1)
+    assert flags.parse("", "test") == flags.Flags() and flags.Flags().auto_cast is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@
 namespace glia::emit {
 
 // What a group may use of SBUF, in bytes per partition: half of the smallest target's.
-inline constexpr int64_t kRowsBudget = 90112;
+inline constexpr int64_t kRowsBudget = kSmallestSbuf / 2;
 inline constexpr int64_t kMostInFlight = 6, kLeastInFlight = 2; // tiles that fit in it together
 // Bytes of a row that keep the DMA engines busy while the next transfer is begun.
 inline constexpr int64_t kGoodRow = 2560;

@@ -18,8 +18,8 @@ def compile_module(
     lnc: int | None,
     ranks: int = 1,
     topology: str = "",
-    auto_cast: str = "",
-    effort: int = 1,
+    auto_cast: str | None = None,
+    effort: int | None = None,
 ) -> tuple[Program, dict]:
     """A module of any form (docs/graph.md), and what it cost. With more than one, `ranks` have arguments and results of their own.
     auto_cast: bf16 or f16, to which operands of f32 products are rounded. Raises one Error with everything that is wrong."""
@@ -32,10 +32,10 @@ def compile_module(
             name,
             found.reference,
             cores=lnc or 1,
-            effort=effort,
+            effort=1 if effort is None else effort,
             topology=topology,
             replicas=ranks,
-            auto_cast=auto_cast,
+            auto_cast=auto_cast or "",
         )
         handle.require_verified(
             "kernel" if _KERNEL in (module if isinstance(module, bytes) else module.encode()) else "graph"

@@ -45,8 +45,8 @@ class Flags:
 
     target: str | None = None  # a target of glia
     lnc: int | None = None
-    auto_cast: str = ""  # the type to which operands of products are rounded
-    effort: int = 1
+    auto_cast: str | None = None  # the type to which operands of products are rounded; empty: to none
+    effort: int | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--lnc", "-lnc", "--logical-nc-config", type=int, choices=(1, 2), help="physical cores of a logical one"
     )
     parser.add_argument("--optlevel", "-O", choices=tuple(_EFFORTS), help="3 tries more; 1 and 2 are the same")
-    parser.add_argument("--auto-cast", choices=_AUTO_CAST, default="none", help="which f32 operations may be narrowed")
+    parser.add_argument(
+        "--auto-cast", choices=_AUTO_CAST, help="which f32 operations may be narrowed; none if not given"
+    )
     parser.add_argument("--auto-cast-type", choices=tuple(_AUTO_CAST_TYPES), help="to what; bf16 if not given")
     parser.add_argument("--pipeline", nargs="+", metavar="WORD", help="accepted")
     accepted = parser.add_argument_group("accepted, without effect on the program")
@@ -65,22 +67,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         accepted.add_argument(f"--{name}", action="store_true")
 
 
-def auto_cast_of(found: argparse.Namespace) -> str:
-    """bf16 or f16; empty if nothing is to be narrowed."""
-    if found.auto_cast == "none":
-        return ""
+def auto_cast_of(found: argparse.Namespace) -> str | None:
+    """bf16 or f16; empty if nothing is to be narrowed, None if nothing is said about it."""
+    if found.auto_cast in (None, "none"):
+        return None if found.auto_cast is None else ""
     given = found.auto_cast_type or ("fp16" if found.auto_cast == "matmult-fp16" else "bf16")
     return _AUTO_CAST_TYPES[given]
 
 
-def effort_of(found: argparse.Namespace) -> int:
-    return _EFFORTS[found.optlevel or "2"]
+def effort_of(found: argparse.Namespace) -> int | None:
+    return _EFFORTS.get(found.optlevel)
 
 
 def without_effect(found: argparse.Namespace) -> list[str]:
     """What to tell of options that were given, would change numbers elsewhere, and do not here."""
     out = []
-    if found.auto_cast != "none" and not auto_cast_of(found):
+    if found.auto_cast not in (None, "none") and not auto_cast_of(found):
         out.append(
             f"--auto-cast-type={found.auto_cast_type} has no effect: products are computed as the module gives them"
         )

@@ -56,8 +56,8 @@ def trace(
         name,
         target.reference,
         said.lnc or around.lnc,
-        auto_cast=said.auto_cast or around.auto_cast,
-        effort=max(said.effort, around.effort),
+        auto_cast=around.auto_cast if said.auto_cast is None else said.auto_cast,
+        effort=around.effort if said.effort is None else said.effort,
     )
     if compiler_workdir is not None:
         os.makedirs(compiler_workdir, exist_ok=True)
