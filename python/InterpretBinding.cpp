@@ -5,6 +5,7 @@
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Graph/Partition.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Interpret/Interpret.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -125,7 +126,7 @@ std::vector<std::vector<Array>> interpretRanksBytes(const GraphBytes &graph, con
 // A compiled graph against the reference: what is wrong, the numbers of operations, groups and kernels, and per result its error and
 // the reference's own, against f64.
 nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, const std::string &target,
-                     std::string_view file, int cores) {
+                     std::string_view file, int cores, const std::string &autoCast) {
   std::vector<HostTensor> in;
   for (const Array &a : inputs)
     in.push_back(hostTensorOf(a));
@@ -135,6 +136,7 @@ nb::tuple checkBytes(const GraphBytes &graph, const std::vector<Array> &inputs, 
   options.cores = cores;
   const GraphCheck r = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
+    graph::roundProducts(*g.module, autoCast);
     return checkGraph(*g.module, std::move(in), options);
   });
   nb::list wrong, errors;
@@ -156,7 +158,7 @@ void bindInterpret(nb::module_ &m) {
   m.def("interpret_ranks", &interpretRanksBytes, "graph"_a, "inputs"_a, "file"_a = "<graph>",
         "The same graph on several ranks, inputs and results by rank, as in interpret.");
   m.def(
-      "check_graph", &checkBytes, "graph"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1,
+      "check_graph", &checkBytes, "graph"_a, "inputs"_a, "target"_a, "file"_a = "<graph>", "cores"_a = 1, "auto_cast"_a = "",
       "Compares a compiled graph with the reference, group by group: (what is wrong, operations, groups, kernels, errors).");
 }
 

@@ -83,7 +83,8 @@ class GraphExecutable(Executable):
         its first element that does."""
         leaves = self._leaves(args, kwargs)
         arrays = [self._array(i, x) for i, x in enumerate(leaves)]
-        return check(self._text, *arrays, target=self._reference, lnc=self._function.lnc)
+        of = self._function
+        return check(self._text, *arrays, target=self._reference, lnc=of.lnc, auto_cast=of.auto_cast)
 
     def run(self, *args, **kwargs):
         """The results of the function: JAX arrays if an argument is one, else NumPy arrays."""
@@ -179,6 +180,7 @@ class Jitted:
         effort: int,
         topology: str,
         strict_sharding: bool,
+        auto_cast: str,
         static_argnums,
         static_argnames,
         donate_argnums,
@@ -186,7 +188,7 @@ class Jitted:
     ):
         functools.update_wrapper(self, function, updated=())
         self.function, self.target, self.lnc, self.effort = function, target, lnc, effort
-        self.topology, self.strict_sharding = topology, strict_sharding
+        self.topology, self.strict_sharding, self.auto_cast = topology, strict_sharding, auto_cast
         self._static = _both(function, static_argnums, static_argnames)
         self._options = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
         self._jitted: dict[_t.Target, object] = {}
@@ -246,6 +248,7 @@ class Jitted:
                     self.effort,
                     self.topology,
                     self.strict_sharding,
+                    auto_cast=self.auto_cast,
                 )
                 handle.require_verified("kernel" if "@glia.nki" in text else "graph")
             except _glia.Error as e:
@@ -352,6 +355,7 @@ def jit(
     effort: int = 1,
     topology: str = "",
     strict_sharding: bool = False,
+    auto_cast: str = "",
     static_argnums=None,
     static_argnames=None,
     donate_argnums=None,
@@ -364,6 +368,8 @@ def jit(
     faster, 2 tries more ways to write it.
     topology: what the ranks of a sharded function lie on, for their time (`glia topologies`); without it what is usual for
     the target. strict_sharding: an operation that needs its operands whole is refused instead of gathered with a warning.
+    auto_cast: bf16 or f16 rounds the operands of f32 dots and convolutions to that type, as the vendor's --auto-cast does; sums
+    stay f32.
     static_argnums, static_argnames: as in jax.jit. donate_argnums, donate_argnames: likewise; a result takes the
     place of such an argument in the device's memory, and the caller's arrays stay as they are."""
     if function is None:
@@ -374,6 +380,7 @@ def jit(
             effort=effort,
             topology=topology,
             strict_sharding=strict_sharding,
+            auto_cast=auto_cast,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -399,6 +406,7 @@ def jit(
         effort,
         topology,
         strict_sharding,
+        auto_cast,
         static_argnums,
         static_argnames,
         donate_argnums,

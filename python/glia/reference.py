@@ -95,6 +95,6 @@ class Checked:
         return "\n".join(map(str, self.diagnostics)) or good
 
 
-def check(graph, *inputs, target, file="<graph>", lnc=1) -> Checked:
+def check(graph, *inputs, target, file="<graph>", lnc=1, auto_cast="") -> Checked:
     """Compiles a graph for `target` and compares it with the reference on these inputs, as `glia check` does."""
-    return Checked(*_glia.check_graph(graph, _tuples(inputs), os.fspath(target), file, lnc))
+    return Checked(*_glia.check_graph(graph, _tuples(inputs), os.fspath(target), file, lnc, auto_cast))

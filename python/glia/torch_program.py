@@ -32,6 +32,7 @@ class Wanted:
     lnc: int | None = None
     ranks: int = 1
     topology: str = ""
+    auto_cast: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,12 +72,12 @@ def draw_seeds(count: int) -> list[torch.Tensor]:
 
 
 def compile_graph(graph: torch.fx.GraphModule, examples: list[torch.Tensor], wanted: Wanted) -> Compiled:
-    """`graph` takes tensors like `examples`, and returns a list of tensors and Nones."""
+    """`graph` takes tensors like `examples`, and returns a list of tensors, sizes and Nones."""
     device = torch_graph.lazy_device()
     moved = _on_device(graph, device)
     named = {**dict(moved.named_parameters()), **dict(moved.named_buffers())}
     recorded = torch_graph.record(
-        lambda *inputs: [x for x in moved(*inputs) if x is not None],
+        lambda *inputs: [x for x in moved(*inputs) if isinstance(x, torch.Tensor)],
         [torch.zeros(x.shape, dtype=x.dtype).to(device) for x in examples],
         named,
     )
@@ -84,7 +85,8 @@ def compile_graph(graph: torch.fx.GraphModule, examples: list[torch.Tensor], wan
 
 
 def _compiled(recorded: torch_graph.Recorded, wanted: Wanted) -> Compiled:
-    program, _ = compile_module(recorded.module, wanted.name, wanted.target, wanted.lnc, wanted.ranks, wanted.topology)
+    w = wanted
+    program, _ = compile_module(recorded.module, w.name, w.target, w.lnc, w.ranks, w.topology, w.auto_cast)
     _programs.add(program)
     return Compiled(program, recorded, wanted)
 

@@ -434,3 +434,16 @@ def test_marks_that_keep_values_do_nothing():
     handle, _ = glia._glia.compile_graph(text, "<test>", "trn2")
     x = normal(3)
     np.testing.assert_array_equal(glia.program.Program(handle).run({"arg0": x})["result0"], -x)
+
+
+@pytest.mark.parametrize("cast, narrow", [("bf16", ml_dtypes.bfloat16), ("f16", np.float16)])
+def test_operands_of_products_are_rounded_where_asked(cast, narrow):
+    x, w = normal(5, 40), normal(40, 6, seed=1)
+    f = glia.jit(lambda x, w: x @ w + x[:, :1], auto_cast=cast)
+    a, b = (v.astype(narrow).astype(np.float64) for v in (x, w))
+    got = f(x, w)
+    np.testing.assert_allclose(got, a @ b + x[:, :1], rtol=2e-6, atol=2e-6)
+    assert np.abs(got - (x.astype(np.float64) @ w + x[:, :1])).max() > 1e-4
+    assert f.compile(x, w).check(x, w).ok  # against the graph with its roundings
+    with pytest.raises(glia.Error, match="GRAPH-CAST"):
+        glia.jit(lambda x, w: x @ w, auto_cast="tf32")(x, w)

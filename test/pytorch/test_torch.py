@@ -193,6 +193,51 @@ def test_torch_compile(device, name):
         close(b, c)
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_torch_compile_for_several_sizes(device, dynamic):
+    """Sizes that torch keeps open: as arguments, in views, as results, saved for the backward."""
+    from glia.dynamo import backend
+
+    def f(x, weight, n):
+        y = (x @ weight).tanh().reshape(-1, 2 * weight.shape[1])
+        return (
+            torch.cat([y, torch.ones(n, y.shape[1])]).square().mean(0) * n,
+            y.shape[0] * n,
+            x + torch.arange(len(x))[:, None],
+        )
+
+    compiled = torch.compile(f, backend=backend, dynamic=dynamic, fullgraph=True)
+    weight = torch.randn(5, 3, requires_grad=True)
+    for rows, n in ((4, 2), (6, 2), (4, 3), (10, 7), (4, 2)):
+        x, y = (torch.linspace(-1, 1, rows * 5).reshape(rows, 5).requires_grad_() for _ in range(2))
+        (got, size, other), (want, wanted, another) = compiled(x, weight, n), f(y, weight, n)
+        assert size == wanted
+        close(got, want)
+        close(other, another)
+        mine = torch.autograd.grad((got * torch.arange(6.0)).sum() + other.sum(), [x, weight])
+        for a, b in zip(mine, torch.autograd.grad((want * torch.arange(6.0)).sum() + another.sum(), [y, weight])):
+            close(a, b, 1e-4)
+
+
+def test_sizes_that_are_values_are_refused(device):
+    from glia.dynamo import backend
+
+    captured = torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        with captured, pytest.raises(Exception, match="TORCH-FALLBACK"):
+            torch.compile(lambda x: x[x > 1].sum(), backend=backend, dynamic=dynamic)(torch.arange(4.0))
+
+
+def test_torch_compile_rounds_products_where_asked(device):
+    from glia.dynamo import backend
+
+    x, y = torch.randn(16, 32), torch.randn(32, 8)
+    compiled = torch.compile(lambda x, y: x @ y, backend=backend, options={"auto_cast": "bf16"})
+    close(compiled(x, y), x.bfloat16().float() @ y.bfloat16().float())
+    assert not torch.allclose(compiled(x, y), x @ y, rtol=1e-6, atol=1e-6)
+
+
 def test_numbers_are_arguments(device):
     from glia.dynamo import backend
 

@@ -1,6 +1,7 @@
 #include "glia/Check/CheckGraph.h"
 #include "Tool.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Support/File.h"
 #include "glia/Target/Target.h"
 
@@ -10,7 +11,7 @@ namespace glia::tool {
 
 void addCheck(CLI::App &app, Tool &tool) {
   struct Options {
-    std::string file, target = "trn2";
+    std::string file, target = "trn2", autoCast;
     uint64_t seed = 1;
     int cores = 1;
   };
@@ -20,6 +21,7 @@ void addCheck(CLI::App &app, Tool &tool) {
   c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
   c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
   c->add_option("--lnc", o->cores, "2: each group on both cores of a logical one; 1 if not given");
+  c->add_option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it, in the reference too");
   c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
   c->footer("Example: glia check model.mlir --target trn1 --seed 3");
   c->callback([o, &tool] {
@@ -27,6 +29,7 @@ void addCheck(CLI::App &app, Tool &tool) {
       loadTarget(o->target); // a wrong name is found before any work
       const FileBytes f = readFile(o->file);
       graph::Graph g = graph::readGraph(f.text(), o->file);
+      graph::roundProducts(*g.module, o->autoCast);
       GraphOptions options;
       options.target = o->target;
       options.cores = o->cores;

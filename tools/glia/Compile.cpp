@@ -19,6 +19,7 @@ namespace {
 
 struct Options {
   std::string file, target, output, dump, schedule, topology, autoCast;
+  std::string ofGraphs; // an option that was given and is said of graphs only
   int cores = 1, effort = 1;
   bool explain = false, strictSharding = false;
 };
@@ -144,6 +145,9 @@ int compileModel(const Options &o, std::string_view text) {
 }
 
 int compileText(const Options &o, std::string_view text) {
+  if (!o.ofGraphs.empty())
+    throw Error("COMPILE-OPTION", o.file + " is a kernel, and " + o.ofGraphs + " is said of a graph",
+                "Leave it out; `glia compile --help` says which options are whose.");
   Progress progress("compiling");
   const Program p = programOfKernel(text, {.file = o.file, .target = o.target}, o.schedule, o.dump);
   requireProved(p, CompiledFrom::Kernel);
@@ -215,7 +219,10 @@ void addCompile(CLI::App &app, Tool &tool) {
   c->footer("Example: glia compile model.mlir --target trn1 -o model.glia\n"
             "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
             "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
-  c->callback([o, &tool] {
+  c->callback([o, &tool, c] {
+    for (const char *name : {"--lnc", "--effort", "--topology", "--strict-sharding", "--auto-cast", "--explain"})
+      if (c->count(name) > 0)
+        o->ofGraphs = name;
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);
