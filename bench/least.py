@@ -67,7 +67,7 @@ def layers(dtype, short):
     rank = (of(k, 16, dtype=dtype), of(16, n, dtype=dtype))
     yield f"low rank {short}", 0.55, lambda x, w, a, b: x @ w + (x @ a) @ b, (x, w, *rank)
     yield f"gated {short}", 0.75, gated, (x, w, w, of(n, k, dtype=dtype))
-    due = 0.7 if short == "f32" else 0.33
+    due = 0.77 if short == "f32" else 0.5
     yield f"scores {short}", due, scores, (of(4, 2048, 128, dtype=dtype),) * 2
 
 

@@ -31,7 +31,7 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
 }
 
 void finishKernel(nisa::Kernel &kernel, Aim aim) {
-  combineInstructions(kernel.op(), aim);
+  combineInstructions(kernel.op(), aim, Roundings::MayBeLeftOut);
   chooseEngines(kernel.op(), Forms::Free, aim);
 }
 

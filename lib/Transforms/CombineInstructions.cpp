@@ -4,10 +4,14 @@
 //   x * x                                   activation(square), on an engine that has less to do; not where results are to be there soon
 //   tensor_scalar, then activation          the activation's own scale or bias: one rounding, as before
 //   activation, then a sum along the row    the activation's accumulator, which sums in the same order
+//   pieces of a row, then their largest     each piece finds its own (ReduceInPassing.cpp)
 //   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
 //   tensor_scalar, then tensor_scalar       one with two operations; also of narrower floats if the second rounds nothing
+// Where roundings may be left out, a result in bf16 does as well: it is passed on in fp32. That comes before results of fp32 are made narrower, which
+// the graph asks for by name (convert): those roundings stay.
 #include "glia/Transforms/CombineInstructions.h"
 #include "InstrFacts.h"
+#include "ReduceInPassing.h"
 #include "Remarks.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/ISA/AluRules.h"
@@ -30,13 +34,18 @@ public:
   Combiner(nisa::KernelOp kernel, Aim aim)
       : kernel(kernel), aim(aim), target(loadTarget(kernel.getTarget().str())), cores(static_cast<int>(kernel.cores())) {}
 
-  void run() {
+  void run(Roundings roundings) {
     each("tensor_copy", [&](Instr i) { readNarrow(i); });
-    each("tensor_copy", [&](Instr i) { writeNarrow(i); });
     if (aim != Aim::Soon)
       each("tensor_tensor", [&](Instr i) { square(i); });
-    each("activation", [&](Instr i) { takeScalar(i); });
-    each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
+    if (roundings == Roundings::MayBeLeftOut) {
+      passed = {DType::F32, DType::BF16};
+      pairs();
+      passed = {DType::F32};
+    }
+    each("tensor_copy", [&](Instr i) { writeNarrow(i); });
+    pairs();
+    combined += reduceInPassing(kernel, *target);
     if (!target->has("vector_gpsimd_concurrent"))
       each("tensor_tensor", [&](Instr i) { withScalar(i); });
     each("tensor_scalar", [&](Instr i) { twoScalars(i); });
@@ -50,6 +59,13 @@ private:
   const std::shared_ptr<const Target> target;
   const int cores;
   size_t combined = 0;
+  llvm::SmallVector<DType, 2> passed = {
+      DType::F32}; // types of results that one instruction may pass on to the next unrounded
+
+  void pairs() {
+    each("activation", [&](Instr i) { takeScalar(i); });
+    each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
+  }
 
   llvm::DenseMap<mlir::Value, Instr> writers; // of tensors that were asked for: thousands may read one
 
@@ -111,8 +127,8 @@ private:
   Instr writerOf(Instr reader, int slot, bool narrowToo = false) {
     const nisa::AccessAttr read = reader.access(slot);
     const mlir::Value tensor = reader.tensor(slot);
-    if (!isPlain(read) || (narrowToo ? !isFloat(read.getDtype()) : read.getDtype() != DType::F32) || !tensor ||
-        !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
+    if (!isPlain(read) || (narrowToo ? !isFloat(read.getDtype()) : !llvm::is_contained(passed, read.getDtype())) ||
+        !tensor || !llvm::isa_and_nonnull<nisa::AllocOp>(tensor.getDefiningOp()))
       return {};
     const Instr writer = onlyWriter(tensor);
     if (!writer || !sameElements(writer.access(0), read) || writer->getBlock() != reader->getBlock() ||
@@ -242,7 +258,7 @@ private:
     if (!first || !isOneScalar(first) || !isOneScalar(second) || !onlyReader(second.tensor(1), first, second) ||
         second.tensor(0) == first.tensor(1) || !staysUntil(first, 1, second) ||
         !staysUntil(first, first.def().slot("operand0"), second) || !isFloatAccess(second.access(0)) ||
-        !(second.access(1).getDtype() == DType::F32 || roundsOnce(first, second)))
+        !(llvm::is_contained(passed, second.access(1).getDtype()) || roundsOnce(first, second)))
       return;
     if (replace(second, "tensor_scalar",
                 {second.value(0), first.value(1), slotOf(first, "op0"), slotOf(first, "operand0"), slotOf(first, "reverse0"),
@@ -381,9 +397,9 @@ private:
 
 } // namespace
 
-void combineInstructions(nisa::KernelOp kernel, Aim aim) {
+void combineInstructions(nisa::KernelOp kernel, Aim aim, Roundings roundings) {
   if (!kernel.asWritten())
-    Combiner(kernel, aim).run();
+    Combiner(kernel, aim).run(roundings);
 }
 
 } // namespace glia

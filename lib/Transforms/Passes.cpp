@@ -62,6 +62,8 @@ void registerTransforms() {
                      [](nisa::KernelOp k) { chooseEngines(k, Forms::Given, Aim::Soon); });
   registerKernelPass("combine-instructions", "Two instructions become one that gives the same bits",
                      [](nisa::KernelOp k) { combineInstructions(k); });
+  registerKernelPass("combine-instructions-rounding-less", "The same; values between may stay fp32 where they were bf16",
+                     [](nisa::KernelOp k) { combineInstructions(k, Aim::Even, Roundings::MayBeLeftOut); });
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);
 }

@@ -400,8 +400,8 @@ sync dma_copy dst=result0 src=t queue=q
 def test_a_program_that_the_verifier_refuses_is_our_fault(monkeypatch):
     compiled = glia._glia.compile_graph
 
-    def racy(*args):
-        return glia.assemble(RACY)._handle, compiled(*args)[1]
+    def racy(*args, **options):
+        return glia.assemble(RACY)._handle, compiled(*args, **options)[1]
 
     monkeypatch.setattr(glia._glia, "compile_graph", racy)
     with pytest.raises(glia.Error) as e:
@@ -447,3 +447,38 @@ def test_operands_of_products_are_rounded_where_asked(cast, narrow):
     assert f.compile(x, w).check(x, w).ok  # against the graph with its roundings
     with pytest.raises(glia.Error, match="GRAPH-CAST"):
         glia.jit(lambda x, w: x @ w, auto_cast="tf32")(x, w)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "by_name",
+    [lambda x: x.astype(jnp.bfloat16).astype(jnp.float32), lambda x: jax.lax.reduce_precision(x, 8, 7)],
+    ids=["convert", "reduce_precision"],
+)
+def test_roundings_that_are_asked_for_by_name_stay(by_name, target):
+    """bf16 may be left out between instructions of a kernel, but not where a convert or reduce_precision rounds to it."""
+    x = normal(130, 300)
+    rounded = (x * np.float32(3)).astype(ml_dtypes.bfloat16).astype(np.float64)
+    got = glia.jit(lambda x: jnp.exp(by_name(x * 3) - 0.25), target=target)(x)
+    np.testing.assert_allclose(got, np.exp(rounded - 0.25), rtol=2e-6)
+    got = glia.jit(lambda x: by_name(x * 3).sum(-1), target=target)(x)
+    np.testing.assert_allclose(got, rounded.sum(-1), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_of_bfloat16_are_no_worse_than_on_the_host(target):
+    x = normal(150, 400).astype(ml_dtypes.bfloat16)
+    functions = {
+        "softmax": lambda x: jax.nn.softmax(x * 2.5, -1),
+        "norm": lambda x: x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6),
+        "logsumexp": lambda x: jax.nn.logsumexp(x * 1.5, -1),
+        "silu": lambda x: jax.nn.silu(x * 2 + 1),
+        "scores": lambda x: jax.nn.softmax(x @ x.T * 0.25, -1),
+    }
+    for name, f in functions.items():
+        want = np.float64(f(x.astype(np.float32)))
+        ours, theirs = (
+            np.linalg.norm(np.float64(v) - want) / np.linalg.norm(want)
+            for v in (glia.jit(f, target=target)(x), jax.jit(f)(x))
+        )
+        assert ours <= 1.05 * theirs + 2**-11, name

@@ -10,10 +10,11 @@ namespace {
 
 constexpr int64_t kFewColumns = 64; // below, several blocks of rows share an epilogue
 
-// The only reader of fp32 sums, if it takes them from PSUM together with a number.
+// The only reader of the sums, if it takes them from PSUM together with a number; bf16 is not rounded to on the way.
 mlir::Operation *scaledFrom(mlir::Value root, llvm::ArrayRef<mlir::Operation *> ops) {
   static constexpr llvm::StringLiteral kTakes[] = {"add", "subtract", "multiply", "maximum", "minimum"};
-  if (heldType(root) != DType::F32 || !root.hasOneUse())
+  const DType type = heldType(root);
+  if ((type != DType::F32 && type != DType::BF16) || !root.hasOneUse())
     return nullptr;
   mlir::Operation *user = *root.getUsers().begin();
   const bool takes = llvm::is_contained(kTakes, opName(user)) && llvm::is_contained(ops, user) &&
