@@ -34,6 +34,7 @@
 #include "Graph/Decompose/SplitComplex.h"
 #include "Graph/Decompose/SplitWords.h"
 #include "UnrollLoops.h"
+#include "WidenSmallIntegers.h"
 #include "glia/Lower/Family.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -65,6 +66,7 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {kInlined, inlineCalls},
     {"own constants", ownConstants},
+    {"widen small integers", widenSmallIntegers},
     {"pair sends", pairSends},
     {"fold devices", foldDevices},
     {"number ranks", numberRanks},

@@ -59,6 +59,16 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
   %10 = stablehlo.subtract %0, %y : tensor<6xf32>
   return %10 : tensor<6xf32>
 })"},
+    {"widen small integers", R"(
+func.func @main(%x: tensor<40xi32>, %y: tensor<40xi32>) -> tensor<40xi32> {
+  %a = stablehlo.convert %x : (tensor<40xi32>) -> tensor<40xi4>
+  %b = stablehlo.convert %y : (tensor<40xi32>) -> tensor<40xi4>
+  %c = stablehlo.constant dense<3> : tensor<40xi4>
+  %0 = stablehlo.subtract %a, %b : tensor<40xi4>
+  %1 = stablehlo.multiply %0, %c : tensor<40xi4>
+  %2 = stablehlo.convert %1 : (tensor<40xi4>) -> tensor<40xi32>
+  return %2 : tensor<40xi32>
+})"},
     {"pair sends", R"(
 module attributes {mhlo.num_partitions = 2 : i32} {
 func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
