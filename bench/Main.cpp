@@ -98,7 +98,7 @@ static int certificate(const Program &p) {
   std::vector<std::byte> bytes;
   if (!certify(p, bytes).ok())
     return 1;
-  const double without = seconds([&] { verify(p); }), with = seconds([&] { verifyWith(p, bytes); });
+  const double without = medianOf(3, [&] { verify(p); }), with = medianOf(3, [&] { verifyWith(p, bytes); });
   std::printf("{\"instructions\": %llu, \"without\": %.6f, \"with\": %.6f, \"bytes\": %zu}\n",
               (unsigned long long)p.instructionCount(), without, with, bytes.size());
   return 0;

@@ -18,10 +18,11 @@ constexpr uint32_t kUnused = UINT32_MAX;
 class Renumber {
 public:
   template <class KeyOf> Renumber(size_t n, KeyOf keyOf) : same(n), fresh(n, kUnused) {
-    std::unordered_map<std::string, uint32_t> seen;
+    std::unordered_map<decltype(keyOf(0)), uint32_t> seen(n);
     for (uint32_t i = 0; i < n; ++i)
       same[i] = seen.try_emplace(keyOf(i), i).first->second;
   }
+  uint32_t firstLike(uint32_t old) const { return same[old]; } // the first entry of the same content
   uint32_t use(uint32_t old, bool *first = nullptr) {
     uint32_t &f = fresh[same[old]];
     if (first)
@@ -91,16 +92,18 @@ struct Numbering {
   Renumber strings, origins, patterns, opcodes;
 
   explicit Numbering(const Program &p)
-      : strings(p.strings.size(), [&](uint32_t i) { return p.strings[i]; }),
+      : strings(p.strings.size(), [&](uint32_t i) { return std::string_view(p.strings[i]); }),
         origins(p.origins.size(),
                 [&](uint32_t i) {
                   const InstrOrigin &o = p.origins[i];
-                  return std::to_string(p.strings[o.kernel].size()) + "," + std::to_string(p.strings[o.operation].size()) +
-                         "," + std::to_string(o.line) + ":" + p.strings[o.kernel] + p.strings[o.operation] +
-                         p.strings[o.file];
+                  std::string k;
+                  for (uint32_t text : {o.kernel, o.operation, o.file})
+                    addBytes(k, strings.firstLike(text));
+                  addBytes(k, o.line);
+                  return k;
                 }),
         patterns(p.patterns.size(), [&](uint32_t i) { return patternKey(p.patterns[i]); }),
-        opcodes(p.opcodes.size(), [&](uint32_t i) { return std::string(p.opcodes[i]->name); }) {
+        opcodes(p.opcodes.size(), [&](uint32_t i) { return std::string_view(p.opcodes[i]->name); }) {
     strings.use(0); // index 0 is the empty text, origin 0 is "unknown"
     origins.use(0);
     for (uint32_t c = 0; c < p.cores; ++c)

@@ -99,8 +99,9 @@ std::vector<std::byte> assembleFile(const ByteWriter (&sections)[kNumSections + 
 
 } // namespace
 
-std::vector<std::byte> toBytes(const Program &original) {
-  const Program p = canonical(original);
+std::vector<std::byte> toBytes(const Program &p) { return canonicalToBytes(canonical(p)); }
+
+std::vector<std::byte> canonicalToBytes(const Program &p) {
   ByteWriter sections[kNumSections + 1];
   auto at = [&sections](Section s) -> ByteWriter & { return sections[static_cast<uint32_t>(s)]; };
 

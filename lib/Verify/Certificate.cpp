@@ -10,7 +10,7 @@ namespace glia {
 
 namespace {
 
-constexpr char kMagic[8] = {'G', 'L', 'I', 'A', 'P', 'R', 'F', '3'};
+constexpr char kMagic[8] = {'G', 'L', 'I', 'A', 'P', 'R', 'F', '4'};
 
 struct Header {
   char magic[8];
@@ -19,7 +19,7 @@ struct Header {
 
 // Tables in their one order: hints name patterns by their numbers.
 struct Canonical {
-  explicit Canonical(const Program &p) : program(canonical(p)), sum(checksum64(toBytes(program))) {}
+  explicit Canonical(const Program &p) : program(canonical(p)), sum(checksum64(canonicalToBytes(program))) {}
   Program program;
   uint64_t sum;
 };

@@ -11,6 +11,14 @@ namespace glia::flow {
 
 using Clock = std::vector<uint32_t>;
 
+// Whether `a` knows something that `b` does not.
+inline bool saysMore(const Clock &a, const Clock &b) {
+  bool more = false; // without a way out: clocks that are compared are alike for the most part
+  for (size_t i = 0; &a != &b && i < a.size(); ++i)
+    more |= a[i] > b[i];
+  return more;
+}
+
 // A clock at the moment of an update: `base`, and beyond it up to two components that are further. Without a base: nothing.
 struct Snapshot {
   std::shared_ptr<const Clock> base;
@@ -24,6 +32,13 @@ struct Snapshot {
     return n;
   }
   bool knows(uint32_t component, uint32_t n) const { return known(component) >= n; }
+  // Whether it says all that `other` says, as far as that is seen at once.
+  bool covers(const Snapshot &other) const {
+    for (int i = 0; i < 2; ++i)
+      if (other.comp[i] != UINT32_MAX && !knows(other.comp[i], other.seq[i]))
+        return false;
+    return !other.base || (base && !saysMore(*other.base, *base));
+  }
   std::shared_ptr<const Clock> whole(size_t components) const {
     auto out = std::make_shared<Clock>(components, 0);
     for (uint32_t c = 0; c < components; ++c)
@@ -52,24 +67,20 @@ public:
         join(s.comp[i], s.seq[i]);
   }
   void join(const Clock &other) {
-    const size_t n = clock->size();
-    for (size_t i = 0; i < n; ++i)
-      if ((*clock)[i] < other[i]) {
-        Clock &mine = own();
-        for (; i < n; ++i)
-          if (mine[i] < other[i])
-            mine[i] = other[i];
-        return;
-      }
+    if (!saysMore(other, *clock))
+      return;
+    Clock &mine = own();
+    for (size_t i = 0; i < mine.size(); ++i)
+      mine[i] = std::max(mine[i], other[i]);
   }
   // What both know. Returns whether that is less than this.
   bool meet(const Clock &other) {
-    const size_t n = clock->size();
-    bool less = false;
-    for (size_t i = 0; i < n; ++i)
-      if ((*clock)[i] > other[i])
-        own()[i] = other[i], less = true;
-    return less;
+    if (!saysMore(*clock, other))
+      return false;
+    Clock &mine = own();
+    for (size_t i = 0; i < mine.size(); ++i)
+      mine[i] = std::min(mine[i], other[i]);
+    return true;
   }
 
 private:

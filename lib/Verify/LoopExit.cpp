@@ -52,11 +52,9 @@ void Walk::leaveProved(LoopProof &p) {
     }
   }
   if (lo == 0) { // or it does not run at all, and then it has done nothing that anybody has to know of
-    State none = p.entry;
+    State none = std::move(p.entry);
     Renumber r{.components = p.components};
-    r.known = [&](uint32_t c, uint32_t seq) { return top[c] && seq >= p.entry.numbers[c] ? top[c] : seq; };
-    r.event = [](uint32_t, uint32_t seq) { return seq; };
-    r.place = [](const Touch &t) { return t.place; };
+    r.known = [&](uint32_t c, uint32_t seq) { return top[c] && seq >= p.a.begun[c] ? top[c] : seq; };
     renumber(none, r);
     for (uint32_t s : p.semaphores) {
       const SemaphoreState &x = ends[0].state.semaphores[s];
@@ -112,7 +110,6 @@ void Walk::behindLoop(LoopProof &p, std::vector<State> ends, const std::vector<u
 
   // The number of its last round means nothing any more.
   Renumber fold{.components = p.components};
-  fold.event = [](uint32_t, uint32_t seq) { return seq; };
   fold.place = [&](const Touch &t) {
     return p.ofLoop(spots[t.place].start) ? foldSpot(t.place, [&p](uint32_t s) { return p.ofLoop(s); }) : t.place;
   };

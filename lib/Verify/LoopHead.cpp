@@ -86,6 +86,9 @@ void Walk::makeHead(LoopProof &p) {
     return g.length && seq >= g.base ? g.head() : seq;
   };
   auto raise = [&](std::shared_ptr<const Clock> clock) {
+    auto rises = [&](uint32_t c) { return raised(c, (*clock)[c]) != (*clock)[c]; };
+    if (std::none_of(p.components.begin(), p.components.end(), rises))
+      return clock;
     auto out = std::make_shared<Clock>(*clock);
     for (uint32_t c : p.components)
       (*out)[c] = raised(c, (*out)[c]);
@@ -149,11 +152,10 @@ void Walk::shareWithConsumers(const LoopProof &p, State &s) {
 // The end of a round as the beginning of the next one: everything is one round older.
 State Walk::aged(const LoopProof &p, State s) {
   const std::vector<Gap> &gaps = p.a.gaps;
-  raiseQuiet(s, s.numbers, p.components);
-  shareWithConsumers(p, s);
   Renumber r{.components = p.components};
-  r.known = [&gaps](uint32_t c, uint32_t seq) {
+  r.known = [&gaps, quiet = quietKnown(s, s.numbers)](uint32_t c, uint32_t known) {
     const Gap &g = gaps[c];
+    const uint32_t seq = quiet(c, known);
     return !g.length || seq <= g.base ? seq : seq <= g.base + g.length ? g.base : seq - g.length;
   };
   r.event = [&gaps](uint32_t c, uint32_t seq) {
@@ -169,6 +171,7 @@ State Walk::aged(const LoopProof &p, State s) {
                : t.place;
   };
   renumber(s, r);
+  shareWithConsumers(p, s);
   for (uint32_t c : p.components)
     s.numbers[c] -= gaps[c].length;
   return s;

@@ -47,14 +47,17 @@ struct Writer {
     }
   }
   // Those of `now` that `before` has not.
-  void touches(const std::vector<Touch> &before, const std::vector<Touch> &now) {
-    std::vector<Touch> fresh;
-    for (const Touch &t : now)
+  template <class T, class Put> void fresh(const std::vector<T> &before, const std::vector<T> &now, Put &&put) {
+    std::vector<T> list;
+    for (const T &t : now)
       if (std::find(before.begin(), before.end(), t) == before.end())
-        fresh.push_back(t);
-    out.put(static_cast<int64_t>(fresh.size()));
-    for (const Touch &t : fresh)
-      touch(t);
+        list.push_back(t);
+    out.put(static_cast<int64_t>(list.size()));
+    for (const T &t : list)
+      put(t);
+  }
+  void touches(const std::vector<Touch> &before, const std::vector<Touch> &now) {
+    fresh(before, now, [this](const Touch &t) { touch(t); });
   }
   // The numbers of `now` that are not those of `before`.
   void clock(const Clock &before, const Clock &now) {
@@ -94,13 +97,11 @@ bool sameEngine(const EngineWalk &a, const EngineWalk &b) {
 }
 
 bool sameSemaphore(const SemaphoreState &a, const SemaphoreState &b) {
-  auto sameGuard = [](const Guard &x, const Guard &y) { return x.comp == y.comp && x.seq == y.seq; };
   auto sameUpdate = [&](const SemaphoreState::Update &x, const SemaphoreState::Update &y) {
     const size_t components = a.all.share()->size();
     return x.total == y.total && *x.snapshot.whole(components) == *y.snapshot.whole(components);
   };
-  return *a.all.share() == *b.all.share() && a.unproved == b.unproved && a.closed == b.closed &&
-         std::equal(a.guards.begin(), a.guards.end(), b.guards.begin(), b.guards.end(), sameGuard) &&
+  return *a.all.share() == *b.all.share() && a.unproved == b.unproved && a.closed == b.closed && a.guards == b.guards &&
          std::equal(a.history.begin(), a.history.end(), b.history.begin(), b.history.end(), sameUpdate);
 }
 
@@ -160,15 +161,14 @@ void Walk::writeHint(const LoopProof &p) {
   w.different(was.semaphores, now.semaphores, sameSemaphore, [&](const SemaphoreState &a, const SemaphoreState &b) {
     w.clock(*a.all.share(), *b.all.share());
     out.put(b.unproved);
-    out.put(static_cast<int64_t>(b.guards.size()));
-    for (const Guard &g : b.guards)
+    w.fresh(a.guards, b.guards, [&](const Guard &g) {
       for (uint32_t v : {g.comp, g.seq, g.who})
         out.put(v);
-    out.put(static_cast<int64_t>(b.closed.size()));
-    for (const auto &[comp, seq] : b.closed) {
-      out.put(comp);
-      out.put(seq);
-    }
+    });
+    w.fresh(a.closed, b.closed, [&](const std::pair<uint32_t, uint32_t> &c) {
+      out.put(c.first);
+      out.put(c.second);
+    });
     out.put(static_cast<int64_t>(b.history.size()));
     for (const SemaphoreState::Update &u : b.history) {
       out.put(u.total - b.consumed);
@@ -271,9 +271,12 @@ struct Reader {
       list.push_back(touch());
     return list;
   }
-  std::shared_ptr<const Clock> clock(const Clock &before) {
-    auto now = std::make_shared<Clock>(before);
-    for (size_t n = in.count(); n--;) {
+  std::shared_ptr<const Clock> clock(const std::shared_ptr<const Clock> &before) {
+    size_t n = in.count();
+    if (!n)
+      return before;
+    auto now = std::make_shared<Clock>(*before);
+    while (n--) {
       const uint32_t c = component();
       (*now)[c] = moment(c);
     }
@@ -347,7 +350,7 @@ void Walk::readHint(LoopProof &p) {
   // What is not spoken of stays as it is; the rest is joined, part by part.
   for (int64_t e; (e = in.get(-1, static_cast<int64_t>(p.head.engines.size()) - 1)) >= 0;) {
     EngineWalk &was = p.head.engines[static_cast<size_t>(e)], x = was;
-    x.knows.replace(r.clock(*x.knows.share()));
+    x.knows.replace(r.clock(x.knows.share()));
     x.lastSbuf = r.touches();
     x.lastPsum = r.touches();
     if (in.flag())
@@ -358,31 +361,30 @@ void Walk::readHint(LoopProof &p) {
     joinEngine(was, x);
   }
   for (int64_t s; (s = in.get(-1, static_cast<int64_t>(p.head.semaphores.size()) - 1)) >= 0;) {
-    SemaphoreState &was = p.head.semaphores[static_cast<size_t>(s)], x = was;
-    x.all.replace(r.clock(*x.all.share()));
+    SemaphoreState &was = p.head.semaphores[static_cast<size_t>(s)], x;
+    x.consumed = was.consumed;
+    x.all.replace(r.clock(was.all.share()));
     x.unproved = in.get(0, kLargest);
-    x.guards.clear();
     for (size_t n = in.count(); n--;) {
       const uint32_t comp = r.component(), seq = r.moment(comp);
       x.guards.push_back({comp, seq, r.instruction()});
     }
-    x.closed.clear();
     for (size_t n = in.count(); n--;) {
       const uint32_t comp = r.component(), seq = r.moment(comp);
       x.close(comp, seq);
     }
-    x.history.clear();
     int64_t total = 0;
     for (size_t n = in.count(); n--;) {
       total = in.get(total + 1, kLargest);
       const std::shared_ptr<const Clock> before = tokenAt(was, x.consumed + total).whole(components);
-      x.history.push_back({x.consumed + total, {r.clock(*before), {UINT32_MAX, UINT32_MAX}, {0, 0}}});
+      x.history.push_back({x.consumed + total, {r.clock(before), {UINT32_MAX, UINT32_MAX}, {0, 0}}});
     }
     joinSemaphore(was, x, components);
   }
-  const std::shared_ptr<const Clock> events = r.clock(p.head.lastEvent);
-  for (size_t c = 0; c < components; ++c)
-    p.head.lastEvent[c] = std::max(p.head.lastEvent[c], (*events)[c]);
+  for (size_t n = in.count(); n--;) {
+    const uint32_t c = r.component();
+    p.head.lastEvent[c] = std::max(p.head.lastEvent[c], r.moment(c));
+  }
 
   std::vector<Cow<ByteMap> *> maps;
   flow::forEachMap(p.head, [&](Cow<ByteMap> &map) { maps.push_back(&map); });

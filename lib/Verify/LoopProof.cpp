@@ -192,10 +192,10 @@ void Walk::prove(LoopRun &run) {
   for (size_t i = 0; i < run.arrived.size(); ++i)
     changeStream(state.engines[run.arrived[i]], p.streams[i]);
   raiseQuiet(state, state.numbers, p.components);
-  p.entry = state;
-  p.a.begun = state.numbers;
+  p.entry = std::move(state); // every round begins with a state of its own
+  p.a.begun = p.entry.numbers;
   for (size_t i = 0; i < run.arrived.size(); ++i) {
-    const EngineWalk &e = state.engines[run.arrived[i]];
+    const EngineWalk &e = p.entry.engines[run.arrived[i]];
     p.depthOf[run.arrived[i]] = e.loops.size();
     p.headRegs.emplace_back();
     for (int reg : p.written[i]) {
@@ -273,7 +273,7 @@ bool Walk::search(LoopProof &p, bool keepExits) {
     if (less) // what was done at addresses that were not right is no part of the head
       makeHead(p);
     else
-      found = !joinInto(p.head, aged(p, state));
+      found = !joinInto(p.head, aged(p, std::move(state)));
   }
   --muted;
   memory.lengths = p.lengths;
@@ -288,11 +288,11 @@ bool Walk::search(LoopProof &p, bool keepExits) {
 
 // Whether the round that was walked ends with what it began with.
 bool Walk::holds(LoopProof &p) {
-  bool same = measureRound(p) && !joinInto(p.head, aged(p, state));
+  bool same = measureRound(p);
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (auto &[reg, value] : p.headRegs[i])
       same &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);
-  return same;
+  return same && !joinInto(p.head, aged(p, std::move(state)));
 }
 
 // Values that only a search has seen: nothing that is left of it names one.

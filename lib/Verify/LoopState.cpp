@@ -7,24 +7,20 @@ namespace glia::flow {
 
 namespace {
 
-// Clocks are shared by many; each is changed once.
-class Clocks {
+// Clocks are shared by many; each that changes is changed once.
+template <class F> class Clocks {
 public:
-  Clocks(const std::vector<uint32_t> &components, const std::function<uint32_t(uint32_t, uint32_t)> &f)
-      : components(components), f(f) {}
+  Clocks(const std::vector<uint32_t> &components, const F &f) : components(components), f(f) {}
   std::shared_ptr<const Clock> operator()(const std::shared_ptr<const Clock> &c) {
-    if (!c)
+    auto changes = [&](uint32_t i) { return f(i, (*c)[i]) != (*c)[i]; };
+    if (!c || std::none_of(components.begin(), components.end(), changes))
       return c;
     auto [it, fresh] = done.try_emplace(c.get());
     if (fresh) {
-      std::shared_ptr<Clock> changed;
+      auto changed = std::make_shared<Clock>(*c);
       for (uint32_t i : components)
-        if (const uint32_t now = f(i, (*c)[i]); now != (*c)[i]) {
-          if (!changed)
-            changed = std::make_shared<Clock>(*c);
-          (*changed)[i] = now;
-        }
-      it->second = {c, changed ? changed : c};
+        (*changed)[i] = f(i, (*c)[i]);
+      it->second = {c, std::move(changed)};
     }
     return it->second.second;
   }
@@ -37,13 +33,12 @@ public:
 
 private:
   const std::vector<uint32_t> &components;
-  const std::function<uint32_t(uint32_t, uint32_t)> &f;
+  const F &f;
   std::unordered_map<const Clock *, std::pair<std::shared_ptr<const Clock>, std::shared_ptr<const Clock>>> done;
 };
 
-void renumberClocks(State &s, const std::vector<uint32_t> &components,
-                    const std::function<uint32_t(uint32_t, uint32_t)> &known) {
-  Clocks clocks(components, known);
+template <class F> void renumberClocks(State &s, const std::vector<uint32_t> &components, const F &known) {
+  Clocks<F> clocks(components, known);
   for (EngineWalk &e : s.engines)
     e.knows.replace(clocks(e.knows.share()));
   for (SemaphoreState &m : s.semaphores) {
@@ -65,24 +60,34 @@ void renumberClocks(State &s, const std::vector<uint32_t> &components,
 void renumber(State &s, const Renumber &r) {
   if (r.known)
     renumberClocks(s, r.components, r.known);
-  for (EngineWalk &e : s.engines)
-    for (std::vector<Touch> *list : {&e.lastSbuf, &e.lastPsum})
-      for (Touch &t : *list)
-        t.seq = r.event(t.comp, t.seq);
-  for (SemaphoreState &m : s.semaphores) {
-    for (Guard &g : m.guards)
-      g.seq = r.event(g.comp, g.seq);
-    for (auto &[comp, seq] : m.closed)
-      seq = r.event(comp, seq);
+  if (r.event) {
+    for (EngineWalk &e : s.engines)
+      for (std::vector<Touch> *list : {&e.lastSbuf, &e.lastPsum})
+        for (Touch &t : *list)
+          t.seq = r.event(t.comp, t.seq);
+    for (SemaphoreState &m : s.semaphores) {
+      for (Guard &g : m.guards)
+        g.seq = r.event(g.comp, g.seq);
+      for (auto &[comp, seq] : m.closed)
+        seq = r.event(comp, seq);
+    }
+    for (uint32_t c : r.components)
+      s.lastEvent[c] = r.event(c, s.lastEvent[c]);
   }
+  if (!r.event && !r.place)
+    return;
+  std::vector<bool> counts(s.numbers.size()); // components whose numbers may change: few
   for (uint32_t c : r.components)
-    s.lastEvent[c] = r.event(c, s.lastEvent[c]);
-  auto change = [&r](Touch &t) {
-    const uint32_t place = t.place ? r.place(t) : 0;
-    t.seq = r.event(t.comp, t.seq);
+    counts[c] = r.event != nullptr;
+  auto change = [&](Touch &t) {
+    const uint32_t place = t.place && r.place ? r.place(t) : t.place;
+    if (counts[t.comp])
+      t.seq = r.event(t.comp, t.seq);
     t.place = place;
   };
   auto changes = [&](const Touch &t) {
+    if (!t.place && !counts[t.comp])
+      return false;
     Touch now = t;
     change(now);
     return now != t;
@@ -116,8 +121,7 @@ void renumber(State &s, const Renumber &r) {
 }
 
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components) {
-  renumberClocks(s, components,
-                 [&](uint32_t c, uint32_t seq) { return seq >= s.lastEvent[c] ? std::max(seq, now[c]) : seq; });
+  renumberClocks(s, components, quietKnown(s, now));
 }
 
 // ---- join -----------------------------------------------------------------------------------------------------
@@ -180,27 +184,34 @@ static bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const JoinContents &
   for (const Rect &r : other)
     merged.visit(r.lo, r.hi, r.cell->mask, [&](Cell &mine) { less |= joinCell(mine, *r.cell, contents); });
   const Cell untouched;
-  std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone; // bytes that only `a` has heard of
+  std::vector<std::tuple<int64_t, int64_t, uint32_t>> alone; // bytes that only `a` has heard of, and in which partitions
   if (!heard)
     merged.forEach([&](int64_t lo, int64_t hi, const Cell &c) {
-      if (!b->all(lo, hi, c.mask, known))
-        alone.emplace_back(lo, hi, c.mask);
+      uint32_t mask = 0;
+      for (uint32_t rest = c.mask; rest; rest &= rest - 1)
+        if (!b->all(lo, hi, rest & -rest, known))
+          mask |= rest & -rest;
+      if (mask)
+        alone.emplace_back(lo, hi, mask);
     });
-  for (const auto &[lo, hi, mask] : alone)
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-      const uint32_t one = rest & -rest;
-      if (!b->all(lo, hi, one, known))
-        merged.visit(lo, hi, one, [&](Cell &mine) { less |= joinCell(mine, untouched, contents); });
-    }
+  for (const auto &[lo, hi, mask] : alone) // at once: a cell for each partition would stay for all that follows
+    merged.visit(lo, hi, mask, [&](Cell &mine) { less |= joinCell(mine, untouched, contents); });
   return less;
+}
+
+// What is of the component in a list, which is there once; first where it is in lists of one origin.
+template <class List, class IsOf> static auto findNear(List &list, size_t at, IsOf &&isOf) {
+  return at < list.size() && isOf(list[at]) ? list.begin() + static_cast<ptrdiff_t>(at)
+                                            : std::find_if(list.begin(), list.end(), isOf);
 }
 
 bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components) {
   bool less = a.all.meet(*b.all.share());
   if (b.unproved < a.unproved)
     a.unproved = b.unproved, less = true;
-  for (const Guard &g : b.guards) {
-    auto it = std::find_if(a.guards.begin(), a.guards.end(), [&g](const Guard &x) { return x.comp == g.comp; });
+  for (size_t i = 0; i < b.guards.size(); ++i) {
+    const Guard &g = b.guards[i];
+    auto it = findNear(a.guards, i, [&g](const Guard &x) { return x.comp == g.comp; });
     if (it == a.guards.end()) {
       a.guards.push_back(g);
       less = true;
@@ -209,8 +220,9 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
       less = true;
     }
   }
-  for (const auto &[comp, seq] : b.closed) {
-    auto it = std::find_if(a.closed.begin(), a.closed.end(), [c = comp](const auto &x) { return x.first == c; });
+  for (size_t i = 0; i < b.closed.size(); ++i) {
+    const auto &[comp, seq] = b.closed[i];
+    auto it = findNear(a.closed, i, [c = comp](const auto &x) { return x.first == c; });
     if (it == a.closed.end() || it->second < seq) {
       a.close(comp, seq);
       less = true;
@@ -218,16 +230,21 @@ bool joinSemaphore(SemaphoreState &a, const SemaphoreState &b, size_t components
   }
   // Tokens: what the n-th of them stands for.
   const int64_t offset = a.consumed - b.consumed;
+  auto asMuch = [offset](const SemaphoreState::Update &x, const SemaphoreState::Update &y) {
+    return x.total == y.total + offset && y.snapshot.covers(x.snapshot);
+  };
+  if (std::equal(a.history.begin(), a.history.end(), b.history.begin(), b.history.end(), asMuch))
+    return less;
   std::set<int64_t> totals;
   for (const SemaphoreState::Update &u : a.history)
     totals.insert(u.total);
   for (const SemaphoreState::Update &u : b.history)
     totals.insert(u.total + offset);
-  auto at = [](const std::deque<SemaphoreState::Update> &h, int64_t total) -> const Snapshot * {
+  auto at = [](const Fifo<SemaphoreState::Update> &h, int64_t total) -> const Snapshot * {
     auto it = std::partition_point(h.begin(), h.end(), [total](const SemaphoreState::Update &u) { return u.total < total; });
     return it == h.end() ? nullptr : &it->snapshot;
   };
-  std::deque<SemaphoreState::Update> joined;
+  Fifo<SemaphoreState::Update> joined;
   bool changed = false;
   for (int64_t total : totals) {
     const Snapshot *x = at(a.history, total), *y = at(b.history, total - offset);

@@ -107,15 +107,23 @@ inline RegisterValue outside(RegisterValue v) {
   return v;
 }
 
-// Changes the numbers of some components in all of the state: `known` those that clocks say, `event` those of things that were done.
+// Changes the numbers of some components in all of the state: `known` those that clocks say, `event` those of things that were done. What
+// has no function stays as it is.
 struct Renumber {
   const std::vector<uint32_t> &components;
-  std::function<uint32_t(uint32_t comp, uint32_t seq)> known, event; // no `known`: clocks stay as they are
-  std::function<uint32_t(const Touch &)> place;                      // of a touch, before its number changes
+  std::function<uint32_t(uint32_t comp, uint32_t seq)> known, event;
+  std::function<uint32_t(const Touch &)> place; // of a touch, before its number changes
 };
 void renumber(State &s, const Renumber &r);
 
-// Clocks that know all that a component of the loop did know it up to its present number.
+// What a clock of the state that says `known` of a component knows of it: one that knows all that others need to know of knows it up to its
+// number `now`. To be asked before the state changes.
+inline auto quietKnown(const State &s, const std::vector<uint32_t> &now) {
+  return [&events = s.lastEvent, &now](uint32_t comp, uint32_t known) {
+    return known >= events[comp] ? std::max(known, now[comp]) : known;
+  };
+}
+// Makes clocks say that of components of a loop.
 void raiseQuiet(State &s, const std::vector<uint32_t> &now, const std::vector<uint32_t> &components);
 
 // The same is known of both, whatever their partitions are.

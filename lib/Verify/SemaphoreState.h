@@ -3,7 +3,7 @@
 #include "Clock.h"
 
 #include <algorithm>
-#include <deque>
+#include <vector>
 
 namespace glia::flow {
 
@@ -16,6 +16,30 @@ struct SemaphoreUse {           // from a scan of the whole program
 
 struct Guard { // S5: further additions must come after this wait
   uint32_t comp = 0, seq = 0, who = 0;
+  friend bool operator==(const Guard &, const Guard &) = default;
+};
+
+// A queue that costs nothing to copy while it is empty, as most are: states are copied often.
+template <class T> class Fifo {
+public:
+  auto begin() { return all.begin() + static_cast<ptrdiff_t>(first); }
+  auto end() { return all.end(); }
+  auto begin() const { return all.begin() + static_cast<ptrdiff_t>(first); }
+  auto end() const { return all.end(); }
+  bool empty() const { return first == all.size(); }
+  size_t size() const { return all.size() - first; }
+  const T &front() const { return all[first]; }
+  void push_back(T t) { all.push_back(std::move(t)); }
+  void pop_front() {
+    if (++first * 2 > all.size()) { // each is moved once, on average
+      all.erase(all.begin(), begin());
+      first = 0;
+    }
+  }
+
+private:
+  std::vector<T> all;
+  size_t first = 0; // those before it are gone
 };
 
 class SemaphoreState {
@@ -108,8 +132,8 @@ public:
   int64_t produced = 0, consumed = 0;
   int64_t unproved = 0; // what is left of the initial value
   bool single = true;
-  std::deque<Update> history; // S4: totals ascending, all above `consumed`
-  Knowledge all;              // S5: what all additions so far stand for
+  Fifo<Update> history; // S4: totals ascending, all above `consumed`
+  Knowledge all;        // S5: what all additions so far stand for
   std::vector<Guard> guards;
   uint32_t consumer = UINT32_MAX;                         // component of the one engine that consumes (S3)
   std::vector<std::pair<uint32_t, uint32_t>> closed;      // its other components that did, and their last

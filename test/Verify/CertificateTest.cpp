@@ -36,7 +36,7 @@ Program load(const std::filesystem::path &path) {
 Bytes headerFor(const Program &p) {
   Bytes out(16);
   const uint64_t sum = checksum64(toBytes(p));
-  std::memcpy(out.data(), "GLIAPRF3", 8);
+  std::memcpy(out.data(), "GLIAPRF4", 8);
   std::memcpy(out.data() + 8, &sum, 8);
   return out;
 }

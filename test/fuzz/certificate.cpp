@@ -26,7 +26,7 @@ static std::vector<Wrong> wrongPrograms() {
   for (const std::string &path : paths) {
     Wrong w{canonical(assemble(readFile(path).text(), path)), std::vector<std::byte>(16)};
     const uint64_t sum = checksum64(toBytes(w.program));
-    std::memcpy(w.header.data(), "GLIAPRF3", 8);
+    std::memcpy(w.header.data(), "GLIAPRF4", 8);
     std::memcpy(w.header.data() + 8, &sum, 8);
     out.push_back(std::move(w));
   }

@@ -13,7 +13,8 @@ namespace glia {
 inline constexpr uint32_t kContainerVersion = 1;
 
 std::vector<std::byte> toBytes(const Program &p);
-void save(const Program &p, const std::string &path); // complete or not at all; throws Error FILE-WRITE
+std::vector<std::byte> canonicalToBytes(const Program &p); // the same for a program that is canonical already
+void save(const Program &p, const std::string &path);      // complete or not at all; throws Error FILE-WRITE
 
 // Checks the checksum and the whole structure: afterwards the program may be used without asking. Throws Error
 // CONTAINER-MAGIC, -VERSION, -SIZE, -CHECKSUM, -STRUCTURE, TARGET-FILE, ISA-UNKNOWN.
