@@ -5,6 +5,7 @@
 #include "glia/Program/Decode.h"
 #include "glia/Program/Encoding.h"
 
+#include <array>
 #include <string>
 #include <unordered_map>
 
@@ -14,11 +15,22 @@ namespace {
 
 constexpr uint32_t kUnused = UINT32_MAX;
 
+template <class Key> struct KeyHash : std::hash<Key> {};
+template <> struct KeyHash<std::array<uint32_t, 4>> {
+  size_t operator()(const std::array<uint32_t, 4> &key) const {
+    uint64_t hash = 0;
+    for (uint32_t x : key)
+      hash = (hash ^ x) * 0x9E3779B97F4A7C15u, hash ^= hash >> 32;
+    return hash;
+  }
+};
+
 // Old indices to new ones, given out on first use. Entries with equal content share one.
 class Renumber {
 public:
   template <class KeyOf> Renumber(size_t n, KeyOf keyOf) : same(n), fresh(n, kUnused) {
-    std::unordered_map<decltype(keyOf(0)), uint32_t> seen(n);
+    using Key = decltype(keyOf(0));
+    std::unordered_map<Key, uint32_t, KeyHash<Key>> seen(n);
     for (uint32_t i = 0; i < n; ++i)
       same[i] = seen.try_emplace(keyOf(i), i).first->second;
   }
@@ -96,11 +108,8 @@ struct Numbering {
         origins(p.origins.size(),
                 [&](uint32_t i) {
                   const InstrOrigin &o = p.origins[i];
-                  std::string k;
-                  for (uint32_t text : {o.kernel, o.operation, o.file})
-                    addBytes(k, strings.firstLike(text));
-                  addBytes(k, o.line);
-                  return k;
+                  return std::array{strings.firstLike(o.kernel), strings.firstLike(o.operation), strings.firstLike(o.file),
+                                    o.line};
                 }),
         patterns(p.patterns.size(), [&](uint32_t i) { return patternKey(p.patterns[i]); }),
         opcodes(p.opcodes.size(), [&](uint32_t i) { return std::string_view(p.opcodes[i]->name); }) {

@@ -48,6 +48,13 @@ public:
     return static_cast<size_t>(get(0, static_cast<int64_t>(bytes.size() - at)));
   } // each takes a byte at least
   bool atEnd() const { return at == bytes.size(); }
+  std::span<const std::byte> take(size_t n) {
+    if (n > bytes.size() - at)
+      fail("ends too early");
+    at += n;
+    return bytes.subspan(at - n, n);
+  }
+  std::span<const std::byte> rest() { return take(bytes.size() - at); }
   [[noreturn]] void fail(const std::string &what) const {
     throw Error("CERTIFICATE-FORMAT", format("at byte %zu the certificate ", at) + what,
                 "It is damaged, or was not written by this glia: make it again with `glia verify --certificate`.");

@@ -99,7 +99,8 @@ void Walk::makeHead(LoopProof &p) {
   shareWithConsumers(p, p.head);
   for (uint32_t s : p.semaphores) {
     SemaphoreState &m = p.head.semaphores[s];
-    m.all.replace(raise(m.all.share()));
+    if (!m.single)
+      m.all.replace(raise(m.all.share()));
     for (SemaphoreState::Update &u : m.history)
       u.snapshot = {raise(u.snapshot.whole(components)), {UINT32_MAX, UINT32_MAX}, {0, 0}};
   }
@@ -139,7 +140,8 @@ void Walk::shareWithConsumers(const LoopProof &p, State &s) {
       continue;
     const Knowledge &knows = s.engines[static_cast<size_t>(std::countr_zero(consumers))].knows;
     SemaphoreState &m = s.semaphores[number];
-    m.all.join(*knows.share());
+    if (!m.single) // nobody asks for it otherwise
+      m.all.join(*knows.share());
     for (SemaphoreState::Update &u : m.history) {
       Knowledge k;
       k.replace(u.snapshot.whole(components));

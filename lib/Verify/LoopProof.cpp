@@ -292,7 +292,8 @@ bool Walk::holds(LoopProof &p) {
   for (size_t i = 0; i < p.a.members.size(); ++i)
     for (auto &[reg, value] : p.headRegs[i])
       same &= !weaken(p, value, p.entry.engines[p.a.members[i]].regs[reg], state.engines[p.a.members[i]].regs[reg], 0);
-  return same && !joinInto(p.head, aged(p, std::move(state)));
+  same = same && !joinInto(p.head, aged(p, std::move(state)));
+  return same;
 }
 
 // Values that only a search has seen: nothing that is left of it names one.

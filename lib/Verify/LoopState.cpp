@@ -76,7 +76,7 @@ void renumber(State &s, const Renumber &r) {
   }
   if (!r.event && !r.place)
     return;
-  std::vector<bool> counts(s.numbers.size()); // components whose numbers may change: few
+  auto counts = std::vector<bool>(s.numbers.size()); // components whose numbers may change: few
   for (uint32_t c : r.components)
     counts[c] = r.event != nullptr;
   auto change = [&](Touch &t) {
@@ -194,7 +194,8 @@ static bool joinMap(Cow<ByteMap> &a, const Cow<ByteMap> &b, const JoinContents &
       if (mask)
         alone.emplace_back(lo, hi, mask);
     });
-  for (const auto &[lo, hi, mask] : alone) // at once: a cell for each partition would stay for all that follows
+  // At once: a cell for each partition would stay for all that follows.
+  for (const auto &[lo, hi, mask] : alone)
     merged.visit(lo, hi, mask, [&](Cell &mine) { less |= joinCell(mine, untouched, contents); });
   return less;
 }

@@ -1,24 +1,15 @@
 // Certificates prove what they were written for, and no bytes prove a program that is wrong.
-#include "glia/Verify/Certificate.h"
+#include "CertificateBytes.h"
 #include "glia/Program/Assembler.h"
-#include "glia/Program/Container.h"
-#include "glia/Support/Checksum.h"
 #include "glia/Support/File.h"
-#include "glia/Support/Random.h"
 #include "glia/Target/Target.h"
-#include "glia/Verify/Flow.h"
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 using namespace glia;
 
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 std::vector<std::filesystem::path> programs(const std::string &folder) {
   std::vector<std::filesystem::path> out;
@@ -31,87 +22,6 @@ std::vector<std::filesystem::path> programs(const std::string &folder) {
 
 Program load(const std::filesystem::path &path) {
   return assemble(std::string(readFile(path.string()).text()), path.filename().string());
-}
-
-Bytes headerFor(const Program &p) {
-  Bytes out(16);
-  const uint64_t sum = checksum64(toBytes(p));
-  std::memcpy(out.data(), "GLIAPRF4", 8);
-  std::memcpy(out.data() + 8, &sum, 8);
-  return out;
-}
-
-Bytes with(Bytes header, const Bytes &hints) {
-  header.insert(header.end(), hints.begin(), hints.end());
-  return header;
-}
-
-// What the search says of the loops of a program, right or wrong.
-Bytes hintsOf(const Program &p) {
-  VerifyOptions options;
-  Reporter reporter(p, options);
-  VerifyResult result;
-  Bytes hints;
-  checkFlow(p, options, reporter, result, &hints);
-  return hints;
-}
-
-Bytes encoded(const std::vector<uint64_t> &numbers) {
-  Bytes out;
-  for (uint64_t v : numbers) {
-    for (; v >= 128; v >>= 7)
-      out.push_back(static_cast<std::byte>(v | 128));
-    out.push_back(static_cast<std::byte>(v));
-  }
-  return out;
-}
-
-// The whole numbers of a certificate, some of them others.
-Bytes forged(const Bytes &hints, Random &random) {
-  std::vector<uint64_t> numbers;
-  uint64_t u = 0;
-  unsigned shift = 0;
-  for (std::byte b : hints) {
-    u |= (static_cast<uint64_t>(b) & 127) << shift;
-    shift += 7;
-    if (static_cast<unsigned>(b) < 128) {
-      numbers.push_back(u);
-      u = shift = 0;
-    }
-  }
-  for (int64_t k = 1 + random.below(4); k-- && !numbers.empty();) {
-    const int64_t at = random.below(static_cast<int64_t>(numbers.size()));
-    uint64_t &number = numbers[static_cast<size_t>(at)];
-    switch (random.below(5)) {
-    case 0: number += 2; break;
-    case 1: number = number < 2 ? 0 : number - 2; break;
-    case 2: number = static_cast<uint64_t>(random.below(64)); break;
-    case 3: numbers.erase(numbers.begin() + at); break;
-    default: numbers.insert(numbers.begin() + at, static_cast<uint64_t>(random.below(16))); break;
-    }
-  }
-  return encoded(numbers);
-}
-
-// Whether a certificate proves the program; everything else it can do is to be refused.
-bool proves(const Program &p, const Bytes &certificate) {
-  VerifyOptions options;
-  options.requireProved = true; // some attacks are programs that trap
-  try {
-    return verifyWith(p, certificate, options).ok();
-  } catch (const Error &e) {
-    EXPECT_EQ(e.diagnostics().front().code.rfind("CERTIFICATE-", 0), 0u) << e.what();
-    return false;
-  }
-}
-
-std::string codeOf(const Program &p, const Bytes &certificate) {
-  try {
-    verifyWith(p, certificate);
-    return "";
-  } catch (const Error &e) {
-    return e.diagnostics().front().code;
-  }
 }
 
 TEST(Certificate, ProvesWhatIsProvedWithoutOne) {
@@ -218,13 +128,6 @@ Program tiled(int first, int last, const std::string &more = "") {
                "[0:4, 0:" + width + "] queue=s" + n + " when f" + n + " >= 16\n";
   }
   return assemble(text + streams, "tiles.gasm");
-}
-
-Bytes numbers(std::initializer_list<int64_t> values) {
-  std::vector<uint64_t> out;
-  for (int64_t v : values) // the sign is in the lowest bit
-    out.push_back(v < 0 ? static_cast<uint64_t>(-v) * 2 - 1 : static_cast<uint64_t>(v) * 2);
-  return encoded(out);
 }
 
 // The exact walk, with this layout of the only output.

@@ -7,6 +7,7 @@
 #include "glia/Verify/RankOrder.h"
 
 #include <map>
+#include <set>
 
 namespace glia::tool {
 
@@ -42,12 +43,13 @@ static std::string verdicts(const Program &p, const VerifyResult &r) {
 namespace {
 
 struct Options {
-  std::string file, target, certificate, with;
-  std::vector<std::string> ranks;
+  std::string file, target;
+  std::vector<std::string> ranks, certificates, with;
   bool requireProved = false, accesses = false;
 };
 
-bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Program &p) {
+// `number`: of the program, among those that are different.
+bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Program &p, size_t number) {
   VerifyResult r;
   std::vector<std::byte> certificate;
   {
@@ -55,8 +57,8 @@ bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Prog
     VerifyOptions options;
     options.requireProved = o.requireProved;
     if (!o.with.empty())
-      r = verifyWith(p, readFile(o.with).bytes, options);
-    else if (!o.certificate.empty())
+      r = verifyWith(p, readFile(o.with[number]).bytes, options);
+    else if (!o.certificates.empty())
       r = certify(p, certificate, options);
     else
       r = verifyRanks(p, options);
@@ -65,8 +67,8 @@ bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Prog
     print(tool, r.diagnostics);
     return false;
   }
-  if (!o.certificate.empty())
-    writeFile(o.certificate, certificate);
+  if (!o.certificates.empty())
+    writeFile(o.certificates[number], certificate);
   write(file + ": proved; " + counts(p, r) + "\n");
   if (o.accesses)
     write(verdicts(p, r));
@@ -85,24 +87,32 @@ void addVerify(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Verify for this target instead of the program's own");
   c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
   c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
-  auto *certificate = c->add_option("--certificate", o->certificate, "Write what the proof rests on to this file");
-  c->add_option("--with", o->with, "Prove the program with a certificate that was written before, without a search")
+  auto *certificate = c->add_option("--certificate", o->certificates,
+                                    "Write what the proof rests on to this file; with --rank, once for each program")
+                          ->allow_extra_args(false);
+  c->add_option("--with", o->with,
+                "Prove the program with a certificate that was written before, without a search; with --rank, once for each "
+                "program")
+      ->allow_extra_args(false)
       ->excludes(certificate);
   c->footer("Example: glia verify softmax.glia --require-proved\n"
             "         glia verify softmax.glia --certificate softmax.proof; glia verify softmax.glia --with softmax.proof");
   c->callback([o, &tool] {
     tool.command = [o, &tool] {
-      if (!o->ranks.empty() && !(o->certificate + o->with).empty())
-        throw Error("VERIFY-FILES", "a certificate is of one program", "Leave out --rank with --certificate and --with.");
       std::vector<std::string> files = {o->file};
       files.insert(files.end(), o->ranks.begin(), o->ranks.end());
+      const size_t different = std::set<std::string>(files.begin(), files.end()).size();
+      if (const size_t said = std::max(o->certificates.size(), o->with.size()); said && said != different)
+        throw Error(
+            "VERIFY-FILES", format("%zu certificates are named for %zu programs", said, different),
+            "A certificate is of one program: name one for each file, in the order in which the files are named first.");
       std::vector<std::shared_ptr<const Program>> programs; // one for each file that is another
       std::map<std::string, std::shared_ptr<const Program>> byFile;
       for (const std::string &file : files) {
         std::shared_ptr<const Program> &p = byFile[file];
         if (!p) {
           p = std::make_shared<const Program>(loadProgram(file, o->target));
-          if (!verifyOne(tool, *o, file, *p))
+          if (!verifyOne(tool, *o, file, *p, byFile.size() - 1))
             return 1;
         }
         programs.push_back(p);

@@ -9,10 +9,10 @@
 
 namespace glia {
 
-// As `verify`; the certificate is written if the program is proved.
+// As `verifyRanks`; the certificate is written if the program is proved.
 VerifyResult certify(const Program &p, std::vector<std::byte> &certificate, const VerifyOptions &options = {});
 
-// Proves the program with what the certificate says. Throws Error CERTIFICATE-FORMAT (it is none), CERTIFICATE-OTHER (it is another
+// Proves the program with what the certificate says, for each rank if it was written so. Throws Error CERTIFICATE-FORMAT (it is none), CERTIFICATE-OTHER (it is another
 // program's, or another target's) or CERTIFICATE-FAILS (it proves nothing of this program).
 VerifyResult verifyWith(const Program &p, std::span<const std::byte> certificate, const VerifyOptions &options = {});
 
