@@ -4,6 +4,7 @@
 #include "Walk.h"
 
 #include <algorithm>
+#include <set>
 
 namespace glia::flow {
 
@@ -46,9 +47,14 @@ bool isInOneOf(const std::vector<ByteRun> &runs, int64_t lo, int64_t hi) {
   return it != runs.begin() && std::prev(it)->hi >= hi;
 }
 
+// Of one allocation, and at the same distance whatever the symbols are.
+bool moveAlike(const Filled &a, const Filled &b) {
+  return a.memory == b.memory && a.object == b.object && a.start.terms == b.start.terms;
+}
+
 bool alike(const Filled &a, const Filled &b) { // but for the bytes
-  return a.memory == b.memory && a.object == b.object && a.firstPartition == b.firstPartition &&
-         a.lastPartition == b.lastPartition && a.start.terms == b.start.terms && a.matmul == b.matmul;
+  return moveAlike(a, b) && a.firstPartition == b.firstPartition && a.lastPartition == b.lastPartition &&
+         a.matmul == b.matmul;
 }
 
 // `upper`, which begins `step` times a whole number behind `lower`, goes on where that ends or before: both together have so many of that
@@ -221,8 +227,7 @@ const Filled *Walk::filledBy(const Place &p) const {
   if (!wanted)
     return nullptr;
   for (const Filled &f : state.filled) {
-    if (f.memory != wanted->memory || f.object != wanted->object || f.start.terms != wanted->start.terms ||
-        f.firstPartition > wanted->firstPartition || f.lastPartition < wanted->lastPartition)
+    if (!moveAlike(f, *wanted) || f.firstPartition > wanted->firstPartition || f.lastPartition < wanted->lastPartition)
       continue;
     const int64_t offset = wanted->start.constant - f.start.constant;
     if (f.dims == wanted->dims && offset >= 0 && offset + wanted->width <= f.width)
@@ -238,24 +243,50 @@ const Filled *Walk::filledBy(const Place &p) const {
   return nullptr;
 }
 
-// Whether each run of a place is defined, in the map of bytes or in a piece: for places whose runs are too many to be kept there one by one.
-bool Walk::definedByRuns(const Place &p, int32_t owner) {
+// Whether each byte of a place is defined, in one of several pieces or in the map of bytes: for places that move, of which only what moves
+// with them can say it, and for those whose runs are too many to be kept in the map one by one.
+bool Walk::definedTogether(const Place &p, int32_t owner) {
   const std::optional<Filled> wanted = pieceOf(p, memoryOf(p));
-  if (!wanted || !wanted->start.isConstant() || !hasAtMost(*wanted, kMostLookedUp))
+  if (!wanted || !hasAtMost(*wanted, kMostLookedUp))
     return false;
-  std::vector<std::vector<ByteRun>> pieces;
-  for (const Filled &f : state.filled)
-    if (f.memory == wanted->memory && f.object == wanted->object && f.start.isConstant() && hasAtMost(f, kMostLookedUp) &&
-        f.firstPartition <= wanted->firstPartition && f.lastPartition >= wanted->lastPartition)
-      pieces.push_back(runsOf(f, f.start.constant));
+  std::vector<const Filled *> pieces;
+  std::set<int> cuts{wanted->firstPartition,
+                     wanted->lastPartition}; // between two of them the same pieces hold all partitions
+  for (const Filled &f : state.filled) {
+    if (!moveAlike(f, *wanted) || !hasAtMost(f, kMostLookedUp))
+      continue;
+    pieces.push_back(&f);
+    for (int cut : {f.firstPartition, f.lastPartition})
+      cuts.insert(std::clamp(cut, wanted->firstPartition, wanted->lastPartition));
+  }
+  const std::vector<int> bands(cuts.begin(), cuts.end()); // of HBM there is one, without partitions
   bool defined = true;
-  forEachMap(p, [&](ByteMap &map, uint32_t mask) {
+  for (size_t i = 0; i < std::max<size_t>(bands.size() - 1, 1) && defined; ++i) {
+    Place band = p;
+    band.firstPartition = bands[i];
+    band.lastPartition = bands[std::min(i + 1, bands.size() - 1)];
+    std::vector<ByteRun> have;
+    for (const Filled *f : pieces)
+      if (f->firstPartition <= band.firstPartition && f->lastPartition >= band.lastPartition)
+        forEachRun(*f, 0, f->start.constant, [&have](int64_t lo, int64_t hi) { have.push_back({lo, hi}); });
+    mergeRuns(have);
+    auto inMap = [&](int64_t lo, int64_t hi) {
+      bool all = wanted->start.isConstant();
+      forEachMap(band, [&](ByteMap &map, uint32_t mask) {
+        all = all && map.all(lo, hi, mask, [&](const Cell &c) { return c.defined && c.owner == owner; });
+      });
+      return all;
+    };
     forEachRun(*wanted, 0, wanted->start.constant, [&](int64_t lo, int64_t hi) {
-      const auto holds = [&](const std::vector<ByteRun> &runs) { return isInOneOf(runs, lo, hi); };
-      defined = defined && (map.all(lo, hi, mask, [&](const Cell &c) { return c.defined && c.owner == owner; }) ||
-                            std::any_of(pieces.begin(), pieces.end(), holds));
+      auto next = std::partition_point(have.begin(), have.end(), [lo](const ByteRun &r) { return r.hi <= lo; });
+      for (; lo < hi && defined; ++next) { // what lies before the next run of a piece, and that run
+        const bool any = next != have.end() && next->lo < hi;
+        const int64_t until = any ? std::max(lo, next->lo) : hi;
+        defined = until == lo || inMap(lo, until);
+        lo = any ? next->hi : hi;
+      }
     });
-  });
+  }
   return defined;
 }
 

@@ -34,10 +34,10 @@ void checkFlow(const Program &p, const VerifyOptions &options, Reporter &reporte
     return take();
   layouts.clear(); // they are worth it where strided accesses are many, and what is reported is about bytes
   const Walk exact = walk(Mode::Exact, reporter);
-  if (reporter.broken() && exact.joinedEnds()) {
+  if (reporter.broken() && exact.joinedWays()) {
     VerifyResult together = std::move(found);
     Reporter apart(p, one);
-    walk(Mode::EndsApart, apart);
+    walk(Mode::WaysApart, apart);
     if (apart.broken())
       found = std::move(together);
     else
@@ -49,7 +49,7 @@ void checkFlow(const Program &p, const VerifyOptions &options, Reporter &reporte
 void checkFlowWith(const Program &p, std::span<const std::byte> hints, const VerifyOptions &options, Reporter &reporter,
                    VerifyResult &result) {
   flow::HintReader in(hints);
-  const Mode mode = in.get<Mode>(0, static_cast<int64_t>(Mode::EndsApart));
+  const Mode mode = in.get<Mode>(0, static_cast<int64_t>(Mode::WaysApart));
   flow::Layouts layouts = readLayouts(in, p);
   Walk(p, options, reporter, result, mode, {nullptr, &in, std::move(layouts)}).run();
   if (!reporter.broken() && !in.atEnd())

@@ -63,7 +63,7 @@ void Walk::leaveProved(LoopProof &p) {
     }
     ends.push_back({std::move(none), p.run.open ? count : counted(count, INT64_MIN, 0, 1)});
   }
-  if (endsApart && active.size() == 1 && !muted && !exploring && ways.size() + ends.size() <= kMostWays) {
+  if (waysApart && active.size() == 1 && !muted && !exploring && ways.size() + ends.size() <= kMostWays) {
     for (size_t k = ends.size(); k-- > 0;) {
       std::vector<State> one;
       one.push_back(std::move(ends[k].state));

@@ -10,7 +10,7 @@ namespace glia::flow {
 Walk::Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate)
     : program(p), options(o), reporter(r), result(result), serialSbuf(!p.target->has("vector_gpsimd_concurrent")),
       serialPsum(!p.target->has("vector_scalar_psum_concurrent")), anyWriter(p.target->has("psum_accumulate_any_writer")),
-      coarse(mode == Mode::Coarse), endsApart(mode == Mode::EndsApart), certificate(std::move(certificate)) {}
+      coarse(mode == Mode::Coarse), waysApart(mode == Mode::WaysApart), certificate(std::move(certificate)) {}
 
 void Walk::fail(std::string_view rule, uint32_t whoseFault, int slot, std::string what, std::string value, std::string limit,
                 std::vector<std::string> notes) {

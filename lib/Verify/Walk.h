@@ -34,12 +34,13 @@ struct Hints { // of a certificate: written by a walk that searches, read by one
 class Walk {
 public:
   // Coarse: reads of many runs count as reads of all that lies between; what passes is proved, what does not may still be right.
-  // EndsApart: what follows a loop that is proved by an invariant is walked once for each way in which the loop can end.
-  enum class Mode : uint8_t { Exact, Coarse, EndsApart };
+  // WaysApart: what follows a loop that is proved by an invariant is walked once for each way in which the loop can end, and what a branch
+  // may skip is walked by itself.
+  enum class Mode : uint8_t { Exact, Coarse, WaysApart };
   Walk(const Program &p, const VerifyOptions &o, Reporter &r, VerifyResult &result, Mode mode, Hints certificate = {});
   void run();
-  // Whether a loop was left whose ends were taken together.
-  bool joinedEnds() const { return joined; }
+  // Whether ways were taken together that can be walked apart.
+  bool joinedWays() const { return joined; }
   // Whether what was found about registers and indices may be less than can be found.
   bool lessThanExact() const { return lostContent && !result.dynamicAccesses.empty(); }
 
@@ -49,9 +50,9 @@ private:
   Reporter &reporter;
   VerifyResult &result;
   const bool serialSbuf, serialPsum, anyWriter; // M1, M2, and who may write what a matmul adds to
-  const bool coarse, endsApart;
+  const bool coarse, waysApart;
   const Hints certificate;
-  bool joined = false;      // see joinedEnds
+  bool joined = false;      // see joinedWays
   bool lostContent = false; // a coarse read may have seen less of the values than an exact one
   static constexpr size_t kManyRuns = 4, kHull = 2048,
                           kHullPerRun = 24; // cells of a hull: reading runs cuts cells up, for all that come
@@ -216,7 +217,7 @@ private:
   const Filled *filledBy(const Place &p) const;
   void settleIfKnown(const Filled &f); // if it is one place, and of not too many runs
   void settleOutputs();
-  bool definedByRuns(const Place &p, int32_t owner);
+  bool definedTogether(const Place &p, int32_t owner);
   void keepFilled(Filled f);
   void settle(const Filled &f);
 
@@ -233,6 +234,7 @@ private:
   struct WaysMeet {           // the ways that lead from a branch
     uint32_t at = UINT32_MAX; // the first instruction that all come to; UINT32_MAX: something before it may not be skipped
     int branches = 1;         // how many there are
+    int computations = 0;     // in what one branch skips
     bool signals = false;     // whether something before it adds to a semaphore
     uint32_t forbidden = 0;   // what may not be skipped
   };

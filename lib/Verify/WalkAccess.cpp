@@ -166,7 +166,7 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
   if (const Filled *f = undefined ? filledBy(p) : nullptr) {
     undefined = false;
     common = f->content;
-  } else if (undefined && !p.fixed && definedByRuns(p, owner)) {
+  } else if (undefined && !p.fixed && definedTogether(p, owner)) {
     undefined = false;
     common = 0;
   }

@@ -208,6 +208,7 @@ Walk::WaysMeet Walk::whereWaysMeet(int core, Engine engine, uint32_t index, uint
       return out;
     }
     out.signals |= s.instrs[i].numUpdates > 0;
+    out.computations += def.unit == Unit::Compute;
     if (def.name == "branch") {
       ++out.branches;
       decode(program, core, engine, i, d);
@@ -302,7 +303,11 @@ void Walk::branch(EngineWalk &e, const Decoded &d) {
     e.pc = taken == 1 ? target : index + 1;
     return;
   }
-  if (ways.branches == 1) { // what it skips is walked as what may have happened
+  // What it skips is walked as what may have happened. That says less of several things that happen together than one of them can say of
+  // the others.
+  const bool together = ways.branches == 1 && ways.computations > 1;
+  joined |= together;
+  if (ways.branches == 1 && !(waysApart && together)) {
     e.regsAtBranch = e.regs;
     e.maybeUntil = target;
     e.pc = index + 1;

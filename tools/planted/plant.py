@@ -20,7 +20,7 @@ LEFT_ALONE = set(
 YES = set(
     "separate apartBy apart apartAt apartModulo disjointModulo provedByStridesOf ordered knows fits exact alike samePiece sameValue "
     "sameRows sameLayout storesTheSame isFunction commutes leftAsFound holds neverWritten replacesAll engineReaches worksInPlace "
-    "isNotZero isMask passable waysSignalAlike".split()
+    "isNotZero isMask passable waysSignalAlike definedTogether moveAlike".split()
 )
 NO = set(
     "mayOverlap runsMeet footprintsMeet repeats spoilt weaken ambiguous isIndexed bodySynchronises coresShareWrites".split()
