@@ -19,7 +19,7 @@ class ContractKernel {
 public:
   ContractKernel(KernelBuilder &k, const ContractPlan &p, Epilogue &epilogue, mlir::Value root)
       : k(k), p(p), epilogue(epilogue), place(root.getLoc()), rank(shapeOf(root).size()), leftSource(p.left),
-        rightSource(p.right) {}
+        rightSource(p.right), shares(k.target()) {}
 
   void run() {
     if (p.batches * p.nr * p.nc == 0)
@@ -27,12 +27,17 @@ public:
     if (p.nk == 0)
       return zeros();
     k.location(place);
-    prepareTurning(k, leftSource);
-    prepareTurning(k, rightSource);
-    if (p.turnLeft)
-      leftSource = turnOnce(k, leftSource, p.rowsStay || p.piece ? p.panel : p.chunk);
-    if (p.turnRight)
-      rightSource = turnOnce(k, rightSource, p.rowsStay || p.piece ? p.chunk : p.panel);
+    for (PanelSource *s : {&leftSource, &rightSource}) {
+      prepareTurning(k, *s);
+      s->turning.shares = &shares;
+    }
+    const bool down = p.rowsStay || p.piece;
+    if (p.asItPasses && (down ? p.turnRight : p.turnLeft))
+      turned = packedLike(k, down ? rightSource : leftSource, p.chunk);
+    if (p.turnLeft && (down || !turned))
+      leftSource = turnOnce(k, leftSource, down ? p.panel : p.chunk);
+    if (p.turnRight && (!down || !turned))
+      rightSource = turnOnce(k, rightSource, down ? p.chunk : p.panel);
     if (p.loop == ContractPlan::None)
       return range({0, p.batches}, {0, p.nr}, {0, p.nc});
     if (p.ahead)
@@ -64,7 +69,16 @@ private:
   mlir::Location place;
   size_t rank;
   PanelSource leftSource, rightSource;
+  std::optional<PanelSource> turned; // what passes by, where it goes when it does so for the first time
+  TurnShares shares;
   int64_t batch = 0, together = 1;
+
+  // A part of an operand on chip, filled when it is needed.
+  struct Operand {
+    Panel panel;
+    const PanelSource *source;
+    int64_t filled = 0;
+  };
 
   struct Range {
     int64_t from, to;
@@ -75,20 +89,24 @@ private:
     const bool down = p.loop == ContractPlan::Rows;
     const PanelSource &stays = down ? leftSource : rightSource;
     const int64_t all = down ? p.nr : p.nc, pairs = (all / p.panel - 1) / 2;
-    Panel now = make(stays, p.panel, p.blocks), next = make(stays, p.panel, p.blocks);
-    const auto multiply = [&](Panel &panel, int64_t at) {
-      panel.from = at;
-      if (down)
-        passColumns(panel, at, p.panel, {0, p.nc});
-      else
-        passRows(panel, at, p.panel, {0, p.nr});
+    Operand now = make(stays, 0, p.panel), next = make(stays, 0, p.panel);
+    const auto begin = [&](Operand &panel, int64_t from) {
+      panel.panel.from = from;
+      panel.filled = 0;
     };
-    fill(now, stays, 0, 0, p.blocks);
+    const auto multiply = [&](Operand &panel, int64_t at, Operand *ahead = nullptr) {
+      panel.panel.from = at;
+      if (down)
+        passColumns(panel, at, p.panel, {0, p.nc}, ahead);
+      else
+        passRows(panel, at, p.panel, {0, p.nr}, ahead);
+    };
+    need(now, p.panel);
     repeat(down ? p.rows[0] : p.columns[0], pairs, 2 * p.panel, [&] {
-      fill(next, stays, p.panel, 0, p.blocks);
-      multiply(now, 0);
-      fill(now, stays, 2 * p.panel, 0, p.blocks);
-      multiply(next, p.panel);
+      begin(next, p.panel);
+      multiply(now, 0, &next);
+      begin(now, 2 * p.panel);
+      multiply(next, p.panel, &now);
     });
     multiply(now, 2 * pairs * p.panel);
     const Range rest{(2 * pairs + 1) * p.panel, all}, whole{0, down ? p.nc : p.nr};
@@ -128,11 +146,21 @@ private:
     }
   }
 
-  Panel make(const PanelSource &s, int64_t width, int64_t blocks) { return makeWide(k, s, together, blocks, width); }
+  Operand make(const PanelSource &s, int64_t from, int64_t width) {
+    Operand out{makeWide(k, s, together, 0, p.blocks, width), &s};
+    out.panel.from = from;
+    return out;
+  }
 
-  void fill(Panel &panel, const PanelSource &s, int64_t from, int64_t block, int64_t blocks) {
+  // Its first `width` free elements: 128 at a time where they are turned, else a tile.
+  void need(Operand &o, int64_t width) {
     k.location(place);
-    fillWide(k, panel, s, batch, together, block, blocks, from);
+    const int64_t most = p.blocks > 1 && turnsOnChip(k.target(), *o.source) ? kContract : o.panel.step;
+    for (const int64_t all = o.panel.width(); o.filled < width;) {
+      const int64_t n = std::min({most, o.panel.step - o.filled % o.panel.step, all - o.filled});
+      fillPart(k, o.panel, *o.source, batch, together, 0, p.blocks, o.filled, n);
+      o.filled += n;
+    }
   }
 
   Panel load(const PanelSource &s, int64_t from, int64_t width, int64_t block, int64_t blocks) {
@@ -143,51 +171,103 @@ private:
   void rowsStay(Range rows, Range columns) {
     for (int64_t r = rows.from; r < rows.to; r += p.panel) {
       const int64_t nr = std::min(p.panel, rows.to - r);
-      passColumns(load(leftSource, r, nr, 0, p.blocks), r, nr, columns);
+      Operand stays = make(leftSource, r, nr);
+      passColumns(stays, r, nr, columns);
     }
   }
 
-  void passColumns(const Panel &stays, int64_t r, int64_t nr, Range columns) {
+  // A part of what passes by. When it does so for the first time it is turned and kept.
+  Operand passing(const PanelSource &s, int64_t from, int64_t width, bool first) {
+    Operand out = make(turned && !first ? *turned : s, from, width);
+    if (turned && first) {
+      need(out, width);
+      for (int64_t x = 0; const Tile &piece : out.panel.pieces) {
+        for (int64_t b = 0; b < together; ++b)
+          storePacked(k, *turned, piece.index(0, b), batch + b, from + x, piece.dims[2].count, 0, p.blocks);
+        x += out.panel.step;
+      }
+    }
+    return out;
+  }
+
+  // `ahead`: the next of what stays, which is filled between the products.
+  void passColumns(Operand &stays, int64_t r, int64_t nr, Range columns, Operand *ahead = nullptr) {
     for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
       const int64_t nc = std::min(p.chunk, columns.to - c);
-      products(stays, r, nr, load(rightSource, c, nc, 0, p.blocks), c, nc);
+      fillAhead(ahead, c - columns.from, columns.to - columns.from);
+      Operand passes = passing(rightSource, c, nc, r == 0);
+      products(stays, r, nr, passes, c, nc);
     }
   }
 
   void columnsStay(Range rows, Range columns) {
     for (int64_t c = columns.from; c < columns.to; c += p.panel) {
       const int64_t nc = std::min(p.panel, columns.to - c);
-      passRows(load(rightSource, c, nc, 0, p.blocks), c, nc, rows);
+      Operand stays = make(rightSource, c, nc);
+      passRows(stays, c, nc, rows);
     }
   }
 
-  void passRows(const Panel &stays, int64_t c, int64_t nc, Range rows) {
+  void passRows(Operand &stays, int64_t c, int64_t nc, Range rows, Operand *ahead = nullptr) {
     for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
       const int64_t nr = std::min(p.chunk, rows.to - r);
-      products(load(leftSource, r, nr, 0, p.blocks), r, nr, stays, c, nc);
+      fillAhead(ahead, r - rows.from, rows.to - rows.from);
+      Operand passes = passing(leftSource, r, nr, c == 0);
+      products(passes, r, nr, stays, c, nc);
     }
   }
 
-  void products(const Panel &left, int64_t r, int64_t nr, const Panel &right, int64_t c, int64_t nc) {
-    for (int64_t x = c; x < c + nc; x += kColumnBlock) {
-      const int64_t columns = std::min(kColumnBlock, c + nc - x);
-      // Several narrow products share a bank, an epilogue and its transfers.
-      const int64_t beside = columns == p.nc ? kColumnBlock / columns : 1, whole = nr / kRowBlock;
-      if (beside > 1 && whole > 1 && p.rows.size() == 1) {
-        for (int64_t b = 0; b < together; ++b) {
-          for (int64_t i = 0; i < whole; i += beside)
-            rowBlocks(left, right, b, r + i * kRowBlock, std::min(beside, whole - i));
-          if (nr % kRowBlock)
-            product(left, right, b, r + whole * kRowBlock, nr % kRowBlock, x, columns);
-        }
-      } else if (beside > 1 && together > 1 && nr == p.nr && nr <= kRowBlock && p.batch.size() == 1) {
-        for (int64_t b = 0; b < together; b += beside)
-          batches(left, right, b, std::min(beside, together - b));
-      } else {
-        for (int64_t b = 0; b < together; ++b)
-          for (int64_t y = r; y < r + nr; y += kRowBlock)
-            product(left, right, b, y, std::min(kRowBlock, r + nr - y), x, columns);
+  // All of it before the last chunk of what passes by.
+  void fillAhead(Operand *ahead, int64_t passed, int64_t all) {
+    if (!ahead)
+      return;
+    const int64_t width = ahead->panel.width(), last = (all - 1) / p.chunk * p.chunk;
+    need(*ahead, last ? width * passed / last : width);
+  }
+
+  void products(Operand &left, int64_t r, int64_t nr, Operand &right, int64_t c, int64_t nc) {
+    // Several narrow products share a bank, an epilogue and its transfers.
+    const int64_t beside = nc == p.nc && nc <= kColumnBlock ? kColumnBlock / nc : 1, whole = nr / kRowBlock;
+    const bool rowsBeside = beside > 1 && whole > 1 && p.rows.size() == 1,
+               batchesBeside = beside > 1 && together > 1 && nr == p.nr && nr <= kRowBlock && p.batch.size() == 1;
+    if (!rowsBeside && !batchesBeside)
+      return inSquares(left, r, nr, right, c, nc);
+    need(left, nr);
+    need(right, nc);
+    if (rowsBeside) {
+      for (int64_t b = 0; b < together; ++b) {
+        for (int64_t i = 0; i < whole; i += beside)
+          rowBlocks(left.panel, right.panel, b, r + i * kRowBlock, std::min(beside, whole - i));
+        if (nr % kRowBlock)
+          product(left.panel, right.panel, b, r + whole * kRowBlock, nr % kRowBlock, c, nc);
       }
+    } else {
+      for (int64_t b = 0; b < together; b += beside)
+        batches(left.panel, right.panel, b, std::min(beside, together - b));
+    }
+  }
+
+  // Parts of rows and of columns in turns, so that each part that comes has all the others to be multiplied with.
+  void inSquares(Operand &left, int64_t r, int64_t nr, Operand &right, int64_t c, int64_t nc) {
+    const int64_t down = (nr + kColumnBlock - 1) / kColumnBlock, across = (nc + kColumnBlock - 1) / kColumnBlock;
+    const auto square = [&](int64_t i, int64_t j) {
+      const int64_t x = j * kColumnBlock, columns = std::min(kColumnBlock, nc - x),
+                    end = std::min(nr, (i + 1) * kColumnBlock);
+      for (int64_t b = 0; b < together; ++b)
+        for (int64_t y = i * kColumnBlock; y < end; y += kRowBlock) {
+          const int64_t rows = std::min(kRowBlock, nr - y);
+          need(left, y + rows);
+          need(right, x + columns);
+          product(left.panel, right.panel, b, r + y, rows, c + x, columns);
+        }
+    };
+    for (int64_t i = 0; i < std::max(down, across); ++i) {
+      if (i < across)
+        for (int64_t j = 0; j < std::min(i, down); ++j)
+          square(j, i);
+      if (i < down)
+        for (int64_t j = 0; j <= std::min(i, across - 1); ++j)
+          square(i, j);
     }
   }
 
@@ -197,7 +277,9 @@ private:
     for (int64_t i = 0; i < (blocks < 0 ? p.blocks : blocks); ++i) {
       const int64_t depth = std::min(kContract, p.nk - (first + i) * kContract);
       k.matmul(sum, left.at(b, i, y, rows).rows(0, depth), right.at(b, i, x, columns).rows(0, depth), first + i > 0);
+      shares.multiplied(columns, p.left.type == DType::F32);
     }
+    shares.left(columns);
   }
 
   void product(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x, int64_t columns) {

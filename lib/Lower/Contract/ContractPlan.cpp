@@ -11,13 +11,13 @@ namespace glia::emit {
 
 namespace {
 
-constexpr double kTurnNs = 60;          // of 32 x 32 elements on the Vector engine
-constexpr double kTurnBytesNs = 12;     // of as many elements as bytes
-constexpr double kByteProductsNs = 125; // of 128 x 128 elements on the Tensor engine
-constexpr double kMakeNs = 4;           // of a column of 128 rows that are made
-constexpr double kBehindNs = 2.5;       // of a column of 128 rows, in operations that need whole rows
-constexpr double kRunBytes = 256;       // that a DMA engine could have moved while it begins with a run
-constexpr double kLongNs = 150'000;     // a kernel that takes this long need not leave half of the memory to its neighbours
+constexpr double kTurnNs = 60;        // of 32 x 32 elements on the Vector engine
+constexpr double kTurnBytesNs = 12;   // of as many elements of 16 bits on the Tensor engine
+constexpr double kTensorTurns = 0.25; // what Tensor takes to turn, where both do, to what Vector takes
+constexpr double kMakeNs = 4;         // of a column of 128 rows that are made
+constexpr double kBehindNs = 2.5;     // of a column of 128 rows, in operations that need whole rows
+constexpr double kRunBytes = 256;     // that a DMA engine could have moved while it begins with a run
+constexpr double kLongNs = 150'000;   // a kernel that takes this long need not leave half of the memory to its neighbours
 
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
@@ -31,27 +31,11 @@ public:
     measure();
     if (p.batches * p.nr * p.nc == 0 || p.nk == 0)
       return std::move(p);
-    // However the operands may be turned: the plan that takes the least time.
-    const ContractPlan start = p;
-    const bool canLeft = canTurnBytes(p.left), canRight = canTurnBytes(p.right);
-    std::optional<ContractPlan> found;
-    double least = 0;
-    for (const bool left : {false, true})
-      for (const bool right : {false, true}) {
-        if ((left && !canLeft) || (right && !canRight))
-          continue;
-        p = start;
-        p.left.byBytes = left;
-        p.right.byBytes = right;
-        cut();
-        chooseLoop();
-        chooseTurns();
-        if (const double time = planNs(); !found || time < least) {
-          found = p;
-          least = time;
-        }
-      }
-    return std::move(*found);
+    shareTurns();
+    cut();
+    chooseLoop();
+    chooseTurns();
+    return std::move(p);
   }
 
   ContractPlan runWhole(const WholeRowsNeed &need) {
@@ -74,7 +58,8 @@ private:
   ContractPlan p;
   std::vector<ContractAxis> contract;
   int rowSide = 0;
-  double best = 0; // of the cuts so far, in ns
+  bool shared = false; // two engines turn
+  double best = 0;     // of the cuts so far, in ns
 
   void measure() {
     axes();
@@ -209,10 +194,31 @@ private:
     const double bytes = static_cast<double>(free * p.nk * sizeOf(s.tensor.dtype)) / (s.tensor.dtype == s.type ? 1 : 0.5);
     return bytes / std::min(16 * t.number("dma.bytes_per_ns"), t.number("hbm.bytes_per_ns"));
   }
+  // Where Tensor only multiplies, both it and Vector turn what lies the wrong way; Vector two elements of 16 bits as one, if the other
+  // operand can come in the order that this gives.
+  void shareTurns() {
+    bool pairs = p.nk >= 2 * kContract && (p.batches == 1 || p.blocks % 2 == 0);
+    for (PanelSource *s : {&p.left, &p.right}) {
+      s->byBytes = turnsOnChip(t, *s) && turnsBytes(t, s->type);
+      shared |= s->byBytes;
+      pairs &= s->byBytes ? sizeOf(s->type) == 2 : !liesTurned(*s) && (s->splat || s->contract.size() == 1);
+    }
+    for (PanelSource *s : {&p.left, &p.right}) {
+      s->paired = shared && pairs;
+      s->woven = s->paired && s->byBytes;
+    }
+  }
+
   double turnNs(const PanelSource &s, int64_t free) const {
-    const double each =
-        s.byBytes || t.has("exact_transpose") ? kTurnBytesNs * static_cast<double>(sizeOf(s.type)) / 2 : kTurnNs;
+    const double each = shared                                     ? kTurnNs / (s.woven ? 2 : 1)
+                        : s.byBytes || t.has("exact_transpose") ? kTurnBytesNs * static_cast<double>(sizeOf(s.type)) / 2
+                                                                   : kTurnNs;
     return turnsOnChip(t, s) ? each / (32 * 32) * static_cast<double>(free * p.nk) : 0;
+  }
+  // Of products and of what has to be turned meanwhile.
+  double besideNs(double engine, double turns) const {
+    return !shared || turns <= engine ? std::max(engine, turns)
+                                      : engine + (turns - engine) * kTensorTurns / (1 + kTensorTurns);
   }
 
   double makeNs(const PanelSource &s, int64_t rows) const {
@@ -224,26 +230,6 @@ private:
     return turnsOnChip(t, s) && turnsBytes(t, s.type) && (sizeOf(s.type) == 2 || turnsLong());
   }
   bool turnsLong() const { return turnNs(p.left, p.nr) + turnNs(p.right, p.nc) > engineNs(p.nr, p.nc); }
-
-  // Products, and what has to be turned before the first of them. Bytes are turned by products, too.
-  double planNs() const {
-    const double engine = engineNs(p.nr, p.nc);
-    double vector = 0, products = engine, first = 0;
-    for (const bool isLeft : {true, false}) {
-      const PanelSource &s = isLeft ? p.left : p.right;
-      const int64_t all = isLeft ? p.nr : p.nc, part = isLeft == (p.rowsStay || p.piece > 0) ? p.panel : p.chunk;
-      const double turns = turnNs(s, all);
-      const bool before = isLeft ? p.turnLeft : p.turnRight;
-      first += before ? turns : turns * static_cast<double>(part) / static_cast<double>(all);
-      if (s.byBytes)
-        products += kByteProductsNs / (kRowBlock * kContract) * static_cast<double>(all * p.nk * sizeOf(s.type) / 2);
-      else if (p.loop != ContractPlan::None)
-        first += turns; // Vector does not keep ahead of a loop
-      else
-        vector += turns;
-    }
-    return static_cast<double>(p.batches) * (std::max(products, vector) + first);
-  }
 
   // What passes by is turned before it does, unless that is quickly done and it comes but once.
   bool turnedBefore(const PanelSource &s, int64_t loads) const {
@@ -259,13 +245,20 @@ private:
     const bool before = turnedBefore(pass, passes); // and goes back to HBM once
     const double transfers =
                      transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
-                 turns = turnNs(stay, all) + (before ? 0 : turnNs(pass, other));
+                 stayTurns = turnNs(stay, all), passTurns = turnNs(pass, other), engine = engineNs(p.nr, p.nc);
     const double products = std::ceil(static_cast<double>(p.nr) / kRowBlock) * static_cast<double>(p.blocks) *
                             static_cast<double>(p.nc) / static_cast<double>(rowsStay ? width : kColumnBlock);
     const double makes = makeNs(stay, all) + makeNs(pass, other),
                  first = makeNs(stay, panel) + makeNs(pass, before ? other : width);
-    const double time = std::max({transfers, turns, engineNs(p.nr, p.nc), makes}) + 0.02 * (transfers + turns) +
-                        10 * products + (before ? turnNs(pass, other) : 0) + first;
+    // What is turned before goes back to HBM; without a loop that happens beside the products of the first panel.
+    double work = besideNs(engine, stayTurns + passTurns);
+    if (before && (becomesLoop() || passes == 1))
+      work = besideNs(engine, stayTurns) + besideNs(0, passTurns);
+    else if (before)
+      work = besideNs(engine / static_cast<double>(passes), stayTurns / static_cast<double>(passes) + passTurns) +
+             besideNs(engine, stayTurns) * static_cast<double>(passes - 1) / static_cast<double>(passes);
+    const double time = std::max({transfers, work, makes}) + 0.02 * (transfers + stayTurns + (before ? 0 : passTurns)) +
+                        10 * products + first;
     // What a loop leaves over is written out once more.
     const bool longer = becomesLoop() && all % panel;
     if (const double cost = longer ? kLeftOver * time : time; cost < best) {
@@ -327,6 +320,8 @@ private:
     const int64_t perBlock = p.panel * sizeOf(p.left.type) + p.chunk * sizeOf(p.right.type) + turningBytes(t, p.left, 1) +
                              turningBytes(t, p.right, 1);
     p.piece = std::clamp<int64_t>(room / 3 / perBlock, 1, p.blocks);
+    if (p.left.paired)
+      p.piece = std::max<int64_t>(2, p.piece / 2 * 2);
   }
 
   // All columns on chip and rows passing by, or the other way round. With room for two blocks of rows behind the contraction, one is
@@ -423,6 +418,7 @@ private:
     const bool all = p.panel == p.nr && p.chunk == p.nc; // each is loaded once, with room to turn it
     p.turnLeft = !all && (loadsLeft > 1 || !p.rowsStay) && turnedBefore(p.left, loadsLeft);
     p.turnRight = !all && (loadsRight > 1 || p.rowsStay) && turnedBefore(p.right, loadsRight);
+    p.asItPasses = !p.piece && p.loop == ContractPlan::None && (p.rowsStay ? loadsRight : loadsLeft) > 1;
     const bool down = p.loop == ContractPlan::Rows, across = p.loop == ContractPlan::Columns && !p.rowsStay;
     p.ahead = !p.piece && p.batches == 1 &&
               ((down && !p.turnLeft && turnsOnChip(t, p.left)) || (across && !p.turnRight && turnsOnChip(t, p.right)));

@@ -45,8 +45,8 @@ struct ContractPlan {
   enum Loops : uint8_t { None, Batches, Rows, Columns } loop = None;
   bool ahead = false; // in the loop, the next panel of what stays is loaded and turned while this one is multiplied
 
-  // An operand that lies the wrong way and is loaded more than once is turned before.
-  bool turnLeft = false, turnRight = false;
+  // An operand that lies the wrong way and is loaded more than once is turned once: before, or when it passes by for the first time.
+  bool turnLeft = false, turnRight = false, asItPasses = false;
 };
 
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs. `made` makes the

@@ -2,6 +2,7 @@
 // lies in memory, with few transfers.
 #pragma once
 #include "Lower/Rows/RowsView.h"
+#include "TurnedBlocks.h"
 
 #include <optional>
 
@@ -20,9 +21,12 @@ struct PanelSource {
   // Not 0: the tensor holds panels of so many free elements, one after the other, each as it lies on chip: [batches, panels, 128
   // partitions, blocks, packed].
   int64_t packed = 0;
-  bool byBytes = false;         // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
-  std::optional<Tile> identity; // on chip, for that
-  bool byScalar = false;        // which takes what is turned from PSUM
+  bool byBytes = false; // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
+  Turning turning;      // made of that
+  // Of each 256 contracted elements the even ones are one block and the odd ones the next, so that Vector can turn two 16-bit elements as
+  // one. Of 256 that are not complete the first 128 are a block.
+  bool paired = false;
+  bool woven = false; // and in a panel the two blocks lie element by element: [contract, batches, blocks / 2, free, 2]
 };
 int64_t
 packedColumn(const PanelSource &s); // elements of a packed tensor per free element: whole panels of n are n times that apart
@@ -42,18 +46,30 @@ bool turnsOnChip(const Target &t, const PanelSource &s);
 // A tile for a panel, and what fills it: [contract <= 128, batches, blocks, free]: batches [b, b + nb), blocks [block, block + blocks) of the contraction, free [x, x + nx).
 // The last block of the contraction may have fewer than 128 partitions; what is beyond is not defined.
 Tile panelTile(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t nx);
+// It begins at element `at` of the panel.
 void fillPanel(KernelBuilder &k, const Tile &out, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
-               int64_t x, int64_t nx);
+               int64_t x, int64_t nx, int64_t at = 0);
 Tile loadPanel(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t x,
                int64_t nx); // both
+
+// Of a panel's first blocks, how many are woven.
+int64_t wovenBlocks(const PanelSource &s, int64_t block, int64_t blocks);
+// Blocks [block, block + count) of [blocks, free], woven ones, with free elements [x, x + n): [count / 2, 2 n].
+Tile wovenPart(const Tile &t, int64_t block, int64_t count, int64_t x, int64_t n);
 
 // Free elements [from, from + width) of an operand on chip, in tiles of `step`.
 struct Panel {
   std::vector<Tile> pieces; // [contract, batches, blocks, free]
   int64_t from = 0, step = 512;
+  int64_t woven = 0; // of the blocks
   Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const;
+  int64_t width() const;
 };
-Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t blocks, int64_t width);
+// `block`: the first one of the contraction.
+Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t block, int64_t blocks, int64_t width);
+// Free elements [x, x + n) of those from `panel.from` on, inside one piece.
+void fillPart(KernelBuilder &k, const Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
+              int64_t x, int64_t n);
 void fillWide(KernelBuilder &k, Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
               int64_t from);
 Panel loadWide(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t from,

@@ -14,12 +14,9 @@ constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out
 class Turner {
 public:
   Turner(KernelBuilder &k, const PanelSource &s, int64_t width)
-      : k(k), from(s), to(s), depth(countOf(s.contract)), free(countOf(s.free)), blocks((depth + kContract - 1) / kContract),
-        deepest(std::clamp<int64_t>(k.target().sbufBytes / (kInFlight * kContract * sizeOf(s.type)), 1, kDeepest)) {
-    to.packed = width;
-    to.made = nullptr;
-    to.tensor = k.scratch(s.type, {countOf(s.batch), (free + width - 1) / width, kContract, blocks, width});
-  }
+      : k(k), from(s), to(packedLike(k, s, width)), depth(countOf(s.contract)), free(countOf(s.free)),
+        blocks((depth + kContract - 1) / kContract),
+        deepest(std::clamp<int64_t>(k.target().sbufBytes / (kInFlight * kContract * sizeOf(s.type)) / 2 * 2, 2, kDeepest)) {}
 
   PanelSource run() {
     const int64_t width = to.packed, whole = free / width, size = packedColumn(to) * width;
@@ -57,30 +54,52 @@ private:
 
   void piece(int64_t b, int64_t x, int64_t n, int64_t block, int64_t count) {
     const Tile chip = loadPanel(k, from, b, 1, block, count, x, n).index(0, 0);
-    const int64_t elements = std::min(count * kContract, depth - block * kContract), full = elements / kContract,
-                  rest = elements % kContract;
-    if (full)
-      store(chip.part(0, 0, full), b, x, block, full, kContract, n);
-    if (rest)
-      store(chip.rows(0, rest).part(0, full, 1), b, x, block + full, 1, rest, n);
-  }
-
-  void store(const Tile &chip, int64_t b, int64_t x, int64_t block, int64_t count, int64_t rows, int64_t n) {
-    const int64_t width = to.packed, row = blocks * width;
-    Tile out = to.tensor;
-    out.offset += b * packedBatch(to) + x / width * kContract * row + block * width + x % width;
-    out.dims = {{row, rows}, {width, count}, {1, n}};
-    k.copy(out, chip);
+    storePacked(k, to, chip, b, x, n, block, count);
   }
 };
 
 } // namespace
 
-PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width) {
+PanelSource packedLike(KernelBuilder &k, const PanelSource &s, int64_t width) {
   int64_t panel = kWidest;
   while (panel > kContract && width % panel)
     panel /= 2;
-  return Turner(k, s, panel).run();
+  PanelSource to = s;
+  to.packed = panel;
+  to.made = nullptr;
+  to.tensor = k.scratch(s.type, {countOf(s.batch), (countOf(s.free) + panel - 1) / panel, kContract,
+                                 packedColumn(s) / kContract, panel});
+  return to;
 }
+
+void storePacked(KernelBuilder &k, const PanelSource &to, const Tile &chip, int64_t b, int64_t x, int64_t n, int64_t block,
+                 int64_t count, int64_t at) {
+  const int64_t width = to.packed, blocks = packedColumn(to) / kContract, row = blocks * width,
+                depth = std::min(count * kContract, countOf(to.contract) - block * kContract), full = depth / kContract,
+                woven = wovenBlocks(to, block, count);
+  for (int64_t done = 0; done < n;) {
+    const int64_t column = (x + done) % width, here = std::min(n - done, width - column);
+    const auto store = [&](int64_t first, int64_t many, int64_t rows) {
+      Tile out = to.tensor;
+      out.offset += b * packedBatch(to) + (x + done) / width * kContract * row;
+      out.dims = {{width, blocks}, {1, width}};
+      const Tile from = chip.rows(0, rows);
+      const bool pairs = first < woven;
+      out = pairs ? wovenPart(out, block + first, many, column, here)
+                  : out.part(0, block + first, many).part(1, column, here);
+      out.dims.insert(out.dims.begin(), {row, rows});
+      k.copy(out, pairs ? wovenPart(from, first, many, at + done, here) : from.part(0, first, many).part(1, at + done, here));
+    };
+    if (woven)
+      store(0, woven, kContract);
+    if (full > woven)
+      store(woven, full - woven, kContract);
+    if (depth % kContract)
+      store(full, 1, depth % kContract);
+    done += here;
+  }
+}
+
+PanelSource turnOnce(KernelBuilder &k, const PanelSource &s, int64_t width) { return Turner(k, s, width).run(); }
 
 } // namespace glia::emit

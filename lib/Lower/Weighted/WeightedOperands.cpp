@@ -17,8 +17,8 @@ WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, cons
 
 void WeightedOperands::repeat(llvm::function_ref<void(int)> body) {
   prepareTurning(k, rowSide);
-  columnSide.identity = rowSide.identity;
-  if (!columnSide.identity)
+  columnSide.turning.identity = rowSide.turning.identity;
+  if (!columnSide.turning.identity)
     prepareTurning(k, columnSide);
   if (p.loop < 0)
     return body(-1);

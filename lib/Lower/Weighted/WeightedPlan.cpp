@@ -167,7 +167,7 @@ private:
         s.free = {{p.row.inScores >= 0 ? along(side, p.row.inScores) : 1, p.row.count}};
       // Products of 32 bits leave Vector the time to turn their operands.
       s.byBytes = !wide && turnsOnChip(target, s) && turnsBytes(target, s.type);
-      s.byScalar = !target.has("vector_scalar_psum_concurrent");
+      s.turning.byScalar = !target.has("vector_scalar_psum_concurrent");
     }
     if (tiles[2])
       p.values.tensor = *tiles[2];

@@ -130,7 +130,7 @@ void WeightedRows::turn(const Tile &out, const Tile &weights) {
   if (k.target().has("exact_transpose") || p.weights != DType::F32)
     return k.transpose(out, weights);
   if (identity.handle < 0)
-    identity = identityOf(k, DType::F32);
+    identity = identityOf(k);
   const int64_t n = weights.partitions;
   k.matmul(out, weights, identity.rows(0, n).columns(0, n), false, /*ones=*/true);
 }
