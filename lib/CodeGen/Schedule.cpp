@@ -49,11 +49,13 @@ struct Node {
   std::vector<Edge> next;
   uint32_t waiting = 0;
   double ready = 0, priority = 0;
+  double passed = 0; // when what it waits for of other engines is there: from then on its setup runs
 };
 
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
   std::vector<double> free;
+  std::vector<uint8_t> narrow; // its last transfer was short, on few DMA engines
   std::vector<int> owner;
 };
 
@@ -294,12 +296,15 @@ private:
     }
   }
 
-  int queueFor(Engine e, double at) {
+  // `slack`: so long it may wait behind a transfer that leaves engines free. In another queue it would not wait, but everything behind
+  // it would share the engines with what is still to come in this one.
+  int queueFor(Engine e, double at, double slack) {
     // Transfers that move at the same time delay each other: one behind the other in a queue, the first is there sooner. So the
     // queue that was used last of those that will be free; else the one that is free first.
     int best = -1;
+    const auto freeAt = [&](size_t q) { return queues.free[q] - (queues.narrow[q] ? slack : 0); };
     auto better = [&](size_t q) {
-      const double a = queues.free[q], b = queues.free[static_cast<size_t>(best)];
+      const double a = freeAt(q), b = freeAt(static_cast<size_t>(best));
       return (a <= at) != (b <= at) ? a <= at : a <= at ? a > b : a < b;
     };
     for (size_t q = 0; q < queues.free.size(); ++q)
@@ -308,8 +313,10 @@ private:
     // Another queue while there are some: half of them for the engine that asks first, so that others find one too.
     const int mine = static_cast<int>(std::count(queues.owner.begin(), queues.owner.end(), static_cast<int>(e)));
     const int limit = e == Engine::Sync ? target.dmaQueues / 2 : std::max(1, target.dmaQueues / 8);
-    if ((best < 0 || queues.free[best] > at) && mine < limit && static_cast<int>(queues.free.size()) < target.dmaQueues) {
+    if ((best < 0 || freeAt(static_cast<size_t>(best)) > at) && mine < limit &&
+        static_cast<int>(queues.free.size()) < target.dmaQueues) {
       queues.free.push_back(0);
+      queues.narrow.push_back(0);
       queues.owner.push_back(static_cast<int>(e));
       best = static_cast<int>(queues.free.size() - 1);
     }
@@ -374,6 +381,13 @@ private:
       nodes[n].priority = -static_cast<double>(n);
   }
 
+  bool isWritten() const {
+    for (size_t n = 1; n < nodes.size(); ++n)
+      if (nodes[n].priority > nodes[n - 1].priority)
+        return false;
+    return true;
+  }
+
   struct Result {
     double end = 0;
     std::vector<uint32_t> sequence;
@@ -384,11 +398,15 @@ private:
   // The best of the three.
   Duration order() {
     Result best;
-    bool any = false;
+    bool any = false, written = false; // the same order need not be tried twice
     for (auto prefer : {&BlockScheduler::preferPath, &BlockScheduler::preferWork, &BlockScheduler::preferWritten}) {
       if (any && nodes.size() > kMostTried)
         break;
       (this->*prefer)();
+      const bool asWritten = isWritten();
+      if (written && asWritten)
+        continue;
+      written |= asWritten;
       Result r = simulate();
       if (!any || r.end < best.end)
         best = std::move(r);
@@ -408,7 +426,7 @@ private:
   Result simulate() {
     std::vector<uint32_t> waiting(nodes.size());
     for (size_t n = 0; n < nodes.size(); ++n)
-      waiting[n] = nodes[n].waiting, nodes[n].ready = 0;
+      waiting[n] = nodes[n].waiting, nodes[n].ready = nodes[n].passed = 0;
     const Queues before = queues;
     Result out;
     out.queue.assign(nodes.size(), -1);
@@ -497,7 +515,7 @@ private:
         parked.clear();
       }
       Node &node = nodes[n];
-      double start = std::max(at, node.ready + node.time.setup);
+      double start = std::max(at, node.passed + node.time.setup);
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
           start = std::max({start, free[e], issued[e] + node.time.setup});
@@ -513,10 +531,12 @@ private:
           node.instr && chosen == static_cast<int>(Engine::Tensor) ? ramp.slower(start, node.time.busy) : 0;
       double finish = start + node.time.latency + slower;
       if (node.instr && node.instr.def().unit == Unit::Dma) {
-        const int q = queueFor(static_cast<Engine>(chosen), std::max(start, dma));
+        const bool wide = node.time.share >= 1 && node.time.transfer > spacing;
+        const int q = queueFor(static_cast<Engine>(chosen), std::max(start, dma), wide ? spacing : 0);
         const double begin = std::max({start, queues.free[q], dma});
         dma = begin + node.time.transfer * node.time.share;
         queues.free[q] = begin + std::max(spacing, node.time.transfer);
+        queues.narrow[q] = node.time.share < 0.5 && node.time.transfer < spacing;
         finish = begin + node.time.latency;
         out.queue[n] = q;
       }
@@ -528,7 +548,10 @@ private:
           port[k] = std::max(port[k], start + node.time.busy);
       end = std::max(end, finish);
       for (const auto &[m, wait] : node.next) {
-        nodes[m].ready = std::max(nodes[m].ready, finish - node.time.latency + distance(node, nodes[m], wait));
+        const double from = finish - node.time.latency + distance(node, nodes[m], wait);
+        nodes[m].ready = std::max(nodes[m].ready, from);
+        if (node.engines != nodes[m].engines)
+          nodes[m].passed = std::max(nodes[m].passed, from);
         if (--waiting[m] == 0)
           pending[engineOf(m)].push(m);
       }

@@ -14,6 +14,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kLoopBatches = 256; // of one iteration of a run-time loop
+constexpr int64_t kFirstBlocks = 8;   // of the contraction, at most, that come together for the first products
 
 class ContractKernel {
 public:
@@ -168,18 +169,26 @@ private:
     return loadWide(k, s, batch, together, block, blocks, from, width);
   }
 
+  // Of what stays.
+  Operand panel(const PanelSource &s, int64_t from, int64_t width) {
+    if (!p.nextBeside)
+      shares.meet();
+    return make(s, from, width);
+  }
+
   void rowsStay(Range rows, Range columns) {
     for (int64_t r = rows.from; r < rows.to; r += p.panel) {
       const int64_t nr = std::min(p.panel, rows.to - r);
-      Operand stays = make(leftSource, r, nr);
+      Operand stays = panel(leftSource, r, nr);
       passColumns(stays, r, nr, columns);
     }
   }
 
-  // A part of what passes by. When it does so for the first time it is turned and kept.
-  Operand passing(const PanelSource &s, int64_t from, int64_t width, bool first) {
-    Operand out = make(turned && !first ? *turned : s, from, width);
-    if (turned && first) {
+  // A part of what passes by, the `pass`th time.
+  Operand passing(const PanelSource &s, int64_t from, int64_t width, int64_t pass) {
+    const int64_t kept = p.inTwoPasses ? from / p.chunk % 2 : 0; // in which pass
+    Operand out = make(turned && pass > kept ? *turned : s, from, width);
+    if (turned && pass == kept) {
       need(out, width);
       for (int64_t x = 0; const Tile &piece : out.panel.pieces) {
         for (int64_t b = 0; b < together; ++b)
@@ -195,7 +204,7 @@ private:
     for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
       const int64_t nc = std::min(p.chunk, columns.to - c);
       fillAhead(ahead, c - columns.from, columns.to - columns.from);
-      Operand passes = passing(rightSource, c, nc, r == 0);
+      Operand passes = passing(rightSource, c, nc, r / p.panel);
       products(stays, r, nr, passes, c, nc);
     }
   }
@@ -203,7 +212,7 @@ private:
   void columnsStay(Range rows, Range columns) {
     for (int64_t c = columns.from; c < columns.to; c += p.panel) {
       const int64_t nc = std::min(p.panel, columns.to - c);
-      Operand stays = make(rightSource, c, nc);
+      Operand stays = panel(rightSource, c, nc);
       passRows(stays, c, nc, rows);
     }
   }
@@ -212,7 +221,7 @@ private:
     for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
       const int64_t nr = std::min(p.chunk, rows.to - r);
       fillAhead(ahead, r - rows.from, rows.to - rows.from);
-      Operand passes = passing(leftSource, r, nr, c == 0);
+      Operand passes = passing(leftSource, r, nr, c / p.panel);
       products(passes, r, nr, stays, c, nc);
     }
   }
@@ -250,7 +259,12 @@ private:
   // Parts of rows and of columns in turns, so that each part that comes has all the others to be multiplied with.
   void inSquares(Operand &left, int64_t r, int64_t nr, Operand &right, int64_t c, int64_t nc) {
     const int64_t down = (nr + kColumnBlock - 1) / kColumnBlock, across = (nc + kColumnBlock - 1) / kColumnBlock;
+    const bool begun = left.filled == 0 && right.filled == 0 && together == 1 && !left.source->made;
+    if (begun)
+      asTheyCome(left, r, std::min(nr, kColumnBlock), right, c, std::min(nc, kColumnBlock));
     const auto square = [&](int64_t i, int64_t j) {
+      if (i == 0 && j == 0 && begun)
+        return;
       const int64_t x = j * kColumnBlock, columns = std::min(kColumnBlock, nc - x),
                     end = std::min(nr, (i + 1) * kColumnBlock);
       for (int64_t b = 0; b < together; ++b)
@@ -271,21 +285,49 @@ private:
     }
   }
 
+  // At most four sums, which grow while both operands come, some blocks of the contraction at a time.
+  void asTheyCome(Operand &left, int64_t r, int64_t nr, Operand &right, int64_t c, int64_t nc) {
+    std::vector<Tile> sums;
+    for (int64_t y = 0; y < nr; y += kRowBlock)
+      sums.push_back(k.psum(std::min(kRowBlock, nr - y), {nc}));
+    for (int64_t block = 0, n = left.source->byBytes || right.source->byBytes ? kFirstBlocks : 4; block < p.blocks;
+         block += n, n = std::min(2 * n, kFirstBlocks)) {
+      n = std::min(n, p.blocks - block);
+      k.location(place);
+      fillPart(k, left.panel, *left.source, batch, 1, block, n, 0, nr);
+      fillPart(k, right.panel, *right.source, batch, 1, block, n, 0, nc);
+      for (size_t i = 0; i < sums.size(); ++i)
+        multiply(sums[i], left.panel, right.panel, 0, r + static_cast<int64_t>(i) * kRowBlock, sums[i].partitions, c, nc,
+                 block, n);
+    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      leave(sums[i], blockAt(0, r + static_cast<int64_t>(i) * kRowBlock, c));
+    left.filled = nr;
+    right.filled = nc;
+  }
+
   void multiply(const Tile &sum, const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x,
                 int64_t columns, int64_t first = 0, int64_t blocks = -1) {
     k.location(place);
     for (int64_t i = 0; i < (blocks < 0 ? p.blocks : blocks); ++i) {
       const int64_t depth = std::min(kContract, p.nk - (first + i) * kContract);
-      k.matmul(sum, left.at(b, i, y, rows).rows(0, depth), right.at(b, i, x, columns).rows(0, depth), first + i > 0);
+      k.matmul(sum, left.at(b, first + i, y, rows).rows(0, depth), right.at(b, first + i, x, columns).rows(0, depth),
+               first + i > 0);
       shares.multiplied(columns, p.left.type == DType::F32);
     }
-    shares.left(columns);
+  }
+
+  // The sums, and how their epilogue counts among the work of engines.
+  void leave(const Tile &sum, const Block &at) {
+    const bool turns = p.left.byBytes || p.right.byBytes; // which keeps Vector busy
+    epilogue.block(sum, at, turns && shares.scalarTakes(sum.elements()));
+    shares.left(sum.elements() * epilogue.steps());
   }
 
   void product(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t rows, int64_t x, int64_t columns) {
     const Tile sum = k.psum(rows, {columns});
     multiply(sum, left, right, b, y, rows, x, columns);
-    epilogue.block(sum, blockAt(b, y, x));
+    leave(sum, blockAt(b, y, x));
   }
 
   void rowBlocks(const Panel &left, const Panel &right, int64_t b, int64_t y, int64_t n) {
@@ -296,7 +338,7 @@ private:
     at.rows = {{p.rows[0].root, kRowBlock}};
     at.columns.insert(at.columns.begin(), {p.rows[0].root, n, kRowBlock});
     at.start[static_cast<size_t>(p.rows[0].root)] = y;
-    epilogue.block(sum, at);
+    leave(sum, at);
   }
 
   void batches(const Panel &left, const Panel &right, int64_t b, int64_t n) {
@@ -305,7 +347,7 @@ private:
       multiply(sum.columns(i * p.nc, p.nc), left, right, b + i, 0, p.nr, 0, p.nc);
     Block at = blockAt(b, 0, 0);
     at.columns.insert(at.columns.begin(), {p.batch[0].root, n});
-    epilogue.block(sum, at);
+    leave(sum, at);
   }
 
   // The contraction in pieces, several sums at a time.
@@ -329,7 +371,7 @@ private:
         size_t i = 0;
         for (int64_t y = r; y < r + nr; y += kRowBlock)
           for (int64_t x = c; x < c + nc; x += kColumnBlock)
-            epilogue.block(sums[i++], blockAt(0, y, x));
+            leave(sums[i++], blockAt(0, y, x));
       }
   }
 

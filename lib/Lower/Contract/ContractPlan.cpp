@@ -14,10 +14,11 @@ namespace {
 constexpr double kTurnNs = 60;        // of 32 x 32 elements on the Vector engine
 constexpr double kTurnBytesNs = 12;   // of as many elements of 16 bits on the Tensor engine
 constexpr double kTensorTurns = 0.25; // what Tensor takes to turn, where both do, to what Vector takes
-constexpr double kMakeNs = 4;         // of a column of 128 rows that are made
-constexpr double kBehindNs = 2.5;     // of a column of 128 rows, in operations that need whole rows
-constexpr double kRunBytes = 256;     // that a DMA engine could have moved while it begins with a run
-constexpr double kLongNs = 150'000;   // a kernel that takes this long need not leave half of the memory to its neighbours
+constexpr int64_t kManyPasses = 4;
+constexpr double kMakeNs = 4;       // of a column of 128 rows that are made
+constexpr double kBehindNs = 2.5;   // of a column of 128 rows, in operations that need whole rows
+constexpr double kRunBytes = 256;   // that a DMA engine could have moved while it begins with a run
+constexpr double kLongNs = 150'000; // a kernel that takes this long need not leave half of the memory to its neighbours
 
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
@@ -210,9 +211,9 @@ private:
   }
 
   double turnNs(const PanelSource &s, int64_t free) const {
-    const double each = shared                                     ? kTurnNs / (s.woven ? 2 : 1)
+    const double each = shared                                  ? kTurnNs / (s.woven ? 2 : 1)
                         : s.byBytes || t.has("exact_transpose") ? kTurnBytesNs * static_cast<double>(sizeOf(s.type)) / 2
-                                                                   : kTurnNs;
+                                                                : kTurnNs;
     return turnsOnChip(t, s) ? each / (32 * 32) * static_cast<double>(free * p.nk) : 0;
   }
   // Of products and of what has to be turned meanwhile.
@@ -239,7 +240,7 @@ private:
   bool becomesLoop() const { return p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts; }
 
   // Panels of one operand stay, chunks of the other pass by.
-  void consider(bool rowsStay, int64_t panel, int64_t width) {
+  void consider(bool rowsStay, int64_t panel, int64_t width, bool ahead) {
     const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
     const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr, passes = (all + panel - 1) / panel;
     const bool before = turnedBefore(pass, passes); // and goes back to HBM once
@@ -251,12 +252,23 @@ private:
     const double makes = makeNs(stay, all) + makeNs(pass, other),
                  first = makeNs(stay, panel) + makeNs(pass, before ? other : width);
     // What is turned before goes back to HBM; without a loop that happens beside the products of the first panel.
+    const double times = static_cast<double>(passes), stores = transferNs(stay, panel) + 2 * transferNs(pass, other),
+                 turning = besideNs(engine / times, stayTurns / times + passTurns);
+    const bool inTwo = passes >= kManyPasses && stores > 0.9 * turning;
     double work = besideNs(engine, stayTurns + passTurns);
     if (before && (becomesLoop() || passes == 1))
-      work = besideNs(engine, stayTurns) + besideNs(0, passTurns);
+      work = besideNs(engine, stayTurns) + std::max(besideNs(0, passTurns), 2 * transferNs(pass, other));
     else if (before)
-      work = besideNs(engine / static_cast<double>(passes), stayTurns / static_cast<double>(passes) + passTurns) +
-             besideNs(engine, stayTurns) * static_cast<double>(passes - 1) / static_cast<double>(passes);
+      work = std::max(turning, stores) + besideNs(engine, stayTurns) * (times - 1) / times;
+    // The first panel comes while a chunk passes it. So do others for which there is no room before the last one is gone; their first
+    // columns are turned while nothing is multiplied.
+    const double chunk = engine / static_cast<double>(passes) * static_cast<double>(width) / static_cast<double>(other),
+                 brings = std::max({transferNs(stay, panel), besideNs(0, turnNs(stay, panel)), makeNs(stay, panel)}),
+                 turns = turnNs(stay, std::min(panel, kColumnBlock));
+    work += std::max(0.0, brings - chunk);
+    if (!ahead)
+      work += static_cast<double>(passes - 1) *
+              std::max(turns > 0 ? kTensorTurns * turns + transferNs(stay, kColumnBlock) : 0.0, brings - 2 * chunk);
     const double time = std::max({transfers, work, makes}) + 0.02 * (transfers + stayTurns + (before ? 0 : passTurns)) +
                         10 * products + first;
     // What a loop leaves over is written out once more.
@@ -266,6 +278,25 @@ private:
       p.rowsStay = rowsStay;
       p.panel = panel;
       p.chunk = width;
+      p.nextBeside = ahead;
+      p.inTwoPasses = inTwo;
+    }
+  }
+
+  // A panel of at most `most` free elements.
+  void offer(bool rowsStay, int64_t most, int64_t width, bool ahead) {
+    const int64_t all = rowsStay ? p.nr : p.nc, grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
+    int64_t panel = std::min(all, most / grain * grain);
+    if (most <= 0 || panel == 0)
+      return;
+    const int64_t passes = (all + panel - 1) / panel;
+    panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
+    consider(rowsStay, panel, width, ahead);
+    if (becomesLoop() && all % panel) { // one that leaves nothing over
+      while (all % panel && panel > grain)
+        panel -= grain;
+      if (all % panel == 0)
+        consider(rowsStay, panel, width, ahead);
     }
   }
 
@@ -292,22 +323,11 @@ private:
         const int64_t width = std::min(chunk, other);
         const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l) -
                              (pass.byBytes || pass.made ? turningBytes(t, pass, p.blocks) : 0) - makingBytes(pass);
-        int64_t most = left / (rowsStay ? l : r);
-        if (most < all && turnsOnChip(t, stay)) // the next panel is made and turned while this one is multiplied
-          most = (left - makingBytes(stay)) / (rowsStay ? l : r) / 2;
-        const int64_t grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
-        int64_t panel = std::min(all, most / grain * grain);
-        if (most <= 0 || panel == 0)
-          continue;
-        const int64_t passes = (all + panel - 1) / panel;
-        panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-        consider(rowsStay, panel, width);
-        if (becomesLoop() && all % panel) { // one that leaves nothing over
-          while (all % panel && panel > grain)
-            panel -= grain;
-          if (all % panel == 0)
-            consider(rowsStay, panel, width);
-        }
+        const int64_t most = left / (rowsStay ? l : r);
+        // With the next panel beside it, that is made and turned while this one is multiplied; or this one alone.
+        for (const bool ahead : {true, false})
+          if (!ahead || (most < all && turnsOnChip(t, stay)))
+            offer(rowsStay, ahead ? (left - makingBytes(stay)) / (rowsStay ? l : r) / 2 : most, width, ahead);
       }
     }
     if (best < std::numeric_limits<double>::infinity())

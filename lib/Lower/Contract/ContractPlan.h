@@ -38,6 +38,7 @@ struct ContractPlan {
   // four sums grow at a time.
   bool rowsStay = true;
   int64_t panel = 0, chunk = 0; // free elements of what stays, and of what passes
+  bool nextBeside = false;      // there is room for two panels
   int64_t together = 1;         // batches at a time
   int64_t piece = 0;            // blocks of the contraction at a time; 0: all
 
@@ -47,6 +48,7 @@ struct ContractPlan {
 
   // An operand that lies the wrong way and is loaded more than once is turned once: before, or when it passes by for the first time.
   bool turnLeft = false, turnRight = false, asItPasses = false;
+  bool inTwoPasses = false; // then the first two of them turn it, and store a half each
 };
 
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs. `made` makes the

@@ -289,7 +289,15 @@ void Epilogue::still() {
     t.tile.moves.clear();
 }
 
-void Epilogue::block(const Tile &sums, const Block &b) {
+int64_t Epilogue::steps() const {
+  return llvm::count_if(g.ops, [&](mlir::Operation *op) {
+    const auto it = plan.values.find(op->getResult(0));
+    return op != plan.root.getDefiningOp() && (isPointwise(opName(op)) || products.contains(op)) &&
+           it != plan.values.end() && it->second.kind == EpiloguePlan::Made;
+  });
+}
+
+void Epilogue::block(const Tile &sums, const Block &b, bool byScalar) {
   values.clear();
   lanes.resize(sums.partitions, sums.elements());
   Lane root;
@@ -298,7 +306,10 @@ void Epilogue::block(const Tile &sums, const Block &b) {
     root.tile = sums;
   } else {
     root.tile = lanes.make(root.type, lanes.nc);
-    k.move(root.tile, sums);
+    if (byScalar && sums.space == Space::Psum)
+      k.activation(root.tile, sums, "copy");
+    else
+      k.move(root.tile, sums);
   }
   values[plan.root] = root;
   if (outs.contains(plan.root))

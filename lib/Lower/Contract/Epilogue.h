@@ -59,8 +59,9 @@ public:
   // In a run-time loop: from here on blocks are `step` indices of a dimension further with each iteration. still(): no longer.
   void moved(int dim, int reg, int64_t step);
   void still();
-  // `sums` is fp32, or in SBUF in the type of the result.
-  void block(const Tile &sums, const Block &b);
+  // `sums` is fp32, or in SBUF in the type of the result; `byScalar`: that engine takes them from PSUM.
+  void block(const Tile &sums, const Block &b, bool byScalar = false);
+  int64_t steps() const; // operations of a block that run over its elements
 
 private:
   struct Tensor {

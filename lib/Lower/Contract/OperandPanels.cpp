@@ -10,6 +10,12 @@ namespace {
 constexpr size_t kMostDims = 4;          // of one transfer
 constexpr int64_t kTransferBytes = 8192; // per partition, so that the first blocks can be used while the others come
 constexpr int64_t kFewColumns = 8;       // below, single elements are loaded rather than turned on chip
+constexpr int64_t kTurnedRows = 4096;    // bytes per partition of rows that come to be turned
+constexpr int64_t kRowsInFlight = 3;     // such pieces
+
+int64_t rowBlocks(const PanelSource &s, int64_t blocks) { // of the contraction, that come to be turned together
+  return s.made ? blocks : std::min(blocks, kTurnedRows / (kContract * sizeOf(s.type)));
+}
 
 class Loader {
 public:
@@ -36,7 +42,8 @@ public:
     }
     const int64_t full = count / kContract;
     if (s.contract.size() == 1) {
-      const int64_t each = std::max<int64_t>(1, kTransferBytes / (nb * nx * sizeOf(s.type))), two = std::max<int64_t>(2, each / 2 * 2);
+      const int64_t each = std::max<int64_t>(1, kTransferBytes / (nb * nx * sizeOf(s.type))),
+                    two = std::max<int64_t>(2, each / 2 * 2);
       for (int64_t i = 0; i < paired; i += two)
         pairsAt(i, std::min(two, paired - i));
       for (int64_t i = paired; i < full; i += each)
@@ -88,7 +95,8 @@ private:
     const int64_t woven = wovenBlocks(s, first, (count + kContract - 1) / kContract);
     for (int64_t i = 0; i < nb; ++i)
       for (int64_t done = 0; done < nx;) {
-        const int64_t panel = (x + done) / s.packed, column = (x + done) % s.packed, n = std::min(nx - done, s.packed - column);
+        const int64_t panel = (x + done) / s.packed, column = (x + done) % s.packed,
+                      n = std::min(nx - done, s.packed - column);
         const auto copy = [&](int64_t block, int64_t count, int64_t rows) {
           Tile from = s.tensor, to = out.rows(0, rows).index(0, i);
           from.offset += (b + i) * packedBatch(s) + panel * kContract * row;
@@ -96,7 +104,8 @@ private:
           from = block < woven ? wovenPart(from, first + block, count, column, n)
                                : from.part(0, first + block, count).part(1, column, n);
           from.dims.insert(from.dims.begin(), {row, rows});
-          k.copy(block < woven ? wovenPart(to, block, count, at + done, n) : to.part(0, block, count).part(1, at + done, n), from);
+          k.copy(block < woven ? wovenPart(to, block, count, at + done, n) : to.part(0, block, count).part(1, at + done, n),
+                 from);
         };
         const int64_t two = std::max<int64_t>(2, each / 2 * 2);
         for (int64_t block = 0; block < woven; block += two)
@@ -149,11 +158,11 @@ private:
   }
 
   // Rows of batch b + i as they lie.
-  void rowsAt(const Tile &rows, int64_t i, int64_t done) {
+  void rowsAt(const Tile &rows, int64_t i, int64_t done, int64_t column) {
     for (const Box &batch : boxesOf(s.batch, b + i, 1, 1)) {
       Tile from = s.tensor;
       from.offset += batch.offset;
-      load(k, rows, from, s.free, s.contract, x + done, first);
+      load(k, rows, from, s.free, s.contract, x + done, first + column);
     }
   }
 
@@ -165,30 +174,37 @@ private:
       for (int64_t i = 0; i < nb; ++i) {
         const Tile to = out.index(0, i);
         if (s.made) {
-          turn(to, s.made->rows(s.type, x + done, n).columns(first, count), at + done);
+          turn(to, s.made->rows(s.type, x + done, n).columns(first, count), at + done, 0);
           continue;
         }
-        const Tile rows = k.sbuf(s.type, n, {together * count});
-        for (int64_t j = 0; j < together; ++j)
-          rowsAt(rows.columns(j * count, count), i, done + j * n);
-        if (together > 1)
-          turnBlocks(k, to.index(0, 0).part(0, at + done, n * together).rows(0, count).reshaped({together, n}), rows, s.turning,
-                     count);
-        else
-          turn(to, rows, at + done);
+        if (together > 1) {
+          const Tile rows = k.sbuf(s.type, n, {together * count});
+          for (int64_t j = 0; j < together; ++j)
+            rowsAt(rows.columns(j * count, count), i, done + j * n, 0);
+          turnBlocks(k, to.index(0, 0).part(0, at + done, n * together).rows(0, count).reshaped({together, n}), rows,
+                     s.turning, count);
+          continue;
+        }
+        const int64_t most = rowBlocks(s, (count + kContract - 1) / kContract) * kContract;
+        for (int64_t from = 0; from < count; from += most) {
+          const Tile rows = k.sbuf(s.type, n, {std::min(most, count - from)});
+          rowsAt(rows, i, done, from);
+          turn(to.part(0, from / kContract, to.dims[0].count - from / kContract), rows, at + done, from / kContract);
+        }
       }
       done += n * together;
     }
   }
 
-  // Into free elements from `to` on of [blocks, free].
-  void turn(const Tile &panel, const Tile &rows, int64_t to) {
-    const int64_t woven = s.woven ? paired : 0, n = rows.partitions;
+  // Blocks from `block` on, into free elements from `to` on of [blocks, free].
+  void turn(const Tile &panel, const Tile &rows, int64_t to, int64_t block) {
+    const int64_t n = rows.partitions, elements = rows.elements(), blocks = (elements + kContract - 1) / kContract,
+                  woven = s.woven ? std::clamp<int64_t>(paired - block, 0, elements / kContract) : 0;
     if (woven)
       turnBlocks(k, pairsOf(wovenPart(panel, 0, woven, to, n)), pairsOf(rows.columns(0, woven * kContract)), s.turning);
-    if (count > woven * kContract)
-      turnBlocks(k, panel.part(0, woven, panel.dims[0].count - woven).part(1, to, n),
-                 rows.columns(woven * kContract, count - woven * kContract), s.turning);
+    if (blocks > woven)
+      turnBlocks(k, panel.part(0, woven, blocks - woven).part(1, to, n),
+                 rows.columns(woven * kContract, elements - woven * kContract), s.turning);
   }
 };
 
@@ -214,7 +230,8 @@ bool turnsOnChip(const Target &t, const PanelSource &s) {
 }
 
 int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks) {
-  return turnsOnChip(t, s) ? 2 * blocks * kContract * sizeOf(s.type) + (s.byBytes ? kTurnedBytes : 0) : 0;
+  const int64_t pieces = rowBlocks(s, blocks) < blocks ? kRowsInFlight : 2;
+  return turnsOnChip(t, s) ? pieces * rowBlocks(s, blocks) * kContract * sizeOf(s.type) + (s.byBytes ? kTurnedBytes : 0) : 0;
 }
 
 void prepareTurning(KernelBuilder &k, PanelSource &s) {
@@ -253,6 +270,7 @@ Tile Panel::at(int64_t b, int64_t block, int64_t x, int64_t n) const {
   const int64_t i = (x - from) / step;
   const Tile piece = pieces[static_cast<size_t>(i)].index(0, b);
   x -= from + i * step;
+  block -= first;
   if (block >= woven)
     return piece.index(0, block).part(0, x, n);
   return wovenPart(piece, block / 2 * 2, 2, x, n).index(0, 0).part(0, block % 2, n, 2);
@@ -267,15 +285,17 @@ int64_t Panel::width() const {
 
 Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t block, int64_t blocks, int64_t width) {
   Panel out;
+  out.first = block;
   out.woven = wovenBlocks(s, block, blocks);
   for (int64_t x = 0; x < width; x += out.step)
     out.pieces.push_back(panelTile(k, s, nb, blocks, std::min(out.step, width - x)));
   return out;
 }
 
-void fillPart(KernelBuilder &k, const Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
-              int64_t x, int64_t n) {
-  fillPanel(k, panel.pieces[static_cast<size_t>(x / panel.step)], s, b, nb, block, blocks, panel.from + x, n, x % panel.step);
+void fillPart(KernelBuilder &k, const Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block,
+              int64_t blocks, int64_t x, int64_t n) {
+  fillPanel(k, panel.pieces[static_cast<size_t>(x / panel.step)].part(1, block - panel.first, blocks), s, b, nb, block,
+            blocks, panel.from + x, n, x % panel.step);
 }
 
 void fillWide(KernelBuilder &k, Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,

@@ -61,15 +61,14 @@ Tile wovenPart(const Tile &t, int64_t block, int64_t count, int64_t x, int64_t n
 struct Panel {
   std::vector<Tile> pieces; // [contract, batches, blocks, free]
   int64_t from = 0, step = 512;
-  int64_t woven = 0; // of the blocks
+  int64_t first = 0, woven = 0; // block of the contraction; blocks from there on that are woven
   Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const;
   int64_t width() const;
 };
-// `block`: the first one of the contraction.
 Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t block, int64_t blocks, int64_t width);
-// Free elements [x, x + n) of those from `panel.from` on, inside one piece.
-void fillPart(KernelBuilder &k, const Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
-              int64_t x, int64_t n);
+// Blocks [block, block + blocks) of free elements [x, x + n) of those from `panel.from` on, inside one piece.
+void fillPart(KernelBuilder &k, const Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block,
+              int64_t blocks, int64_t x, int64_t n);
 void fillWide(KernelBuilder &k, Panel &panel, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks,
               int64_t from);
 Panel loadWide(KernelBuilder &k, const PanelSource &s, int64_t b, int64_t nb, int64_t block, int64_t blocks, int64_t from,

@@ -25,6 +25,11 @@ void TurnShares::multiplied(int64_t columns, bool wide) {
 
 void TurnShares::left(int64_t columns) { vector += static_cast<double>(columns) * vectorNs; }
 
+void TurnShares::meet() {
+  vector = std::max(vector, tensor);
+  scalar = std::max(scalar, tensor);
+}
+
 bool TurnShares::tensorTurns(int64_t pieces, int64_t products, int64_t columns) {
   const double byVector = vector + static_cast<double>(pieces) * pieceNs,
                byTensor = std::max(tensor + static_cast<double>(products) * turnNs,

@@ -11,6 +11,8 @@ public:
   // A product of so many columns that was written, and sums of so many columns that left PSUM.
   void multiplied(int64_t columns, bool wide);
   void left(int64_t columns);
+  // What follows cannot be turned before now: there is no room for it.
+  void meet();
   // A piece that Vector turns in `pieces` instructions, and Tensor in `products` of at most 128 columns each, `columns` of which
   // together pass Scalar and leave PSUM. Whether Tensor does.
   bool tensorTurns(int64_t pieces, int64_t products, int64_t columns);

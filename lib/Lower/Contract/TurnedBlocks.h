@@ -20,7 +20,8 @@ inline constexpr int64_t kTurnedSide = 128, kTurnedTogether = 4; // of a block; 
 // How blocks are turned where Tensor moves no bits.
 struct Turning {
   std::optional<Tile> identity; // none: Vector turns them
-  bool byScalar = false;        // Scalar takes what is turned from PSUM, and others make the numbers, instead of the other way round
+  bool byScalar =
+      false; // Scalar takes what is turned from PSUM, and others make the numbers, instead of the other way round
   TurnShares *shares = nullptr; // if any, they say who turns
 };
 

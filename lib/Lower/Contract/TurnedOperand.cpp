@@ -67,8 +67,8 @@ PanelSource packedLike(KernelBuilder &k, const PanelSource &s, int64_t width) {
   PanelSource to = s;
   to.packed = panel;
   to.made = nullptr;
-  to.tensor = k.scratch(s.type, {countOf(s.batch), (countOf(s.free) + panel - 1) / panel, kContract,
-                                 packedColumn(s) / kContract, panel});
+  to.tensor = k.scratch(
+      s.type, {countOf(s.batch), (countOf(s.free) + panel - 1) / panel, kContract, packedColumn(s) / kContract, panel});
   return to;
 }
 
@@ -85,10 +85,11 @@ void storePacked(KernelBuilder &k, const PanelSource &to, const Tile &chip, int6
       out.dims = {{width, blocks}, {1, width}};
       const Tile from = chip.rows(0, rows);
       const bool pairs = first < woven;
-      out = pairs ? wovenPart(out, block + first, many, column, here)
-                  : out.part(0, block + first, many).part(1, column, here);
+      out =
+          pairs ? wovenPart(out, block + first, many, column, here) : out.part(0, block + first, many).part(1, column, here);
       out.dims.insert(out.dims.begin(), {row, rows});
-      k.copy(out, pairs ? wovenPart(from, first, many, at + done, here) : from.part(0, first, many).part(1, at + done, here));
+      k.copy(out,
+             pairs ? wovenPart(from, first, many, at + done, here) : from.part(0, first, many).part(1, at + done, here));
     };
     if (woven)
       store(0, woven, kContract);
