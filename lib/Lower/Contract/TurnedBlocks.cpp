@@ -20,30 +20,40 @@ Tile partsOf(const Tile &t, DType type, int64_t which) {
   return out;
 }
 
-// 16 bits of each element: `half` 0, or of 32-bit elements 1 too.
-void turnHalf(KernelBuilder &k, const Tile &out, const Tile &rows, const Turning &how, int64_t half, int64_t side) {
-  const int64_t n = rows.partitions, elements = rows.elements(), whole = elements / side, rest = elements % side;
-  const Tile numbers = k.sbuf(DType::F32, n, {elements}), bits = partsOf(rows, DType::U16, half);
-  if (how.byScalar)
-    k.move(numbers, bits);
-  else
-    k.activation(numbers, bits, "copy");
-  const Tile to = partsOf(out, DType::U16, half), sum = k.psum(std::min(side, elements), {whole + (rest > 0), n});
-  for (int64_t i = 0; i * side < elements; ++i) {
-    const int64_t m = std::min(side, elements - i * side);
-    k.matmul(sum.rows(0, m).index(0, i), numbers.columns(i * side, m), how.identity->rows(0, n).columns(0, n), false, true);
-  }
-  const bool byScalar = how.shares ? how.shares->scalarTakes(elements) : how.byScalar;
-  const auto leave = [&](const Tile &dst, const Tile &src) {
-    if (byScalar)
-      k.activation(dst, src, "copy");
+// At most four blocks, 16 bits of each element at a time. The halves of a 32-bit element meet in PSUM, so that they leave it together.
+void turnByProducts(KernelBuilder &k, const Tile &out, const Tile &rows, const Turning &how, int64_t side) {
+  const int64_t n = rows.partitions, elements = rows.elements(), halves = sizeOf(rows.dtype) / 2;
+  Tile numbers[2], to = partsOf(out, DType::U16, 0);
+  to.dims.push_back({1, halves});
+  for (int64_t half = 0; half < halves; ++half) {
+    numbers[half] = k.sbuf(DType::F32, n, {elements});
+    if (how.byScalar)
+      k.move(numbers[half], partsOf(rows, DType::U16, half));
     else
-      k.move(dst, src);
-  };
-  if (whole)
-    leave(to.part(0, 0, whole), sum.part(0, 0, whole));
-  if (rest)
-    leave(to.rows(0, rest).part(0, whole, 1), sum.rows(0, rest).part(0, whole, 1));
+      k.activation(numbers[half], partsOf(rows, DType::U16, half), "copy");
+  }
+  for (int64_t from = 0; from < elements; from += kPerBank / halves * side) {
+    const int64_t here = std::min(kPerBank / halves * side, elements - from), whole = here / side, rest = here % side,
+                  block = from / side;
+    const Tile sum = k.psum(std::min(side, here), {whole + (rest > 0), n, halves});
+    for (int64_t i = 0; i * side < here; ++i) {
+      const int64_t m = std::min(side, here - i * side);
+      for (int64_t half = 0; half < halves; ++half)
+        k.matmul(sum.rows(0, m).index(0, i).index(1, half), numbers[half].columns(from + i * side, m),
+                 how.identity->rows(0, n).columns(0, n), false, true);
+    }
+    const bool byScalar = how.shares ? how.shares->scalarTakes(halves * here) : how.byScalar;
+    const auto leave = [&](const Tile &dst, const Tile &src) {
+      if (byScalar)
+        k.activation(dst, src, "copy");
+      else
+        k.move(dst, src);
+    };
+    if (whole)
+      leave(to.part(0, block, whole), sum.part(0, 0, whole));
+    if (rest)
+      leave(to.rows(0, rest).part(0, block + whole, 1), sum.rows(0, rest).part(0, whole, 1));
+  }
 }
 
 // Of blocks that are turned together.
@@ -73,8 +83,7 @@ void turnBlocks(KernelBuilder &k, const Tile &out, const Tile &rows, const Turni
     const int64_t n = std::min(kPerBank * side, rows.elements() - from);
     const Tile part = rows.columns(from, n), to = out.part(0, from / side, (n + side - 1) / side);
     if (tensorTurns(how, part, side)) {
-      for (int64_t half = 0; half < sizeOf(rows.dtype) / 2; ++half)
-        turnHalf(k, to, part, how, half, side);
+      turnByProducts(k, to, part, how, side);
       continue;
     }
     for (int64_t i = 0; i * side < n; ++i) {
