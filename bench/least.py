@@ -62,11 +62,11 @@ def layers(dtype, short):
     """Products and what stands around them in models."""
     m, k, n = 4096, 2048, 2048
     x, w = of(m, k, dtype=dtype), of(k, n, dtype=dtype)
-    yield f"norm, product {short}", 0.75, lambda x, g, w: norm(x, g) @ w, (x, of(k, dtype=dtype), w)
-    yield f"product, norm {short}", 0.75, lambda x, w, g: norm(x @ w, g), (x, w, of(n, dtype=dtype))
+    yield f"norm, product {short}", 0.85, lambda x, g, w: norm(x, g) @ w, (x, of(k, dtype=dtype), w)
+    yield f"product, norm {short}", 0.77, lambda x, w, g: norm(x @ w, g), (x, w, of(n, dtype=dtype))
     rank = (of(k, 16, dtype=dtype), of(16, n, dtype=dtype))
-    yield f"low rank {short}", 0.55, lambda x, w, a, b: x @ w + (x @ a) @ b, (x, w, *rank)
-    yield f"gated {short}", 0.75, gated, (x, w, w, of(n, k, dtype=dtype))
+    yield f"low rank {short}", 0.7, lambda x, w, a, b: x @ w + (x @ a) @ b, (x, w, *rank)
+    yield f"gated {short}", 0.93, gated, (x, w, w, of(n, k, dtype=dtype))
     due = 0.77 if short == "f32" else 0.5
     yield f"scores {short}", due, scores, (of(4, 2048, 128, dtype=dtype),) * 2
 
@@ -122,7 +122,7 @@ def rows():
     for dtype, short in ((jnp.float32, "f32"), (jnp.bfloat16, "bf16")):
         for size in SIZES:
             for layout in LAYOUTS:
-                due = 0.92 if min(size) >= 4096 else 0.85 if min(size) >= 2048 else HALF
+                due = 0.92 if min(size) >= 4096 else 0.85 if max(size) >= 2048 else HALF
                 yield f"product {short} {'x'.join(map(str, size))} {layout}", due, *product(*size, layout, dtype)
         big = of(8192, 4096, dtype=dtype)
         yield f"chain {short}", 0.8, chain, (big,)

@@ -1,4 +1,4 @@
-"""No program is predicted to be faster than the least time that its graph needs; pointwise graphs are not much slower."""
+"""No program is predicted to be faster than the least time that its graph needs; pointwise graphs and large products are not much slower."""
 
 import pytest
 
@@ -108,6 +108,23 @@ def test_pointwise_graphs_are_near(name, target):
         exe = glia.jit(function, target=target).compile(*(of(*s, dtype=dtype) for s in shapes))
         assert exe.groups == 1
         assert exe.bound()["total"] / exe.time() >= 0.8, short
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_products_are_near_however_their_operands_lie(layout, dtype):
+    """On trn1, where engines turn them: hidden behind products of 2048, and of ragged sizes, but for what comes first."""
+    for m, k, n in ((2048, 2048, 2048), (1000, 3000, 5000)):
+        x, y = (
+            of(*((m, k) if layout[0] == "n" else (k, m)), dtype=dtype),
+            of(*((k, n) if layout[1] == "n" else (n, k)), dtype=dtype),
+        )
+
+        def f(x, y):
+            return jax.lax.dot_general(x, y, (((layout[0] == "n",), (layout[1] == "t",)), ((), ())))
+
+        exe = glia.jit(f, target="trn1").compile(x, y)
+        assert exe.bound()["total"] / exe.time() >= (0.81 if layout == "nt" else 0.83)
 
 
 # Least time by predicted time. On trn1 Vector and Scalar take turns at PSUM, which the least time does not know.

@@ -61,6 +61,51 @@ def test_every_bit_comes_through(dtype):
     np.testing.assert_array_equal(np.asarray(got, np.float32), np.asarray(x, np.float32))
 
 
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("depth", [255, 256, 257, 300, 512, 640, 1281])
+def test_two_elements_are_turned_as_one(layout, depth):
+    """Whole numbers, whose sums are exact in any order; depths that pairs of blocks do not divide."""
+    random = np.random.default_rng(depth)
+    for m, n, dtype in ((257, 129, jnp.bfloat16), (640, 513, np.float16)):
+        x, y = (random.integers(-4, 5, s).astype(np.float32) for s in ((m, depth), (depth, n)))
+        x[m // 2, depth // 2], y[depth - 1, n // 3] = np.inf, np.nan
+
+        def f(x, y):
+            return jax.lax.dot_general(
+                x, y, (((layout[0] == "n",), (layout[1] == "t",)), ((), ())), preferred_element_type=np.float32
+            )
+
+        sides = x if layout[0] == "n" else x.T, y if layout[1] == "n" else y.T
+        got = glia.jit(f, target="trn1")(*(v.astype(dtype) for v in sides))
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(np.asarray(got), x @ y)
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_two_contracted_dimensions(order):
+    """In the other operand they lie the same way, or not: then elements are turned one by one."""
+    random = np.random.default_rng(5)
+    x = random.integers(-4, 5, (200, 20, 30)).astype(np.float32)
+    y = random.integers(-4, 5, (300, 20, 30) if order == (1, 2) else (300, 30, 20)).astype(np.float32)
+
+    def f(x, y):
+        return jax.lax.dot_general(x, y, (((1, 2), order), ((), ())), preferred_element_type=np.float32)
+
+    got = glia.jit(f, target="trn1")(x.astype(jnp.bfloat16), y.astype(jnp.bfloat16))
+    np.testing.assert_array_equal(np.asarray(got), np.tensordot(x, y, ((1, 2), order)))
+
+
+def test_what_passes_by_is_kept_in_two_passes():
+    """Many panels of rows or columns stay one after the other; half of what passes them is turned twice."""
+    random = np.random.default_rng(9)
+    x, y = (random.integers(-3, 4, s).astype(np.float32) for s in ((4096, 4096), (4096, 4096)))
+    exe = glia.jit(lambda x, y: x @ y.T, target="trn1").compile(x.astype(jnp.bfloat16), y.astype(jnp.bfloat16))
+    assert "scratch" in exe.program.disassemble()
+    got = np.asarray(exe.run(x.astype(jnp.bfloat16), y.astype(jnp.bfloat16)), np.float32)
+    rows = random.choice(4096, 100)
+    np.testing.assert_array_equal(got[rows], np.asarray((x[rows] @ y.T).astype(jnp.bfloat16), np.float32))
+
+
 def test_batches():
     product(1200, 1024, 1200, "nt", np.float32, "trn1", batch=(2,))
 
@@ -83,17 +128,17 @@ def test_each_element_is_turned_once():
 
 
 def test_batches_in_a_loop():
-    """So many products that they become a loop over batches, with a left operand that does not fit and is turned before."""
+    """So many products that they become a loop over batches, with operands that do not fit, one of them turned before."""
     random = np.random.default_rng(7)
     x = random.integers(-3, 4, (2, 4096, 5120)).astype(np.float32)
-    y = random.integers(-3, 4, (2, 5120, 4096)).astype(np.float32)
-    exe = glia.jit(jnp.matmul, target="trn1").compile(x, y)
+    y = random.integers(-3, 4, (2, 4096, 5120)).astype(np.float32)
+    exe = glia.jit(lambda x, y: jnp.einsum("bik,bjk->bij", x, y), target="trn1").compile(x, y)
     text = exe.program.disassemble()
     assert "loop" in text and "scratch" in text
     got = np.asarray(exe.run(x, y))
     rows = random.choice(4096, 200)
     for i in range(2):
-        np.testing.assert_array_equal(got[i, rows], x[i, rows] @ y[i])
+        np.testing.assert_array_equal(got[i, rows], x[i, rows] @ y[i].T)
 
 
 @pytest.mark.parametrize("rows", [2970, 3000])

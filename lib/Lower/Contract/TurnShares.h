@@ -20,8 +20,8 @@ public:
   bool scalarTakes(int64_t columns);
 
 private:
-  double pieceNs, turnNs, vectorNs, scalarNs, floor, tensorNs, passes; // the last five: of a column
-  double tensor = 0, vector = 0, scalar = 0;                           // until when each has work
+  double pieceNs, turnNs, weightsNs, vectorNs, scalarNs, floor, tensorNs, passes; // the last five: of a column
+  double tensor = 0, vector = 0, scalar = 0;                                      // until when each has work
 };
 
 } // namespace glia::emit
