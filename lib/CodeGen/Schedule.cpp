@@ -55,7 +55,7 @@ struct Node {
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
   std::vector<double> free;
-  std::vector<uint8_t> narrow; // its last transfer was short, on few DMA engines
+  std::vector<uint8_t> narrow; // its last transfer was short, not tiny, on few DMA engines
   std::vector<int> owner;
 };
 
@@ -381,9 +381,10 @@ private:
       nodes[n].priority = -static_cast<double>(n);
   }
 
+  // The order is the written one, and nothing else asks how urgent a node is.
   bool isWritten() const {
-    for (size_t n = 1; n < nodes.size(); ++n)
-      if (nodes[n].priority > nodes[n - 1].priority)
+    for (size_t n = 0; n < nodes.size(); ++n)
+      if (nodes[n].table >= 0 || (n && nodes[n].priority > nodes[n - 1].priority))
         return false;
     return true;
   }
@@ -536,7 +537,7 @@ private:
         const double begin = std::max({start, queues.free[q], dma});
         dma = begin + node.time.transfer * node.time.share;
         queues.free[q] = begin + std::max(spacing, node.time.transfer);
-        queues.narrow[q] = node.time.share < 0.5 && node.time.transfer < spacing;
+        queues.narrow[q] = node.time.share < 0.5 && node.time.transfer < spacing && node.time.transfer > spacing / 4;
         finish = begin + node.time.latency;
         out.queue[n] = q;
       }
