@@ -319,7 +319,7 @@ TEST(Movement, LargeOnesMoveInRuns) {
 }
 
 TEST(Movement, NamesWhatItRefuses) {
-  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xi4", "5x4xi4");
+  const std::string text = one("transpose %a, dims = [1, 0]", "4x5xf8E4M3FNUZ", "5x4xf8E4M3FNUZ");
   graph::Graph g = graph::parseGraph(text, "test.mlir");
   try {
     compileGraph(*g.module);
