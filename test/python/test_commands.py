@@ -59,6 +59,13 @@ def reference(x):
 
 double(np.ones((128, 8), np.float32))
 """
+RANK = """
+target trn2
+input x : f32[4]
+output y : f32[4]
+queue q
+gpsimd collective dst=y src=x queue=q kind=all_reduce op=add ranks=2 width=2 groups=[0, 1]
+"""
 SHARDED = """
 module attributes {mhlo.num_partitions = 8 : i32} {
 func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
@@ -152,6 +159,8 @@ def folder(tmp_path_factory):
             "stablehlo.add %x, %x :", "stablehlo.custom_call @mine(%x) : (tensor<8x16xf32>) ->"
         ),
         "softmax.gasm": (ROOT / "examples" / "softmax.gasm").read_text(),
+        "first.gasm": RANK,
+        "second.gasm": re.sub(r"\by\b", "z", RANK),
         "commands.txt": "break vector#0\ncontinue\n",
     }.items():
         (out / name).write_text(text)
@@ -170,6 +179,9 @@ def folder(tmp_path_factory):
         "glia compile step.mlir -o step.glia",
         "glia verify softmax.glia --certificate p.proof",
         "glia verify model.glia --certificate model.proof",
+        "glia asm first.gasm -o first.glia",
+        "glia asm second.gasm -o second.glia",
+        "glia verify first.glia --rank second.glia --certificate first.proof --certificate second.proof",
     ):
         done = _run(shlex.split(text), out)
         assert done.returncode == 0, f"{text}\n{done.stderr}"

@@ -321,6 +321,10 @@ private:
     add(engine, fill(columns("t", r.below(3), 3)));
     if (r.chance(40))
       add(engine, fill("u[0:1, 0:1] + r3*4"));
+    if (r.chance(40)) { // in two steps, over bytes that nobody else has written
+      add(engine, fill(columns("v", r.below(3), 3)));
+      add(engine, compute(engine, columns("t", 0, 2), columns("v", 0, 2)));
+    }
     add(engine, "over:");
     add(engine, "nop").adds = {{done, 1}};
     Line &read = add(reader, compute(reader, columns("u", 0, 2), columns("t", 1, 3)));
