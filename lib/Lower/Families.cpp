@@ -5,6 +5,7 @@ namespace glia::emit {
 
 std::span<const Family *const> families() {
   static const std::vector<const Family *> all = {
+      &gradientFamily(),    // claims sets of operations that others would take apart
       &rowsFamily(),        //
       &contractFamily(),    //
       &convolutionFamily(), //

@@ -16,6 +16,7 @@ const Family &gatherFamily();      // GatherFamily.cpp
 const Family &scatterFamily();     // ScatterFamily.cpp
 const Family &topKFamily();        // TopKFamily.cpp
 const Family &weightedFamily();    // WeightedFamily.cpp
+const Family &gradientFamily();    // GradientFamily.cpp
 const Family &collectiveFamily();  // CollectiveFamily.cpp
 
 } // namespace glia::emit

@@ -27,6 +27,12 @@ struct Group {
   bool contains(mlir::Operation *op) const;
 };
 
+// Operations that are one kernel together, whichever families they are of.
+struct Seed {
+  std::vector<mlir::Operation *> ops;     // empty: there are none
+  std::vector<mlir::Operation *> results; // of these: others need what they give, and the kernel is the one that gives it
+};
+
 class Family {
 public:
   virtual ~Family() = default;
@@ -37,9 +43,9 @@ public:
   // The operation may join the group, which is of this family: together they are still one kernel. It may be an operation of another
   // family (a bias behind a contraction). The caller makes sure that this closes no cycle of groups.
   virtual bool joins(const Group &, mlir::Operation *) const { return false; }
-  // Operations that end with this one and are one kernel together on the target, whichever families they are of: empty if there are none.
-  // Nobody else needs what they give, except of those that cost next to nothing.
-  virtual std::vector<mlir::Operation *> seeds(mlir::Operation *, const Target &) const { return {}; }
+  // Operations of which this one is the first that gives a result, and which are one kernel together on the target. What they read is there
+  // before it. Nobody else needs what they give, except the results and what others compute for themselves.
+  virtual Seed seeds(mlir::Operation *, const Target &) const { return {}; }
   // The operation costs next to nothing inside a group that reads it (a broadcast): each such group writes it again. It has a group of
   // its own only if somebody needs its result in HBM.
   virtual bool repeats(mlir::Operation *) const { return false; }

@@ -53,12 +53,13 @@ public:
   }
 
   // Rows that are made for one contraction only are made in its kernel.
-  std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &) const override {
+  Seed seeds(mlir::Operation *op, const Target &) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
     std::vector<mlir::Operation *> ops = dot ? rowsBefore(dot) : std::vector<mlir::Operation *>{};
-    if (!ops.empty())
-      ops.push_back(op);
-    return ops;
+    if (ops.empty())
+      return {};
+    ops.push_back(op);
+    return {std::move(ops), {op}};
   }
 
   bool joins(const Group &g, mlir::Operation *op) const override {

@@ -43,15 +43,15 @@ public:
   }
   std::optional<std::string> accepts(mlir::Operation *) const override { return std::nullopt; }
 
-  std::vector<mlir::Operation *> seeds(mlir::Operation *op, const Target &target) const override {
+  Seed seeds(mlir::Operation *op, const Target &target) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
     const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
     const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, target) : std::nullopt;
     if (!p || p->row.count * p->columns < kLeastScores || p->width > kWidest || p->instructions() > kMostInstructions ||
         p->bytes() > target.sbufBytes / 16 * 15)
       return {};
-    std::vector<mlir::Operation *> out(m->ops.begin(), m->ops.end());
-    out.insert(out.end(), m->beside.begin(), m->beside.end());
+    Seed out{{m->ops.begin(), m->ops.end()}, {op}};
+    out.ops.insert(out.ops.end(), m->beside.begin(), m->beside.end());
     return out;
   }
 

@@ -4,23 +4,15 @@
 //
 // The rules that this uses, and what they do to numbers, are in docs/graph.md (Weighted means).
 #pragma once
-#include "Graph/Analysis/IndexCondition.h"
-#include "ScoreSteps.h"
-#include "glia/Graph/Graph.h"
+#include "ScoreMatch.h"
 
 namespace glia::emit {
 
-struct WeightedMean {
-  graph::DotGeneralOp scores, result;
-  unsigned side = 0;                      // the operand of `result` that is the weights
-  std::vector<ScoreStep> steps;           // what f does; often nothing
-  double scale = 1;                       // greater than 0
-  double masked = 0;                      // what x is where a condition does not hold
-  std::vector<IndexCondition> keep;       // over the dimensions of the scores
-  std::vector<int> place;                 // of each dimension of the weights: the dimension of the scores; -1 for sizes of 1
-  llvm::SetVector<mlir::Operation *> ops; // from the scores to the result: nobody else needs what they give
-  llvm::SetVector<mlir::Operation *>
-      beside; // what conditions are made of, and the views of the steps: others may need them too
+// Nobody else needs what the operations from the scores to the result give.
+struct WeightedMean : MatchedScores {
+  graph::DotGeneralOp result;
+  unsigned side = 0;      // the operand of `result` that is the weights
+  std::vector<int> place; // of each dimension of the weights: the dimension of the scores; -1 for sizes of 1
 };
 
 std::optional<WeightedMean> matchWeightedMean(graph::DotGeneralOp result);

@@ -12,7 +12,7 @@ constexpr int64_t kColumnsPerLoad = 2048; // columns of a load
 
 WeightedOperands::WeightedOperands(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : depth(blocksOf(p.contract)), scalarReads(!k.target().has("vector_scalar_psum_concurrent")), k(k), m(m), p(p),
-      behind(behind), rowSide(p.rowSide), columnSide(p.columnSide), values(p.values),
+      behind(behind), places(p.keep), rowSide(p.rowSide), columnSide(p.columnSide), values(p.values),
       blocksOfSum((p.group ? kRowsOfTiles : kRowsAtOnce) / kContract) {}
 
 void WeightedOperands::repeat(llvm::function_ref<void(int)> body) {
@@ -74,22 +74,10 @@ Tile WeightedOperands::columnsAt(const Shared &s, int64_t block, int64_t from, i
   return s.columns[static_cast<size_t>(i)].index(0, 0).index(0, block).part(0, from - i * kColumnsPerLoad, n);
 }
 
-WeightedOperands::Holds WeightedOperands::holds(int64_t row, int64_t rows, int64_t column, int64_t n) const {
-  Holds out = Holds::Everywhere;
-  for (const WeightedPlan::Keep &c : p.keep) {
-    const int64_t a = c.r * row, b = c.r * (row + rows - 1), d = c.c * column, e = c.c * (column + n - 1);
-    if (std::max(a, b) + std::max(d, e) + c.constant < 0)
-      return Holds::Nowhere;
-    if (std::min(a, b) + std::min(d, e) + c.constant < 0)
-      out = Holds::Somewhere;
-  }
-  return out;
-}
-
 // 1 where a condition does not hold: rows on partitions, or turned.
 Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n) {
   std::vector<int64_t> key{turned, rows, n};
-  for (const WeightedPlan::Keep &c : p.keep)
+  for (const PlaceCondition &c : p.keep)
     key.push_back(c.r * row + c.c * column + c.constant);
   auto [it, fresh] = masks.try_emplace(key);
   if (!fresh)
@@ -97,7 +85,7 @@ Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t colu
   const int64_t down = turned ? n : rows, across = turned ? rows : n;
   Tile out;
   for (size_t i = 0; i < p.keep.size(); ++i) {
-    const WeightedPlan::Keep &c = p.keep[i];
+    const PlaceCondition &c = p.keep[i];
     const Tile count = k.sbuf(DType::I32, down, {across}), no = k.sbuf(DType::U8, down, {across});
     k.iota(count, {static_cast<int32_t>(turned ? c.r : c.c), static_cast<int32_t>(across)}, static_cast<int32_t>(key[3 + i]),
            static_cast<int32_t>(turned ? c.c : c.r));
@@ -107,22 +95,6 @@ Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t colu
     out = no;
   }
   return it->second = out;
-}
-
-std::vector<WeightedOperands::Part> WeightedOperands::partsOf(int64_t row, int64_t rows, int64_t from, int64_t to,
-                                                              int64_t most) const {
-  std::vector<Part> out;
-  for (int64_t c = from; c < to; c += kContract) {
-    const int64_t n = std::min(kContract, to - c);
-    const Holds here = holds(row, rows, c, n);
-    if (here == Holds::Nowhere)
-      continue;
-    if (!out.empty() && out.back().holds == here && out.back().from + out.back().count == c && out.back().count + n <= most)
-      out.back().count += n;
-    else
-      out.push_back({c, n, here});
-  }
-  return out;
 }
 
 Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t from, int64_t n, const Part &part) {
@@ -136,12 +108,6 @@ Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t f
     x += w;
   }
   return s;
-}
-
-void WeightedOperands::keep(const Tile &x, int64_t row, int64_t column, double number) {
-  for (const WeightedPlan::Keep &c : p.keep)
-    k.choose(x, {static_cast<int32_t>(c.c), static_cast<int32_t>(x.elements())},
-             static_cast<int32_t>(c.r * row + c.c * column + c.constant), static_cast<int32_t>(c.r), number);
 }
 
 void WeightedOperands::leave(const Tile &out, const Tile &x) {

@@ -19,12 +19,8 @@ public:
     Tile values;                      // [columns, 1, blocks, width + 1]
     std::map<int64_t, Tile> from, to; // sums of the values of all blocks from, and up to, a block
   };
-  enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
-  // Columns whose scores are looked at together.
-  struct Part {
-    int64_t from, count;
-    Holds holds;
-  };
+  using Holds = emit::Holds;
+  using Part = ColumnPart;
 
   const int64_t depth; // blocks of what is contracted
   // Where Vector and Scalar take turns at PSUM, Scalar alone reads it: each turn would cost them their latencies.
@@ -38,16 +34,18 @@ public:
   Tile columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const; // of one block of what is contracted
   int64_t deep(int64_t block) const { return std::min(kContract, p.contract - block * kContract); }
 
-  Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const;
+  Holds holds(int64_t row, int64_t rows, int64_t column, int64_t n) const { return places.holds(row, rows, column, n); }
   // 1 where a condition does not hold: rows on partitions, or turned.
   Tile mask(bool turned, int64_t row, int64_t rows, int64_t column, int64_t n);
   // Those of the columns [from, to) that count for some of the rows, in order, and at most so many together.
-  std::vector<Part> partsOf(int64_t row, int64_t rows, int64_t from, int64_t to, int64_t most = kScoreColumns) const;
+  std::vector<Part> partsOf(int64_t row, int64_t rows, int64_t from, int64_t to, int64_t most = kScoreColumns) const {
+    return places.partsOf(row, rows, from, to, most);
+  }
   std::vector<Part> partsOf(int64_t row, int64_t rows) const { return partsOf(row, rows, 0, p.columns); }
   // Scores of the rows [from, from + n) of a panel, on partitions.
   Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part);
   // Of rows and columns from these on, in SBUF: a number where a condition does not hold.
-  void keep(const Tile &x, int64_t row, int64_t column, double number);
+  void keep(const Tile &x, int64_t row, int64_t column, double number) { places.keep(k, x, row, column, number); }
   void leave(const Tile &out, const Tile &x);          // PSUM
   Tile valuesAt(const Shared &s, int64_t block) const; // of a block of columns
   // Tiles whose sum is that of the values of blocks of columns [first, end), of which one end is an end of all.
@@ -60,6 +58,7 @@ private:
   const WeightedMean &m;
   const WeightedPlan &p;
   Epilogue &behind;
+  const KeptPlaces places;
   PanelSource rowSide, columnSide, values; // moving, in a loop
   const int64_t blocksOfSum; // values of so many blocks of columns, and all before or behind them, are added up
   std::map<std::vector<int64_t>, Tile> masks;

@@ -266,7 +266,7 @@ private:
 
   bool conditions() {
     for (const IndexCondition &c : m.keep) {
-      WeightedPlan::Keep k{0, 0, c.constant};
+      PlaceCondition k{0, 0, c.constant};
       for (size_t d = 0; d < c.factors.size(); ++d) {
         if (c.factors[d] == 0)
           continue;

@@ -1,6 +1,7 @@
 // How a weighted mean is laid out: rows (of which each has its weights), columns (over which they are), what both operands of the scores
 // contract, and what the values have beside the columns.
 #pragma once
+#include "KeptPlaces.h"
 #include "Lower/Contract/OperandPanels.h"
 #include "WeightedMatch.h"
 
@@ -38,10 +39,7 @@ struct WeightedPlan {
   // The partition from which on the operands of the scores have room for the pieces of the largest ones; 0: there is none, and they are
   // subtracted apart.
   int64_t piecesAt = 0;
-  struct Keep { // holds where row * r + column * c + constant >= 0
-    int64_t r, c, constant;
-  };
-  std::vector<Keep> keep;
+  std::vector<PlaceCondition> keep;
   // Blocks of rows whose scores go through the steps before their weights are made, with rows on partitions all the time; 0: scores are
   // made in two orientations.
   int64_t together = 0;

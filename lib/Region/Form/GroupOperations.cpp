@@ -49,54 +49,57 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;                       // the group that gives an operation's results
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<size_t, 2>> writers; // every group that has the operation
   std::vector<Diagnostic> refused;
-  struct Seed {
-    const Family *family;
-    std::vector<mlir::Operation *> ops;
-  };
-  llvm::DenseMap<mlir::Operation *, Seed> seeds; // by the last operation
-  llvm::DenseSet<mlir::Operation *> inSeeds;     // and nowhere else
+  llvm::DenseMap<mlir::Operation *, std::pair<const Family *, Seed>> seeds; // by the first result
+  llvm::DenseSet<mlir::Operation *> inSeeds;                                // and nowhere else
 
   // Groups that families know as a whole.
   void findSeeds(const Target &target) {
-    llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> members; // and the last ones of their seeds
-    for (mlir::Operation &op : body->without_terminator())
+    llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>>
+        members; // and the first results of their seeds
+    for (mlir::Operation &op : body->without_terminator()) {
+      if (inSeeds.contains(&op)) // another result
+        continue;
       for (const Family *f : families())
-        if (std::vector<mlir::Operation *> ops = f->seeds(&op, target); !ops.empty()) {
-          for (mlir::Operation *m : ops)
+        if (Seed seed = f->seeds(&op, target); !seed.ops.empty()) {
+          for (mlir::Operation *m : seed.ops)
             members[m].push_back(&op);
-          seeds[&op] = {f, std::move(ops)};
+          for (mlir::Operation *r : seed.results)
+            if (r != &op)
+              inSeeds.insert(r);
+          seeds[&op] = {f, std::move(seed)};
           break;
         }
+    }
     if (seeds.empty())
       return;
     for (mlir::Operation &op : llvm::reverse(*body)) {
       const auto own = members.find(&op);
       if (own != members.end() && !seeds.contains(&op) && llvm::all_of(op.getUsers(), [&](mlir::Operation *u) {
             const auto theirs = members.find(u);
-            return theirs != members.end() && inSeedsOrLast(u) && llvm::all_of(theirs->second, [&](mlir::Operation *last) {
+            return theirs != members.end() && isGiven(u) && llvm::all_of(theirs->second, [&](mlir::Operation *last) {
                      return llvm::is_contained(own->second, last);
                    });
           }))
         inSeeds.insert(&op);
     }
   }
-  bool inSeedsOrLast(mlir::Operation *op) const { return inSeeds.contains(op) || seeds.contains(op); }
+  bool isGiven(mlir::Operation *op) const { return inSeeds.contains(op) || seeds.contains(op); }
 
-  void put(const Seed &seed) {
+  void put(const Family *family, const Seed &seed) {
     Ops all(seed.ops.begin(), seed.ops.end());
     llvm::SmallSetVector<size_t, 4> producers;
     for (mlir::Operation *op : seed.ops)
       for (mlir::Value v : readBy(op))
-        if ((!v.getDefiningOp() || !all.contains(v.getDefiningOp())) && !(seed.family->takesSplats(op) && splatOf(v))) {
+        if ((!v.getDefiningOp() || !all.contains(v.getDefiningOp())) && !(family->takesSplats(op) && splatOf(v))) {
           needInHbm(v);
           sources(v, producers);
         }
     const size_t g = order.add();
-    groups.push_back(inProgramOrder(seed.family, seed.ops, {}));
+    groups.push_back(inProgramOrder(family, seed.ops, {}));
     own(g, {}, nullptr, producers.getArrayRef());
     for (mlir::Operation *op : seed.ops) {
       writers[op].push_back(g);
-      if (inSeedsOrLast(op))
+      if (isGiven(op))
         groupOf[op] = g;
     }
   }
@@ -145,9 +148,9 @@ private:
     if (isEmpty(op))
       return; // nothing to compute
     if (inSeeds.contains(op))
-      return; // comes with the last of them
+      return; // comes with the first result
     if (const auto it = seeds.find(op); it != seeds.end())
-      return put(it->second);
+      return put(it->second.first, it->second.second);
     std::string why;
     const Family *family = familyOf(op, why);
     if (!family) {

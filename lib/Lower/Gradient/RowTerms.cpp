@@ -1,0 +1,52 @@
+#include "RowTerms.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glia::emit {
+
+int RowTerms::add(const RowTerm &t) {
+  const auto it = std::find(all.begin(), all.end(), t);
+  if (it != all.end())
+    return static_cast<int>(it - all.begin());
+  all.push_back(t);
+  return static_cast<int>(all.size()) - 1;
+}
+
+int RowTerms::number(double n) {
+  RowTerm t;
+  t.number = n;
+  return add(t);
+}
+
+int RowTerms::combine(std::string_view op, int a, int b) {
+  RowTerm t;
+  t.kind = RowTerm::Combine;
+  t.op = op;
+  t.a = a;
+  t.b = b;
+  return add(t);
+}
+
+RowFactor RowFactor::times(const RowFactor &o, int power) const {
+  RowFactor out = *this;
+  out.number *= power > 0 ? o.number : 1 / o.number;
+  for (const auto &[term, n] : o.powers)
+    if ((out.powers[term] += n * power) == 0)
+      out.powers.erase(term);
+  return out;
+}
+
+int RowFactor::term(RowTerms &terms) const {
+  int out = -1;
+  for (const bool above : {true, false})
+    for (const auto &[t, n] : powers)
+      for (int i = 0; i < std::abs(n); ++i)
+        if ((n > 0) == above)
+          out = out < 0 && above ? t : terms.combine(above ? "multiply" : "divide", out < 0 ? terms.number(1) : out, t);
+  if (out < 0)
+    return terms.number(number);
+  return number == 1 ? out : terms.combine("multiply", out, terms.number(number));
+}
+
+} // namespace glia::emit
