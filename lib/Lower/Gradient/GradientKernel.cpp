@@ -90,7 +90,7 @@ void GradientKernel::all() {
         for (size_t j = i * s.size() / most; j < (i + 1) * s.size() / most; ++j)
           s[j]();
   };
-  for (size_t i = 0; i < rows.size() + 2; ++i) {
+  for (size_t i = 0; i < rows.size() + 3; ++i) {
     std::vector<Steps> now;
     if (i < rows.size()) {
       Rows &r = *rows[i];
@@ -103,12 +103,14 @@ void GradientKernel::all() {
     }
     if (i >= 1 && i - 1 < rows.size())
       now.push_back(multiply(rows[i - 1]));
-    if (i >= 2)
-      now.push_back(overColumns(rows[i - 2]));
+    if (i >= 2 && i - 2 < rows.size())
+      now.push_back(shift(rows[i - 2]));
+    if (i >= 3)
+      now.push_back(overColumns(rows[i - 3]));
     turn(std::move(now));
-    if (i >= 1 && i - 1 < rows.size()) {
-      group.push_back(rows[i - 1]);
-      if (rows[i - 1]->last)
+    if (i >= 2 && i - 2 < rows.size()) {
+      group.push_back(rows[i - 2]);
+      if (rows[i - 2]->last)
         late.emplace_back(std::max<size_t>(1, group.size() / 2), overRows(std::exchange(group, {})));
     }
   }
@@ -215,17 +217,18 @@ GradientKernel::Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows
       const Tile s = operands.productOfOthers(*r.shared, r.panels.second, r.at, r.count, r.begin, r.end);
       k.tensor(sums->columns(chunks, 1), s, r.other.columns(0, 1), "multiply");
     }
-    shift(r, *sums);
+    r.ofProducts = *sums;
+    if (sums->elements() > 1) {
+      r.ofProducts = k.sbuf(DType::F32, r.count, {1});
+      k.reduce(r.ofProducts, *sums, "add");
+    }
+    numbers(r);
   });
   return steps;
 }
 
-void GradientKernel::shift(Rows &r, const Tile &sums) {
-  r.ofProducts = sums;
-  if (sums.elements() > 1) {
-    r.ofProducts = k.sbuf(DType::F32, r.count, {1});
-    k.reduce(r.ofProducts, sums, "add");
-  }
+// What is multiplied over the rows, and the numbers that come with them.
+void GradientKernel::numbers(Rows &r) {
   r.moving.resize(g.products.size());
   for (size_t i = 0; i < g.products.size(); ++i)
     if (g.products[i].overRows) {
@@ -233,21 +236,37 @@ void GradientKernel::shift(Rows &r, const Tile &sums) {
       r.moving[i] = k.sbuf(p.weights, r.count, {p.products[i].width});
       k.scalar(r.moving[i], x, "multiply", factor(r, i));
     }
-  const int64_t wide = columnsOf(r);
+  if (form->shift >= 0)
+    operands.term(r, form->shift);
+}
+
+// Products less what their row has too much: f e (p + t) without the factor.
+GradientKernel::Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
+  const int64_t wide = columnsOf(*rows);
+  Steps steps;
   if (wide == 0)
-    return;
-  r.gradient = p.inner == p.weights ? r.product : k.sbuf(p.weights, r.count, {wide});
-  for (int64_t x = 0; x < wide; x += kScoreColumns) {
-    const int64_t n = std::min(kScoreColumns, wide - x);
-    if (form->shift >= 0)
-      k.scalarTensor(r.gradient.columns(x, n), r.inner.columns(x, n), "multiply", operands.term(r, form->shift), "add",
-                     r.product.columns(x, n));
-    else if (p.inner != p.weights)
-      k.move(r.gradient.columns(x, n), r.product.columns(x, n));
-  }
-  for (const ColumnPart &part : operands.places.partsOf(r.first, r.count, 0, p.columns, kScoreColumns))
+    return steps;
+  steps.push_back([this, rows, wide] {
+    rows->gradient = p.inner == p.weights ? rows->product : k.sbuf(p.weights, rows->count, {wide});
+  });
+  for (int64_t x = 0; x < wide; x += kBank)
+    steps.push_back([this, rows, x, n = std::min(kBank, wide - x)] {
+      Rows &r = *rows;
+      if (form->shift >= 0) {
+        const Tile more = k.sbuf(DType::F32, r.count, {n});
+        k.scalar(more, r.inner.columns(x, n), "multiply", operands.term(r, form->shift));
+        k.tensor(r.gradient.columns(x, n), more, r.product.columns(x, n), "add");
+      } else if (p.inner != p.weights) {
+        k.move(r.gradient.columns(x, n), r.product.columns(x, n));
+      }
+    });
+  for (const ColumnPart &part : operands.places.partsOf(rows->first, rows->count, 0, p.columns, kScoreColumns))
     if (part.holds == Holds::Somewhere)
-      operands.places.keep(k, r.gradient.columns(part.from - r.begin * kContract, part.count), r.first, part.from, 0);
+      steps.push_back([this, rows, part] {
+        operands.places.keep(k, rows->gradient.columns(part.from - rows->begin * kContract, part.count), rows->first,
+                             part.from, 0);
+      });
+  return steps;
 }
 
 const Tile &GradientKernel::formed(const Rows &r, size_t product) const {

@@ -53,7 +53,8 @@ private:
   void make(Rows &r, const ColumnPart &part, const Tile &lowered);
   void weigh(Rows &r, const Tile &lowered);
   Steps multiply(const std::shared_ptr<Rows> &r);
-  void shift(Rows &r, const Tile &sums);
+  void numbers(Rows &r);
+  Steps shift(const std::shared_ptr<Rows> &r);
   Steps overColumns(const std::shared_ptr<Rows> &r);
   Steps overRows(const std::vector<std::shared_ptr<Rows>> &rows);
 };
