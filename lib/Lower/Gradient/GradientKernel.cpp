@@ -9,27 +9,14 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM
-
-// Of blocks of products, those that transfers turn while Vector takes the scores and shifts the products, or the Tensor engine multiplies.
-double shareOfTransfers(const Target &t, const GradientPlan &p) {
-  if (!t.has("dma_transpose"))
-    return 0;
-  const auto block = static_cast<double>(kContract);
-  const double passes = p.weights == DType::F32 ? t.number("cost.fp32_passes") : 1;
-  const double elements = 2 * block / t.number("clock.vector"), products = 4 * block * passes / t.number("clock.tensor");
-  const double rate = t.dmaEngines * t.number("dma.bytes_per_ns") * t.number("dma.transpose_rate_sbuf");
-  const double transfer = block * block * static_cast<double>(sizeOf(p.weights)) / rate;
-  return std::min(1.0, std::max(elements, products) / transfer);
-}
+void append(Steps &to, Steps more) { to.insert(to.end(), more.begin(), more.end()); }
 
 } // namespace
 
 GradientKernel::GradientKernel(KernelBuilder &k, const WeightedGradient &g, const GradientPlan &p,
                                GradientOperands::Behind &behind, llvm::function_ref<const Tile *(mlir::Value)> tensors)
-    : k(k), g(g), p(p), operands(k, g, p, behind, tensors),
-      masked(std::isinf(g.masked) ? g.masked : std::clamp(g.masked, -kLargest, kLargest)),
-      byTransfers(shareOfTransfers(k.target(), p)) {
+    : k(k), g(g), p(p), operands(k, g, p, behind, tensors), products(k, g, p, operands),
+      masked(std::isinf(g.masked) ? g.masked : std::clamp(g.masked, -kLargest, kLargest)) {
   for (const WeightedGradient::Product &x : g.products)
     if (x.form.product)
       form = &x.form;
@@ -40,7 +27,7 @@ void GradientKernel::run() {
   operands.repeat([&] { all(); });
 }
 
-std::vector<std::shared_ptr<GradientKernel::Rows>> GradientKernel::rowsOf() const {
+std::vector<std::shared_ptr<GradientRows>> GradientKernel::rowsOf() const {
   std::vector<std::shared_ptr<Rows>> out;
   const int64_t each = p.sharing * blocksOf(p.row.count);
   for (int64_t b = 0; b < p.batches; ++b) {
@@ -72,7 +59,6 @@ std::vector<std::shared_ptr<GradientKernel::Rows>> GradientKernel::rowsOf() cons
 void GradientKernel::all() {
   const std::vector<std::shared_ptr<Rows>> rows = rowsOf();
   std::vector<std::pair<size_t, Steps>> late; // what is left to do, in so many turns
-  std::vector<std::shared_ptr<Rows>> group;
   const auto turn = [&](std::vector<Steps> now) {
     for (auto &[turns, steps] : late) {
       const auto end = steps.begin() + static_cast<long>((steps.size() + turns - 1) / turns);
@@ -90,32 +76,71 @@ void GradientKernel::all() {
         for (size_t j = i * s.size() / most; j < (i + 1) * s.size() / most; ++j)
           s[j]();
   };
-  for (size_t i = 0; i < rows.size() + 3; ++i) {
+  // How many blocks of rows later each stage is written.
+  const size_t product = 1, shifted = p.deep ? 2 : 1, turned = p.deep ? 3 : 2;
+  std::vector<std::shared_ptr<Rows>> group;
+  std::shared_ptr<GradientProducts::Together> pair;
+  for (size_t i = 0; i < rows.size() + turned; ++i) {
+    const auto here = [&](size_t stage) { return i >= stage && i - stage < rows.size() ? rows[i - stage] : nullptr; };
     std::vector<Steps> now;
-    if (i < rows.size()) {
-      Rows &r = *rows[i];
-      const bool fresh = i == 0 || r.batch / p.sharing != rows[i - 1]->batch / p.sharing;
-      r.shared = fresh ? operands.load(r.batch) : rows[i - 1]->shared;
-      r.at = r.first % kRowsAtOnce;
-      r.panels =
-          r.at ? rows[i - 1]->panels : operands.panels(r.batch, r.first, std::min(kRowsAtOnce, p.row.count - r.first));
-      now.push_back(score(rows[i]));
+    if (const auto r = here(0)) {
+      begin(*r, i > 0 ? rows[i - 1].get() : nullptr);
+      now.push_back(score(r));
     }
-    if (i >= 1 && i - 1 < rows.size())
-      now.push_back(multiply(rows[i - 1]));
-    if (i >= 2 && i - 2 < rows.size())
-      now.push_back(shift(rows[i - 2]));
-    if (i >= 3)
-      now.push_back(overColumns(rows[i - 3]));
+    if (const auto r = here(product)) {
+      now.push_back(multiply(r));
+      if (!p.deep)
+        append(now.back(), shift(r));
+    }
+    if (const auto r = here(shifted); r && p.deep)
+      now.push_back(shift(r));
+    Steps after;
+    if (const auto r = here(turned)) {
+      if (!pair)
+        pair = together(rows, i - turned);
+      const size_t at = static_cast<size_t>(std::find(pair->rows.begin(), pair->rows.end(), r) - pair->rows.begin());
+      now.push_back(products.turn(pair, at));
+      if (r == pair->rows.back())
+        after = products.overColumns(std::exchange(pair, nullptr));
+    }
     turn(std::move(now));
-    if (i >= 2 && i - 2 < rows.size()) {
-      group.push_back(rows[i - 2]);
-      if (rows[i - 2]->last)
-        late.emplace_back(std::max<size_t>(1, group.size() / 2), overRows(std::exchange(group, {})));
+    if (!after.empty())
+      late.emplace_back(static_cast<size_t>(p.deep ? p.atOnce() : 1), std::move(after));
+    if (const auto r = here(shifted)) {
+      group.push_back(r);
+      if (r->last)
+        late.emplace_back(static_cast<size_t>(p.turns()), products.overRows(std::exchange(group, {})));
     }
   }
   while (!late.empty())
     turn({});
+}
+
+// What the rows need of HBM.
+void GradientKernel::begin(Rows &r, const Rows *before) {
+  const bool fresh = !before || r.batch / p.sharing != before->batch / p.sharing;
+  r.shared = fresh ? operands.load(r.batch) : before->shared;
+  r.at = r.first % kRowsAtOnce;
+  r.panels = r.at ? before->panels : operands.panels(r.batch, r.first, std::min(kRowsAtOnce, p.row.count - r.first));
+}
+
+// Rows from one on whose products over the columns are made at once: they share columns.
+std::shared_ptr<GradientProducts::Together> GradientKernel::together(const std::vector<std::shared_ptr<Rows>> &rows,
+                                                                     size_t from) const {
+  auto out = std::make_shared<GradientProducts::Together>();
+  out->begin = blocksOf(p.columns);
+  for (size_t i = from; i < rows.size() && static_cast<int64_t>(i - from) < p.atOnce() &&
+                        rows[i]->batch / p.sharing == rows[from]->batch / p.sharing;
+       ++i) {
+    out->rows.push_back(rows[i]);
+    out->count += rows[i]->count;
+    if (rows[i]->end > rows[i]->begin) {
+      out->begin = std::min(out->begin, rows[i]->begin);
+      out->end = std::max(out->end, rows[i]->end);
+    }
+  }
+  out->begin = std::min(out->begin, out->end);
+  return out;
 }
 
 int64_t GradientKernel::columnsOf(const Rows &r) const {
@@ -123,7 +148,7 @@ int64_t GradientKernel::columnsOf(const Rows &r) const {
 }
 
 // Scaled scores, the largest of each row, and weights.
-GradientKernel::Steps GradientKernel::score(const std::shared_ptr<Rows> &rows) {
+Steps GradientKernel::score(const std::shared_ptr<Rows> &rows) {
   const std::vector<ColumnPart> parts = operands.places.partsOf(rows->first, rows->count, 0, p.columns, kScoreColumns);
   const bool stand = rows->others > 0 && !std::isinf(masked);
   const auto lowered = std::make_shared<Tile>();
@@ -131,7 +156,7 @@ GradientKernel::Steps GradientKernel::score(const std::shared_ptr<Rows> &rows) {
   steps.push_back([this, rows, lowered, stand, n = static_cast<int64_t>(parts.size())] {
     *lowered = k.sbuf(DType::F32, rows->count, {std::max<int64_t>(1, n + stand)});
     if (n)
-      rows->made = k.sbuf(DType::F32, rows->count, {columnsOf(*rows)});
+      rows->made = k.sbuf(p.narrow ? p.inner : DType::F32, rows->count, {columnsOf(*rows)});
     if (stand)
       k.fill(lowered->columns(n, 1), -masked);
     else if (!n) // a row of nothing but -inf
@@ -163,7 +188,7 @@ void GradientKernel::weigh(Rows &r, const Tile &lowered) {
   const int64_t wide = columnsOf(r), chunks = blocksOf(wide, kScoreColumns);
   Tile totals = k.sbuf(DType::F32, r.count, {chunks + (r.others > 0)});
   if (wide)
-    r.inner = p.inner == DType::F32 ? r.made : k.sbuf(p.inner, r.count, {wide});
+    r.inner = p.inner == r.made.dtype ? r.made : k.sbuf(p.inner, r.count, {wide});
   for (int64_t i = 0; i < chunks; ++i) {
     const int64_t at = i * kScoreColumns, n = std::min(kScoreColumns, wide - at);
     k.activationSum(r.inner.columns(at, n), r.made.columns(at, n), "exp", r.lowered, totals.columns(i, 1));
@@ -190,7 +215,7 @@ void GradientKernel::weigh(Rows &r, const Tile &lowered) {
 }
 
 // Products of weights and the second contraction, their sums, and what becomes of them.
-GradientKernel::Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows) {
+Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows) {
   const int64_t wide = columnsOf(*rows), chunks = blocksOf(wide, kScoreColumns);
   const auto sums = std::make_shared<Tile>();
   Steps steps;
@@ -234,14 +259,14 @@ void GradientKernel::numbers(Rows &r) {
     if (g.products[i].overRows) {
       const Tile x = operands.otherRows(i, r.batch, r.first, r.count);
       r.moving[i] = k.sbuf(p.weights, r.count, {p.products[i].width});
-      k.scalar(r.moving[i], x, "multiply", factor(r, i));
+      k.scalar(r.moving[i], x, "multiply", operands.term(r, g.products[i].factor));
     }
   if (form->shift >= 0)
     operands.term(r, form->shift);
 }
 
 // Products less what their row has too much: f e (p + t) without the factor.
-GradientKernel::Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
+Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
   const int64_t wide = columnsOf(*rows);
   Steps steps;
   if (wide == 0)
@@ -266,120 +291,6 @@ GradientKernel::Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
         operands.places.keep(k, rows->gradient.columns(part.from - rows->begin * kContract, part.count), rows->first,
                              part.from, 0);
       });
-  return steps;
-}
-
-const Tile &GradientKernel::formed(const Rows &r, size_t product) const {
-  return g.products[product].form.product ? r.gradient : r.weights;
-}
-
-Tile GradientKernel::factor(Rows &r, size_t product) { return operands.term(r, g.products[product].factor); }
-
-// Products over the columns, of turned blocks.
-GradientKernel::Steps GradientKernel::overColumns(const std::shared_ptr<Rows> &rows) {
-  Steps steps;
-  const int64_t wide = columnsOf(*rows), whole = wide / kContract,
-                byDma = std::lround(static_cast<double>(whole) * byTransfers);
-  for (size_t product = 0; product < g.products.size(); ++product) {
-    if (g.products[product].overRows)
-      continue;
-    const auto sums = std::make_shared<Tile>();
-    for (int64_t i = 0; i * kContract < wide;) {
-      const int64_t limit = i < byDma ? byDma : whole;
-      const int64_t n = std::max<int64_t>(1, std::min(kTurnedAtOnce, limit - i)),
-                    each = std::min(kContract, wide - i * kContract);
-      steps.push_back([this, rows, sums, product, i, n, each, byDma] {
-        Rows &r = *rows;
-        const Tile &from = formed(r, product);
-        const Tile turned = k.sbuf(p.weights, each, {n, r.count});
-        if (i < byDma) {
-          k.transposeByDma(turned, from.columns(i * kContract, n * kContract), n);
-        } else {
-          const Tile in = k.psum(each, {n, r.count}, p.weights);
-          for (int64_t j = 0; j < n; ++j)
-            k.transpose(in.index(0, j), from.columns((i + j) * kContract, each));
-          k.move(turned, in);
-        }
-        if (i == 0)
-          *sums = k.psum(r.count, {p.products[product].width});
-        for (int64_t j = 0; j < n; ++j)
-          k.matmul(*sums, turned.index(0, j), r.shared->others[product].index(0, 0).index(0, r.begin + i + j).rows(0, each),
-                   i + j > 0);
-      });
-      i += n;
-    }
-    steps.push_back([this, rows, sums, product] {
-      Rows &r = *rows;
-      const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r.count, {p.products[product].width});
-      if (sums->handle >= 0)
-        k.scalar(out, *sums, "multiply", factor(r, product));
-      else
-        k.fill(out, 0);
-      operands.store(product, out, r.batch, r.first);
-    });
-  }
-  return steps;
-}
-
-// Products over rows of several blocks: as many blocks of columns at a time as a bank of PSUM holds.
-GradientKernel::Steps GradientKernel::overRows(const std::vector<std::shared_ptr<Rows>> &group) {
-  Steps steps;
-  const int64_t blocks = blocksOf(p.columns);
-  for (size_t product = 0; product < g.products.size(); ++product) {
-    if (!g.products[product].overRows)
-      continue;
-    const int64_t width = p.products[product].width, share = std::max<int64_t>(1, kBank / width);
-    for (int64_t first = 0; first < blocks; first += share)
-      steps.push_back([this, group, product, width, first, end = std::min(blocks, first + share)] {
-        const std::shared_ptr<Shared> shared = group.front()->shared;
-        const bool ends = group.back()->ends, hangs = g.products[product].form.product;
-        const int64_t all = blocksOf(p.columns);
-        Tile &sums = shared->sums[product];
-        const Tile bank = k.psum(std::min(kContract, p.columns), {(end - first) * width});
-        std::vector<bool> some;
-        for (int64_t c = first; c < end; ++c) {
-          const int64_t n = std::min(kContract, p.columns - c * kContract);
-          const Tile here = bank.rows(0, n).columns((c - first) * width, width);
-          some.push_back(false);
-          for (const std::shared_ptr<Rows> &r : group) {
-            const bool counts = c >= r->begin && c < r->end;
-            if (!counts && hangs) // 0
-              continue;
-            const Tile stationary =
-                counts ? formed(*r, product).columns((c - r->begin) * kContract, n) : r->other.columns(0, n);
-            k.matmul(here, stationary, r->moving[product], some.back());
-            some.back() = true;
-          }
-        }
-        if (sums.handle < 0)
-          sums = k.sbuf(DType::F32, bank.partitions, {all, width});
-        std::vector<bool> &begun = shared->begun[product];
-        for (int64_t c = first; c < end;) { // blocks of one kind at once
-          const int64_t n = std::min(kContract, p.columns - c * kContract);
-          const auto kind = [&](int64_t b) {
-            return std::tuple(std::min(kContract, p.columns - b * kContract), bool(some[static_cast<size_t>(b - first)]),
-                              bool(begun[static_cast<size_t>(b)]));
-          };
-          int64_t to = c + 1;
-          while (to < end && kind(to) == kind(c))
-            ++to;
-          const Tile here = bank.rows(0, n).columns((c - first) * width, (to - c) * width),
-                     out = sums.rows(0, n).part(0, c, to - c).reshaped({(to - c) * width});
-          const auto [size, any, before] = kind(c);
-          if (any && before)
-            k.tensor(out, out, here, "add");
-          else if (any)
-            k.move(out, here);
-          else if (!before && ends)
-            k.fill(out, 0);
-          for (; c < to; ++c) {
-            begun[static_cast<size_t>(c)] = before || any;
-            if (ends)
-              operands.store(product, sums.rows(0, n).index(0, c), group.back()->batch, c * kContract);
-          }
-        }
-      });
-  }
   return steps;
 }
 

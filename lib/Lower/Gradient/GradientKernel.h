@@ -1,8 +1,6 @@
 // Writes a gradient of weighted means as a kernel.
 #pragma once
-#include "GradientOperands.h"
-
-#include <functional>
+#include "GradientProducts.h"
 
 namespace glia::emit {
 
@@ -17,46 +15,28 @@ public:
   void run();
 
 private:
-  using Steps = std::vector<std::function<void()>>;
-  using Shared = GradientOperands::Shared;
-  // 128 rows.
-  struct Rows : GradientOperands::RowNumbers {
-    std::shared_ptr<Shared> shared;
-    GradientOperands::Panels panels;
-    int64_t at = 0;             // in the panels
-    int64_t begin = 0, end = 0; // blocks of columns that count for some of the rows
-    int64_t others = 0;         // columns that count for none of them
-    bool last = false;          // of those whose products over the rows are summed together
-    bool ends = false;          // of those that share columns
-    Tile made, lowered;         // what is exponentiated; its largest, below zero
-    Tile inner, product;        // weights and products before they are rounded for the products
-    Tile weights, gradient;     // as the products take them: [rows, columns]
-    Tile other;                 // the weight of a column that does not count: [rows, 128]
-    std::vector<Tile> moving;   // of each product over the rows: [rows, width]
-  };
+  using Rows = GradientRows;
 
   KernelBuilder &k;
   const WeightedGradient &g;
   const GradientPlan &p;
   GradientOperands operands;
+  GradientProducts products;
   const ScoreForm *form = nullptr; // of those that hang on the second contraction
   double masked;
-  double byTransfers; // the share of blocks that transfers turn
-  Tile filled;        // scores that are `masked`
+  Tile filled; // scores that are `masked`
 
   void all();
   std::vector<std::shared_ptr<Rows>> rowsOf() const;
+  void begin(Rows &r, const Rows *before);
+  std::shared_ptr<GradientProducts::Together> together(const std::vector<std::shared_ptr<Rows>> &rows, size_t from) const;
   int64_t columnsOf(const Rows &r) const;
-  const Tile &formed(const Rows &r, size_t product) const;
-  Tile factor(Rows &r, size_t product);
   Steps score(const std::shared_ptr<Rows> &r);
   void make(Rows &r, const ColumnPart &part, const Tile &lowered);
   void weigh(Rows &r, const Tile &lowered);
   Steps multiply(const std::shared_ptr<Rows> &r);
   void numbers(Rows &r);
   Steps shift(const std::shared_ptr<Rows> &r);
-  Steps overColumns(const std::shared_ptr<Rows> &r);
-  Steps overRows(const std::vector<std::shared_ptr<Rows>> &rows);
 };
 
 } // namespace glia::emit

@@ -89,36 +89,42 @@ Tile GradientOperands::product(const GradientPlan::Pair &pair, const std::vector
   return out;
 }
 
+// The sum of each block of columns of the second contraction.
+void GradientOperands::sumBlocks(Shared &s) {
+  const int64_t blocks = blocksOf(p.columns);
+  s.blockSums = k.sbuf(DType::F32, s.second[0].partitions, {second.depth(), blocks});
+  for (size_t i = 0; i < s.second.size(); ++i)
+    for (int64_t d = 0; d < second.depth(); ++d) {
+      const int64_t deep = std::min(kContract, second.contract - d * kContract);
+      const Tile in = s.second[i].index(0, 0).index(0, d).rows(0, deep),
+                 out = s.blockSums.rows(0, deep).index(0, d).columns(static_cast<int64_t>(i) * kColumnsPerLoad / kContract,
+                                                                     blocksOf(in.elements()));
+      const int64_t whole = in.elements() / kContract, rest = in.elements() % kContract;
+      if (whole)
+        k.reduce(out.columns(0, whole), in.columns(0, whole * kContract), "add");
+      if (rest)
+        k.reduce(out.columns(whole, 1), in.columns(whole * kContract, rest), "add");
+    }
+}
+
 Tile GradientOperands::productOfOthers(Shared &s, const Tile &panel, int64_t from, int64_t n, int64_t begin, int64_t end) {
   auto [it, fresh] = s.notCounted.try_emplace({begin, end});
   if (fresh) {
-    const Tile sum = k.sbuf(DType::F32, s.second[0].partitions, {second.depth()});
-    bool begun = false;
-    // Of the second panel's last block of what is contracted, fewer partitions may be filled.
-    const auto add = [&](int64_t a, int64_t b) {
-      for (int64_t c = a; c < b;) {
-        const int64_t piece = c / kColumnsPerLoad, w = std::min(b, (piece + 1) * kColumnsPerLoad) - c;
-        const Tile some = k.sbuf(DType::F32, sum.partitions, {second.depth()});
-        for (int64_t d = 0; d < second.depth(); ++d) {
-          const int64_t deep = std::min(kContract, second.contract - d * kContract);
-          k.reduce(
-              (begun ? some : sum).columns(d, 1).rows(0, deep),
-              s.second[static_cast<size_t>(piece)].index(0, 0).index(0, d).part(0, c % kColumnsPerLoad, w).rows(0, deep),
-              "add");
-          if (begun)
-            k.tensor(sum.columns(d, 1).rows(0, deep), sum.columns(d, 1).rows(0, deep), some.columns(d, 1).rows(0, deep),
-                     "add");
-        }
-        begun = true;
-        c += w;
-      }
-    };
-    add(0, std::min(begin * kContract, p.columns));
-    add(std::min(end * kContract, p.columns), p.columns);
-    it->second = k.sbuf(second.columns.type, sum.partitions, {second.depth()});
+    if (s.blockSums.handle < 0)
+      sumBlocks(s);
+    const int64_t blocks = blocksOf(p.columns);
+    it->second = k.sbuf(second.columns.type, s.blockSums.partitions, {second.depth()});
     for (int64_t d = 0; d < second.depth(); ++d) {
       const int64_t deep = std::min(kContract, second.contract - d * kContract);
-      k.move(it->second.columns(d, 1).rows(0, deep), sum.columns(d, 1).rows(0, deep));
+      const Tile sums = s.blockSums.rows(0, deep).index(0, d), to = it->second.rows(0, deep).columns(d, 1);
+      if (begin == 0 || end == blocks) {
+        k.reduce(to, begin == 0 ? sums.columns(end, blocks - end) : sums.columns(0, begin), "add");
+        continue;
+      }
+      const Tile both = k.sbuf(DType::F32, deep, {2});
+      k.reduce(both.columns(0, 1), sums.columns(0, begin), "add");
+      k.reduce(both.columns(1, 1), sums.columns(end, blocks - end), "add");
+      k.reduce(to, both, "add");
     }
   }
   const Tile out = k.psum(n, {1});

@@ -17,8 +17,9 @@ public:
 
   // Of all rows that share columns.
   struct Shared {
-    std::vector<Tile> scores, second;                       // [contract, 1, depth, columns] each
-    std::vector<Tile> others;                               // of products over columns: [columns, 1, blocks, width]
+    std::vector<Tile> scores, second; // [contract, 1, depth, columns] each
+    std::vector<Tile> others;         // of products over columns: [columns, 1, blocks, width]
+    Tile blockSums;                   // of columns of the second contraction: [contract, depth, blocks]
     std::map<std::pair<int64_t, int64_t>, Tile> notCounted; // sums of columns of the second contraction outside blocks
     std::vector<Tile> sums;                                 // of products over rows: [columns, blocks, width]
     std::vector<std::vector<bool>> begun;                   // of these: by blocks
@@ -58,6 +59,7 @@ private:
   std::vector<PanelSource> others;
   std::map<int, Tile> tensors; // by term
 
+  void sumBlocks(Shared &s);
   Tile tensorTerm(const RowNumbers &rows, int i);
 };
 

@@ -40,8 +40,8 @@ public:
       : g(g), target(target), tile(tile) {}
 
   std::optional<GradientPlan> run() {
-    if (!target.has("exact_transpose") || !types() || !axes() || !pair(p.scores, g.scores, {}) || !pair(p.second, g.second, g.secondPlace) || !products() ||
-        !conditions() || !room())
+    if (!target.has("exact_transpose") || !types() || !axes() || !pair(p.scores, g.scores, {}) ||
+        !pair(p.second, g.second, g.secondPlace) || !products() || !conditions() || !room())
       return std::nullopt;
     chooseLoop();
     return std::move(p);
@@ -238,12 +238,19 @@ private:
     return true;
   }
 
+  // Sums over the rows of few blocks cost most, then scores in fp32 where the graph rounds them, then stages that wait for each other.
   bool room() {
     constexpr int64_t kMostTogether = 8;
     const int64_t blocks = p.sharing * blocksOf(p.row.count);
-    for (p.together = std::min(kMostTogether, blocks); p.together > 0; p.together = p.together / 2)
-      if (p.bytes(g) <= target.sbufBytes / 16 * 15)
-        return true;
+    for (const int64_t least : {4, 2, 1})
+      for (const bool narrow : {false, true})
+        for (const bool deep : {true, false}) {
+          p.deep = deep;
+          p.narrow = narrow && p.inner != DType::F32;
+          for (p.together = std::min(kMostTogether, blocks); p.together >= std::min(least, blocks); --p.together)
+            if (p.bytes(g) <= target.sbufBytes / 16 * 15)
+              return true;
+        }
     return false;
   }
 
@@ -277,26 +284,30 @@ int64_t GradientPlan::indexOf(int64_t flat, size_t axis) const {
 
 int64_t GradientPlan::bytes(const WeightedGradient &g) const {
   const int64_t blocks = blocksOf(columns), all = sharing * blocksOf(row.count);
+  // Blocks of rows between their scores and the end of their products over the rows.
+  const int64_t held = std::min(all, together + turns() + (deep ? 2 : 1));
   int64_t shared = 0, sums = 0, small = 0;
   for (const Pair *x : {&scores, &second}) {
     shared += x->depth() * columns * sizeOf(x->columns.type);
-    small += 3 * x->depth() * kRowsAtOnce * sizeOf(x->rows.type);
+    small += 2 * x->depth() * kRowsAtOnce * sizeOf(x->rows.type);
   }
-  for (size_t i = 0; i < products.size(); ++i)
+  for (size_t i = 0; i < products.size(); ++i) {
+    const int64_t width = products[i].width;
     if (g.products[i].overRows) {
-      sums += blocks * products[i].width * 4;
-      small += 2 * (together + 2) * products[i].width * sizeOf(weights) + 4 * products[i].width * 4;
+      sums += streams() ? blocksOf(width) * columns * 4 : blocks * width * 4;
+      small += 2 * held * width * sizeOf(weights) + 4 * width * 4;
     } else {
-      shared += blocks * products[i].width * sizeOf(weights);
-      small += 4 * products[i].width * 4;
+      shared += blocks * width * sizeOf(weights);
+      small += 4 * (width + 2 * kContract) * 4;
     }
-  // Of one block of rows: what is exponentiated; weights and products as they are multiplied, and before that.
-  const int64_t made = columns * 4, kept = 2 * columns * sizeOf(weights), between = 2 * columns * sizeOf(inner);
-  const bool inPlace = inner == weights;
-  const int64_t held = std::min(together + (together + 1) / 2 + 1, all); // blocks
-  const int64_t turned = 4 * 4 * kContract * sizeOf(weights);
-  return (batches > sharing ? 2 : 1) * shared + sums + small + turned + held * kept +
-         (weights == DType::F32 ? 1 : 2) * made + (inPlace ? 0 : 2 * between);
+  }
+  const int64_t turned = 2 * columns * sizeOf(weights) * atOnce();
+  const int64_t kept = (2 * held - 1) * columns * sizeOf(weights);
+  // What is exponentiated; weights and products that are rounded later; shifts.
+  const int64_t made = weights == DType::F32 ? 0
+                       : inner == weights    ? (narrow ? 0 : 2 * columns * 4)
+                                             : (deep ? 7 : 5) * columns * 4;
+  return (batches > sharing ? 2 : 1) * shared + sums + small + turned + kept + made + 4 * kBank * 4;
 }
 
 int64_t GradientPlan::instructions(const WeightedGradient &) const {

@@ -28,6 +28,14 @@ struct GradientPlan {
   std::vector<Product> products;                  // as the match has them
   DType inner = DType::F32, weights = DType::F32; // of what is between; of what the products take
   int64_t together = 1;                           // blocks of rows whose products over the rows are summed together
+  bool deep = true;                               // stages of more blocks of rows beside each other
+  bool narrow = false;                            // scores are rounded before they are exponentiated
+  // Turns in which products over the rows are made beside later blocks of rows.
+  int64_t turns() const { return deep && together > 2 ? 2 : 1; }
+  // Scores stream past tensors that stay in the array (GradientProducts.h).
+  bool streams() const { return weights != DType::F32; }
+  // Blocks of rows whose products over the columns are made together, at most.
+  int64_t atOnce() const { return streams() && columns <= kRowsAtOnce * 4 ? 2 : 1; }
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.
   int loop = -1;
   int64_t step = 1;

@@ -1,0 +1,268 @@
+#include "GradientProducts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glia::emit {
+
+namespace {
+
+constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM
+
+// Of blocks of gradients, those that transfers turn while Vector takes both contractions from PSUM, or the Tensor engine multiplies.
+double shareOfTransfers(const Target &t, const GradientPlan &p) {
+  if (!t.has("dma_transpose"))
+    return 0;
+  const auto block = static_cast<double>(kContract);
+  const double passes = p.weights == DType::F32 ? t.number("cost.fp32_passes") : 1;
+  const double elements = 2 * block / t.number("clock.vector"), products = 4 * block * passes / t.number("clock.tensor");
+  const double rate = t.dmaEngines * t.number("dma.bytes_per_ns") * t.number("dma.transpose_rate_sbuf");
+  const double transfer = block * block * static_cast<double>(sizeOf(p.weights)) / rate;
+  return std::min(1.0, std::max(elements, products) / transfer);
+}
+
+} // namespace
+
+GradientProducts::GradientProducts(KernelBuilder &k, const WeightedGradient &g, const GradientPlan &p,
+                                   GradientOperands &operands)
+    : k(k), g(g), p(p), operands(operands), streams(p.streams()), byTransfers(shareOfTransfers(k.target(), p)) {}
+
+const Tile &GradientProducts::formed(const GradientRows &r, size_t product) const {
+  return g.products[product].form.product ? r.gradient : r.weights;
+}
+
+void GradientProducts::runs(int64_t first, int64_t end, const Kind &kind, llvm::function_ref<void(int64_t, int64_t)> run) {
+  for (int64_t c = first; c < end;) {
+    int64_t to = c + 1;
+    while (to < end && kind(to) == kind(c))
+      ++to;
+    run(c, to);
+    c = to;
+  }
+}
+
+// [rows, columns] become [columns, blocks, rows].
+Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
+  Steps steps;
+  const Rows r = t->rows[i];
+  const int64_t wide = columnsUpTo(r->end) - columnsUpTo(r->begin), whole = wide / kContract,
+                byDma = std::lround(static_cast<double>(whole) * byTransfers);
+  int64_t before = 0;
+  for (size_t j = 0; j < i; ++j)
+    before += t->rows[j]->count;
+  for (int64_t b = 0; b * kContract < wide;) {
+    const int64_t limit = b < byDma ? byDma : whole, n = std::max<int64_t>(1, std::min(kTurnedAtOnce, limit - b)),
+                  each = std::min(kContract, wide - b * kContract);
+    steps.push_back([this, t, r, before, b, n, each, byDma] {
+      if (t->turned.handle < 0)
+        t->turned = k.sbuf(p.weights, std::min(kContract, p.columns), {t->end - t->begin, t->count});
+      const Tile out = t->turned.rows(0, each).part(0, r->begin - t->begin + b, n).part(1, before, r->count);
+      if (b < byDma)
+        return k.transposeByDma(out, r->gradient.columns(b * kContract, n * kContract), n);
+      const Tile in = k.psum(each, {n, r->count}, p.weights);
+      for (int64_t j = 0; j < n; ++j)
+        k.transpose(in.index(0, j), r->gradient.columns((b + j) * kContract, each));
+      k.move(out, in);
+    });
+    b += n;
+  }
+  return steps;
+}
+
+Steps GradientProducts::overColumns(const std::shared_ptr<Together> &t) {
+  Steps steps;
+  for (size_t product = 0; product < g.products.size(); ++product) {
+    if (g.products[product].overRows)
+      continue;
+    struct Sums {
+      std::vector<Tile> tiles;
+      std::vector<bool> begun; // by blocks of rows
+    };
+    const auto s = std::make_shared<Sums>();
+    s->begun.assign(t->rows.size(), false);
+    const int64_t width = p.products[product].width;
+    for (int64_t c = t->begin; c < t->end; ++c)
+      steps.push_back([this, t, s, product, c, width] {
+        const int64_t each = columnsUpTo(c + 1) - columnsUpTo(c);
+        const Tile other = t->rows[0]->shared->others[product].index(0, 0).index(0, c).rows(0, each),
+                   turned = t->turned.index(0, c - t->begin).rows(0, each);
+        if (s->tiles.empty())
+          for (int64_t w = 0; w < width; w += streams ? kContract : width)
+            s->tiles.push_back(streams ? k.psum(std::min(kContract, width - w), {t->count}) : k.psum(t->count, {width}));
+        const auto end = static_cast<int64_t>(t->rows.size());
+        const auto kind = [&](int64_t r) {
+          return t->rows[static_cast<size_t>(r)]->counts(c) ? 1 + s->begun[static_cast<size_t>(r)] : 0;
+        };
+        runs(0, end, kind, [&](int64_t a, int64_t b) {
+          if (!kind(a))
+            return;
+          const bool begun = s->begun[static_cast<size_t>(a)];
+          int64_t from = 0, count = 0;
+          for (int64_t r = 0; r < b; ++r)
+            (r < a ? from : count) += t->rows[static_cast<size_t>(r)]->count;
+          const Tile mine = turned.part(0, from, count);
+          for (size_t i = 0; i < s->tiles.size(); ++i) {
+            const Tile &sum = s->tiles[i];
+            if (streams)
+              k.matmul(sum.columns(from, count), other.columns(static_cast<int64_t>(i) * kContract, sum.partitions), mine,
+                       begun);
+            else
+              k.matmul(sum, mine, other, begun);
+          }
+          for (int64_t r = a; r < b; ++r)
+            s->begun[static_cast<size_t>(r)] = true;
+        });
+      });
+    steps.push_back([this, t, s, product] { finish(*t, product, s->tiles); });
+  }
+  return steps;
+}
+
+// Sums over the columns go to HBM, with the factors of their rows.
+void GradientProducts::finish(const Together &t, size_t product, const std::vector<Tile> &sums) {
+  std::vector<Tile> all = sums;
+  if (streams)
+    for (Tile &sum : all) { // the Tensor engine turns what is in SBUF
+      const Tile out = k.sbuf(DType::F32, sum.partitions, {t.count});
+      k.move(out, sum);
+      sum = out;
+    }
+  int64_t at = 0;
+  for (const Rows &r : t.rows) {
+    const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r->count, {p.products[product].width});
+    if (r->begin == r->end) {
+      k.fill(out, 0);
+    } else if (!streams) {
+      k.scalar(out, all[0], "multiply", operands.term(*r, g.products[product].factor));
+    } else {
+      for (size_t i = 0; i < all.size(); ++i) {
+        const Tile back = k.psum(r->count, {all[i].partitions});
+        k.transpose(back, all[i].columns(at, r->count));
+        k.scalar(out.columns(static_cast<int64_t>(i) * kContract, all[i].partitions), back, "multiply",
+                 operands.term(*r, g.products[product].factor));
+      }
+    }
+    operands.store(product, out, r->batch, r->first);
+    at += r->count;
+  }
+}
+
+// As many columns at a time as a bank of PSUM holds sums.
+Steps GradientProducts::overRows(const std::vector<Rows> &rows) {
+  Steps steps;
+  for (size_t product = 0; product < g.products.size(); ++product)
+    if (g.products[product].overRows) {
+      const int64_t share = streams ? kBank / kContract : std::max<int64_t>(1, kBank / p.products[product].width);
+      for (int64_t first = 0; first < blocksOf(p.columns); first += share)
+        steps.push_back([this, rows, product, first, end = std::min(blocksOf(p.columns), first + share)] {
+          streams ? stream(rows, product, first, end) : stay(rows, product, first, end);
+        });
+    }
+  return steps;
+}
+
+// Scores stream past the tensor: sums are [width, columns].
+void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end) {
+  const int64_t width = p.products[product].width, start = columnsUpTo(first);
+  const bool hangs = g.products[product].form.product;
+  Tile &sums = rows[0]->shared->sums[product];
+  if (sums.handle < 0)
+    sums = k.sbuf(DType::F32, std::min(kContract, width), {blocksOf(width), p.columns});
+  std::vector<bool> some;
+  for (int64_t w = 0; w < width; w += kContract) {
+    const int64_t n = std::min(kContract, width - w);
+    const Tile bank = k.psum(n, {columnsUpTo(end) - start});
+    some.assign(static_cast<size_t>(end - first), false);
+    for (const Rows &r : rows) {
+      const auto kind = [&](int64_t c) { return 2 * r->counts(c) + some[static_cast<size_t>(c - first)]; };
+      runs(first, end, kind, [&](int64_t a, int64_t b) {
+        const bool counts = r->counts(a), begun = some[static_cast<size_t>(a - first)];
+        if (!counts && hangs) // 0
+          return;
+        const int64_t from = columnsUpTo(a), count = columnsUpTo(b) - from;
+        const Tile moving = counts ? formed(*r, product).columns(from - columnsUpTo(r->begin), count)
+                                   : r->other.columns(0, 1).broadcast(0, count);
+        k.matmul(bank.columns(from - start, count), r->moving[product].columns(w, n), moving, begun);
+        for (int64_t c = a; c < b; ++c)
+          some[static_cast<size_t>(c - first)] = true;
+      });
+    }
+    keep(rows, product, sums.rows(0, n).index(0, w / kContract), bank, first, some);
+  }
+  std::vector<bool> &begun = rows[0]->shared->begun[product];
+  for (int64_t c = first; c < end; ++c) {
+    begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
+    if (!rows.back()->ends)
+      continue;
+    const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
+    const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), n, {width});
+    for (int64_t w = 0; w < width; w += kContract) {
+      const Tile back = k.psum(n, {std::min(kContract, width - w)});
+      k.transpose(back, sums.rows(0, back.elements()).index(0, w / kContract).columns(c * kContract, n));
+      k.move(out.columns(w, back.elements()), back);
+    }
+    operands.store(product, out, rows.back()->batch, c * kContract);
+  }
+}
+
+// Scores stay while the tensor streams: sums are [columns, width].
+void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end) {
+  const int64_t width = p.products[product].width;
+  const bool hangs = g.products[product].form.product;
+  Tile &sums = rows[0]->shared->sums[product];
+  if (sums.handle < 0)
+    sums = k.sbuf(DType::F32, std::min(kContract, p.columns), {blocksOf(p.columns), width});
+  const Tile bank = k.psum(std::min(kContract, p.columns), {(end - first) * width});
+  std::vector<bool> some;
+  for (int64_t c = first; c < end; ++c) {
+    const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
+    some.push_back(false);
+    for (const Rows &r : rows) {
+      if (!r->counts(c) && hangs) // 0
+        continue;
+      const Tile stationary =
+          r->counts(c) ? formed(*r, product).columns((c - r->begin) * kContract, n) : r->other.columns(0, n);
+      k.matmul(bank.rows(0, n).columns((c - first) * width, width), stationary, r->moving[product], some.back());
+      some.back() = true;
+    }
+  }
+  keep(rows, product, sums, bank, first, some);
+  std::vector<bool> &begun = rows[0]->shared->begun[product];
+  for (int64_t c = first; c < end; ++c) {
+    begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
+    if (rows.back()->ends)
+      operands.store(product, sums.rows(0, columnsUpTo(c + 1) - columnsUpTo(c)).index(0, c), rows.back()->batch,
+                     c * kContract);
+  }
+}
+
+// What PSUM holds of blocks of columns joins the sums of the rows before.
+void GradientProducts::keep(const std::vector<Rows> &rows, size_t product, const Tile &sums, const Tile &bank, int64_t first,
+                            const std::vector<bool> &some) {
+  const std::vector<bool> &begun = rows[0]->shared->begun[product];
+  const auto size = [&](int64_t c) { return columnsUpTo(c + 1) - columnsUpTo(c); };
+  const auto kind = [&](int64_t c) {
+    const int part = streams || size(c) == kContract ? 0 : 4;
+    return part + 2 * some[static_cast<size_t>(c - first)] + begun[static_cast<size_t>(c)];
+  };
+  runs(first, first + static_cast<int64_t>(some.size()), kind, [&](int64_t a, int64_t b) {
+    const int64_t width = p.products[product].width, start = columnsUpTo(first);
+    Tile here, out;
+    if (streams) {
+      here = bank.columns(columnsUpTo(a) - start, columnsUpTo(b) - columnsUpTo(a));
+      out = sums.columns(columnsUpTo(a), columnsUpTo(b) - columnsUpTo(a));
+    } else {
+      here = bank.rows(0, size(a)).columns((a - first) * width, (b - a) * width);
+      out = sums.rows(0, size(a)).part(0, a, b - a).reshaped({(b - a) * width});
+    }
+    const bool any = some[static_cast<size_t>(a - first)], before = begun[static_cast<size_t>(a)];
+    if (any && before)
+      k.tensor(out, out, here, "add");
+    else if (any)
+      k.move(out, here);
+    else if (!before && rows.back()->ends)
+      k.fill(out, 0);
+  });
+}
+
+} // namespace glia::emit
