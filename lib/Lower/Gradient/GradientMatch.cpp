@@ -273,7 +273,7 @@ private:
   std::optional<int> tensor(mlir::Value v, const Place &place) {
     llvm::SetVector<mlir::Operation *> ops;
     const TensorProduct product = productOf(v, ops);
-    if (product.views.size() != 1 || g.column < 0)
+    if (product.views.size() != 1 || !exponential)
       return std::nullopt;
     RowTerm t;
     t.kind = RowTerm::Tensor;

@@ -198,7 +198,7 @@ bool ScoreMatcher::conditionsFit() {
   const mlir::Value root = m.scores->getResult(0);
   Place whole;
   for (size_t d = 0; d < shapeOf(root).size(); ++d)
-    whole.push_back(static_cast<int>(d));
+    whole.push_back(shapeOf(root)[d] == 1 ? kOne : static_cast<int>(d));
   places[root] = whole;
   for (ScoreStep &s : m.steps) {
     if (s.beside.views.empty())
