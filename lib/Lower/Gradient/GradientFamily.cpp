@@ -8,9 +8,6 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kMostInstructions = 60'000;
-constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
-
 std::optional<WeightedGradient> gradientIn(llvm::ArrayRef<mlir::Operation *> ops) {
   for (mlir::Operation *op : ops)
     if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op))
@@ -70,11 +67,8 @@ public:
 
   Seed seeds(mlir::Operation *op, const Target &target) const override {
     auto dot = llvm::dyn_cast<graph::DotGeneralOp>(op);
-    const std::optional<WeightedGradient> g = dot ? matchGradient(dot) : std::nullopt;
+    const std::optional<WeightedGradient> g = dot ? plannedGradient(dot, target) : std::nullopt;
     if (!g || g->products.front().dot != dot)
-      return {};
-    const std::optional<GradientPlan> p = planGradient(*g, target);
-    if (!p || p->row.count * p->columns < kLeastScores || p->instructions(*g) > kMostInstructions)
       return {};
     Seed out;
     out.ops.assign(g->ops.begin(), g->ops.end());

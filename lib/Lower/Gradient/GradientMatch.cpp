@@ -14,7 +14,7 @@ namespace {
 
 using Place = ScoreMatcher::Place;
 constexpr int kOne = ScoreMatcher::kOne, kSpread = ScoreMatcher::kSpread;
-constexpr int kSecond = 1 << 16; // from here on: dimensions of the second contraction
+constexpr int kSecond = 1 << 16; // multiples of it: dimensions of contractions that may be the second one
 constexpr int kMostTried = 300;  // operations
 
 bool isMember(const std::optional<ScoreForm> &f) { return f && f->weight; }
@@ -44,7 +44,8 @@ private:
   // What is known of a value: an element for each score, or a number for each row.
   struct Known {
     std::optional<ScoreForm> form;
-    int row = -1; // a term
+    int row = -1;    // a term
+    int second = -1; // the contraction that it hangs on
     Place place;
     bool isFull() const { return form.has_value(); }
   };
@@ -53,7 +54,8 @@ private:
   WeightedGradient g;
   mlir::Operation *exponential = nullptr;
   bool failed = false;
-  std::map<int, int> second; // dimensions of the second contraction: those of the scores
+  std::vector<graph::DotGeneralOp> contractions; // one of them is multiplied with the weights: the second one
+  std::map<int, int> second;                     // dimensions of these: those of the scores
   llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   llvm::SetVector<mlir::Operation *> seen; // operations of which something is known
   llvm::DenseSet<mlir::Operation *> asked;
@@ -165,16 +167,17 @@ private:
     return keep(op->getResult(0), std::move(out));
   }
 
-  // p. There is one of them, too.
+  // p, perhaps.
   const Known *contraction(graph::DotGeneralOp dot, const Place *hint) {
-    if (dot == g.scores || (g.second && g.second != dot))
+    if (dot == g.scores)
       return nullptr;
-    g.second = dot;
     Known out;
     out.form.emplace().product = true;
+    out.second = static_cast<int>(contractions.size());
+    contractions.push_back(dot);
     const std::vector<int64_t> shape = shapeOf(dot->getResult(0));
     for (size_t d = 0; d < shape.size(); ++d) {
-      out.place.push_back(shape[d] == 1 ? kOne : kSecond + static_cast<int>(d));
+      out.place.push_back(shape[d] == 1 ? kOne : kSecond * (out.second + 1) + static_cast<int>(d));
       if (hint && shape[d] != 1 && !same(out.place.back(), (*hint)[d]))
         return nullptr;
     }
@@ -182,8 +185,8 @@ private:
   }
 
   int resolved(int at) const {
-    const auto it = second.find(at - kSecond);
-    return at < kSecond || it == second.end() ? at : it->second;
+    const auto it = second.find(at);
+    return it == second.end() ? at : it->second;
   }
   // Two dimensions are one, or become one.
   bool same(int a, int b) {
@@ -193,9 +196,10 @@ private:
       return true;
     if (b >= kSecond)
       std::swap(a, b);
-    if (a < kSecond || b < 0 || b >= kSecond || llvm::any_of(second, [&](const auto &taken) { return taken.second == b; }))
+    const auto taken = [&](const auto &x) { return x.first / kSecond == a / kSecond && x.second == b; };
+    if (a < kSecond || b < 0 || b >= kSecond || llvm::any_of(second, taken))
       return false;
-    second[a - kSecond] = b;
+    second[a] = b;
     return true;
   }
 
@@ -348,6 +352,12 @@ private:
                                                                : sumOf(*x.form, *y.form, name == "subtract" ? -1 : 1);
       if (!form)
         return nullptr;
+      out.second = std::max(x.second, y.second);
+      if (form->weight && out.second >= 0) { // there is one of them, too
+        if (g.second && g.second != contractions[static_cast<size_t>(out.second)])
+          return nullptr;
+        g.second = contractions[static_cast<size_t>(out.second)];
+      }
       out.form = form;
       out.place = x.place;
       return keep(result, std::move(out));
@@ -412,12 +422,14 @@ private:
     if (failed || !exponential || !g.second)
       return std::nullopt;
     static_cast<MatchedScores &>(g) = std::move(scores.m);
-    for (size_t d = 0; d < shapeOf(g.second->getResult(0)).size(); ++d) {
-      const bool one = shapeOf(g.second->getResult(0))[d] == 1;
-      const auto it = second.find(static_cast<int>(d));
-      if (!one && it == second.end())
+    const auto chosen =
+        static_cast<int>(std::find(contractions.begin(), contractions.end(), g.second) - contractions.begin());
+    const std::vector<int64_t> shape = shapeOf(g.second->getResult(0));
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto it = second.find(kSecond * (chosen + 1) + static_cast<int>(d));
+      if (shape[d] != 1 && it == second.end())
         return std::nullopt;
-      g.secondPlace.push_back(one ? kOne : it->second);
+      g.secondPlace.push_back(shape[d] == 1 ? kOne : it->second);
     }
     // A mean of weights alone is no gradient.
     std::erase_if(g.products, [&](WeightedGradient::Product &p) {
@@ -442,6 +454,10 @@ private:
     std::sort(g.products.begin(), g.products.end(),
               [](const auto &a, const auto &b) { return a.dot->isBeforeInBlock(b.dot); });
     for (WeightedGradient::Product &p : g.products) {
+      // Transfers convert what is narrower.
+      if (mlir::Operation *op = p.dot->getOperand(1 - p.side).getDefiningOp();
+          op && opName(op) == "convert" && keepsDigits(op) && heldType(op->getOperand(0)) == DType::BF16)
+        beside.insert(op);
       p.factor = p.form.factor.term(g.terms);
       collect(p.dot->getOperand(p.side));
       g.ops.insert(p.dot);
@@ -472,16 +488,37 @@ private:
   // What it reads is there before its first product, so that nothing it gives can be part of it.
   bool begins() {
     mlir::Operation *first = g.products.front().dot;
+    std::vector<mlir::Value> tensors;
+    for (graph::DotGeneralOp dot : {g.scores, g.second})
+      tensors.insert(tensors.end(), {g.tensorOf(dot->getOperand(0)), g.tensorOf(dot->getOperand(1))});
+    for (const WeightedGradient::Product &p : g.products)
+      tensors.push_back(g.tensorOf(p.dot->getOperand(1 - p.side)));
+    for (int i = 0; i < static_cast<int>(g.terms.size()); ++i)
+      if (g.terms[i].kind == RowTerm::Tensor)
+        tensors.push_back(g.terms[i].source);
+    for (mlir::Value v : tensors)
+      if (mlir::Operation *from = v.getDefiningOp(); from && (g.ops.contains(from) || g.beside.contains(from)))
+        return false;
     for (mlir::Operation *op : g.ops)
       for (mlir::Value v : op->getOperands())
         if (mlir::Operation *from = rootOf(v).getDefiningOp();
             from && !g.ops.contains(from) && !splatOf(v) && !g.beside.contains(from) && !from->isBeforeInBlock(first))
           return false;
-    return llvm::all_of(g.beside, [&](mlir::Operation *op) { return op->isBeforeInBlock(first); });
+    return llvm::all_of(g.beside, [&](mlir::Operation *op) {
+      return llvm::all_of(op->getOperands(), [&](mlir::Value v) {
+        mlir::Operation *from = rootOf(v).getDefiningOp();
+        return !from || splatOf(v) || g.beside.contains(from) || from->isBeforeInBlock(first);
+      });
+    });
   }
 };
 
 } // namespace
+
+mlir::Value WeightedGradient::tensorOf(mlir::Value operand) const {
+  mlir::Operation *op = operand.getDefiningOp();
+  return op && beside.contains(op) && opName(op) == "convert" ? op->getOperand(0) : operand;
+}
 
 std::optional<WeightedGradient> matchGradient(graph::DotGeneralOp product) { return Matcher().run(product); }
 

@@ -26,6 +26,8 @@ struct WeightedGradient : MatchedScores {
   std::vector<Product> products; // in program order
   RowTerms terms;
   bool wide = false; // values between are fp32
+  // What is in HBM for the operand of a contraction: perhaps a narrower type of it.
+  mlir::Value tensorOf(mlir::Value operand) const;
 };
 
 // The gradient that has the product among others; nullopt: there is none.

@@ -2,6 +2,7 @@
 #include "Graph/Analysis/GraphFacts.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace glia::emit {
 
@@ -141,7 +142,7 @@ private:
     const bool wide = heldType(dot->getOperand(0)) == DType::F32 || heldType(dot->getOperand(1)) == DType::F32;
     for (const int operand : {0, 1}) {
       PanelSource &to = operand == side ? out.columns : out.rows;
-      const mlir::Value v = dot->getOperand(static_cast<unsigned>(operand));
+      const mlir::Value v = g.tensorOf(dot->getOperand(static_cast<unsigned>(operand)));
       const auto along = [&](int d) -> int64_t {
         if (!at.contains(d))
           return 0;
@@ -169,7 +170,7 @@ private:
     for (const WeightedGradient::Product &x : g.products) {
       const Sides s(x.dot);
       const unsigned other = 1 - x.side;
-      const mlir::Value v = x.dot->getOperand(other);
+      const mlir::Value v = g.tensorOf(x.dot->getOperand(other));
       GradientPlan::Product out;
       out.other.type = p.weights;
       if (tile)
@@ -234,6 +235,25 @@ private:
           return false;
       }
       p.keep.push_back(k);
+    }
+    return !std::isinf(g.masked) || p.keep.empty() || everyRowCounts();
+  }
+
+  // A row of nothing but -inf has no weights: factors of such a row would make NaN of what the graph chooses to be 0.
+  bool everyRowCounts() const {
+    for (int64_t r = 0; r < p.row.count; ++r) {
+      int64_t first = 0, last = p.columns - 1;
+      for (const PlaceCondition &k : p.keep) {
+        const int64_t n = k.r * r + k.constant; // at least 0 with k.c times the column
+        if (k.c > 0)
+          first = std::max(first, n >= 0 ? 0 : (-n + k.c - 1) / k.c);
+        else if (k.c < 0)
+          last = std::min(last, n < 0 ? -1 : n / -k.c);
+        else if (n < 0)
+          return false;
+      }
+      if (first > last)
+        return false;
     }
     return true;
   }
@@ -322,6 +342,16 @@ int64_t GradientPlan::instructions(const WeightedGradient &) const {
 std::optional<GradientPlan> planGradient(const WeightedGradient &g, const Target &target,
                                          llvm::function_ref<const Tile *(mlir::Value)> tile) {
   return Planner(g, target, tile).run();
+}
+
+std::optional<WeightedGradient> plannedGradient(graph::DotGeneralOp product, const Target &target) {
+  constexpr int64_t kMostInstructions = 60'000;
+  constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
+  std::optional<WeightedGradient> g = matchGradient(product);
+  const std::optional<GradientPlan> p = g ? planGradient(*g, target) : std::nullopt;
+  if (!p || p->row.count * p->columns < kLeastScores || p->instructions(*g) > kMostInstructions)
+    return std::nullopt;
+  return g;
 }
 
 } // namespace glia::emit

@@ -48,4 +48,7 @@ struct GradientPlan {
 std::optional<GradientPlan> planGradient(const WeightedGradient &g, const Target &target,
                                          llvm::function_ref<const Tile *(mlir::Value)> tile = nullptr);
 
+// The gradient that has the product among others, if it is worth a kernel of its own on the target.
+std::optional<WeightedGradient> plannedGradient(graph::DotGeneralOp product, const Target &target);
+
 } // namespace glia::emit

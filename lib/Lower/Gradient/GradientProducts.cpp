@@ -121,12 +121,23 @@ Steps GradientProducts::overColumns(const std::shared_ptr<Together> &t) {
 // Sums over the columns go to HBM, with the factors of their rows.
 void GradientProducts::finish(const Together &t, size_t product, const std::vector<Tile> &sums) {
   std::vector<Tile> all = sums;
-  if (streams)
-    for (Tile &sum : all) { // the Tensor engine turns what is in SBUF
+  if (streams) {
+    // The Tensor engine turns what is in SBUF. Rows without columns have no sums.
+    const auto some = [&](int64_t i) { return t.rows[static_cast<size_t>(i)]->end > t.rows[static_cast<size_t>(i)]->begin; };
+    for (Tile &sum : all) {
       const Tile out = k.sbuf(DType::F32, sum.partitions, {t.count});
-      k.move(out, sum);
+      int64_t from = 0;
+      runs(0, static_cast<int64_t>(t.rows.size()), some, [&](int64_t a, int64_t b) {
+        int64_t n = 0;
+        for (int64_t i = a; i < b; ++i)
+          n += t.rows[static_cast<size_t>(i)]->count;
+        if (some(a))
+          k.move(out.columns(from, n), sum.columns(from, n));
+        from += n;
+      });
       sum = out;
     }
+  }
   int64_t at = 0;
   for (const Rows &r : t.rows) {
     const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r->count, {p.products[product].width});

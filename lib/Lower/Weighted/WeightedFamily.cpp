@@ -1,5 +1,6 @@
 // Means weighted by a softmax, with the pointwise operations behind them: scores and weights never leave the chip.
 #include "Lower/Families.h"
+#include "Lower/Gradient/GradientPlan.h"
 #include "WeightedKernel.h"
 #include "WeightedRows.h"
 #include "WeightedTiles.h"
@@ -13,6 +14,28 @@ namespace {
 constexpr int64_t kMostInstructions = 60'000;
 constexpr int64_t kWidest = kBank - 1;      // values: a bank of PSUM holds their sums, and that of the weights
 constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
+
+// Whoever else reads scores or weights makes them again: a gradient of the mean.
+bool othersMakeTheirOwn(const WeightedMean &m, const Target &target) {
+  constexpr size_t kMostSeen = 100; // operations
+  const std::vector<mlir::Operation *> others = othersThatRead(m);
+  if (others.empty())
+    return true;
+  // The gradient has a product behind any of them.
+  llvm::SetVector<mlir::Operation *> seen(others.begin(), others.end());
+  for (size_t i = 0; i < std::min(seen.size(), kMostSeen); ++i) {
+    if (auto dot = llvm::dyn_cast<graph::DotGeneralOp>(seen[i])) {
+      const std::optional<WeightedGradient> g = plannedGradient(dot, target);
+      if (g && g->scores == m.scores)
+        return llvm::all_of(others, [&](mlir::Operation *op) { return g->ops.contains(op); });
+      continue;
+    }
+    for (mlir::Operation *user : seen[i]->getUsers())
+      if (user->getBlock() == m.scores->getBlock())
+        seen.insert(user);
+  }
+  return false;
+}
 
 graph::DotGeneralOp lastDot(llvm::ArrayRef<mlir::Operation *> ops) {
   for (mlir::Operation *op : llvm::reverse(ops))
@@ -48,7 +71,7 @@ public:
     const std::optional<WeightedMean> m = dot ? matchWeightedMean(dot) : std::nullopt;
     const std::optional<WeightedPlan> p = m ? planWeightedMean(*m, target) : std::nullopt;
     if (!p || p->row.count * p->columns < kLeastScores || p->width > kWidest || p->instructions() > kMostInstructions ||
-        p->bytes() > target.sbufBytes / 16 * 15)
+        p->bytes() > target.sbufBytes / 16 * 15 || !othersMakeTheirOwn(*m, target))
       return {};
     Seed out{{m->ops.begin(), m->ops.end()}, {op}};
     out.ops.insert(out.ops.end(), m->beside.begin(), m->beside.end());

@@ -34,7 +34,7 @@ public:
       return std::nullopt;
     for (mlir::Operation *op : {divide, e, total, below, most, mean.result.getOperation()})
       m.ops.insert(op);
-    if (!placesFit(weights, divide, below) || !alone())
+    if (!placesFit(weights, divide, below) || !apart())
       return std::nullopt;
     static_cast<MatchedScores &>(mean) = std::move(m);
     return std::move(mean);
@@ -86,24 +86,28 @@ private:
     return found == columns.size();
   }
 
-  // Nobody else needs what is not stored, neither the values nor the steps.
-  bool alone() const {
-    if (m.ops.contains(mean.result->getOperand(1 - mean.side).getDefiningOp()) ||
-        llvm::any_of(m.beside, [&](mlir::Operation *op) { return m.ops.contains(op); }) ||
-        llvm::any_of(m.steps, [&](const ScoreStep &s) {
-          return llvm::any_of(s.beside.views,
-                              [&](const TensorView &view) { return m.ops.contains(view.source.getDefiningOp()); });
-        }))
-      return false;
-    for (mlir::Operation *op : m.ops)
-      if (op != mean.result->getResult(0).getDefiningOp() &&
-          !llvm::all_of(op->getUsers(), [&](mlir::Operation *u) { return m.ops.contains(u); }))
-        return false;
-    return true;
+  // Neither the values nor the steps are made of what is not stored.
+  bool apart() const {
+    return !m.ops.contains(mean.result->getOperand(1 - mean.side).getDefiningOp()) &&
+           llvm::none_of(m.beside, [&](mlir::Operation *op) { return m.ops.contains(op); }) &&
+           llvm::none_of(m.steps, [&](const ScoreStep &s) {
+             return llvm::any_of(s.beside.views,
+                                 [&](const TensorView &view) { return m.ops.contains(view.source.getDefiningOp()); });
+           });
   }
 };
 
 } // namespace
+
+std::vector<mlir::Operation *> othersThatRead(const WeightedMean &m) {
+  llvm::SetVector<mlir::Operation *> out;
+  for (mlir::Operation *op : m.ops)
+    if (op != m.result->getResult(0).getDefiningOp())
+      for (mlir::Operation *u : op->getUsers())
+        if (!m.ops.contains(u))
+          out.insert(u);
+  return {out.begin(), out.end()};
+}
 
 std::optional<WeightedMean> matchWeightedMean(graph::DotGeneralOp result) {
   for (unsigned side : {0u, 1u})

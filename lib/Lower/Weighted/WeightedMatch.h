@@ -8,7 +8,6 @@
 
 namespace glia::emit {
 
-// Nobody else needs what the operations from the scores to the result give.
 struct WeightedMean : MatchedScores {
   graph::DotGeneralOp result;
   unsigned side = 0;      // the operand of `result` that is the weights
@@ -16,5 +15,8 @@ struct WeightedMean : MatchedScores {
 };
 
 std::optional<WeightedMean> matchWeightedMean(graph::DotGeneralOp result);
+
+// Operations besides those of the mean that read what they give, which is not stored.
+std::vector<mlir::Operation *> othersThatRead(const WeightedMean &m);
 
 } // namespace glia::emit
