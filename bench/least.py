@@ -50,6 +50,11 @@ def attention(q, k, v, causal=False):
     return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
 
 
+def backward(causal):
+    """The gradients of q, k and v. The weights are made again."""
+    return lambda q, k, v, g: jax.vjp(lambda *a: attention(*a, causal), q, k, v)[1](g)
+
+
 def scores(q, k):
     return jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k) * q.shape[-1] ** -0.5, -1)
 
@@ -137,6 +142,10 @@ def rows():
             yield f"attention {short} {heads}x{length}x{width}", 1 / 1.35, attention, qkv
             causal = lambda q, k, v: attention(q, k, v, True)  # noqa: E731
             yield f"attention causal {short} {heads}x{length}x{width}", 1 / 1.35, causal, qkv
+        for heads, length, width in ((4, 2048, 64), (4, 2048, 128), (1, 4096, 128)):
+            qkvg = (of(heads, length, width, dtype=dtype),) * 4
+            yield f"attention backward {short} {heads}x{length}x{width}", 1 / 1.6, backward(False), qkvg
+            yield f"attention backward causal {short} {heads}x{length}x{width}", 1 / 1.6, backward(True), qkvg
     yield "depthwise f32 3x3", HALF, *depthwise(1)
     yield "depthwise f32 3x3 by 2", HALF, *depthwise(2)
     yield "product by element f32", HALF, lambda x, y: jnp.einsum("bslh,sh->bslh", x, y), (of(2, 64, 16, 8), of(64, 8))

@@ -252,17 +252,32 @@ Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows) {
   return steps;
 }
 
-// What is multiplied over the rows, and the numbers that come with them.
+// What is multiplied over the rows, and the numbers that come with them. Where elements are chosen to be 0, a factor that is NaN would make NaN of
+// them: there it goes with the others.
 void GradientKernel::numbers(Rows &r) {
-  r.moving.resize(g.products.size());
-  for (size_t i = 0; i < g.products.size(); ++i)
-    if (g.products[i].overRows) {
-      const Tile x = operands.otherRows(i, r.batch, r.first, r.count);
-      r.moving[i] = k.sbuf(p.weights, r.count, {p.products[i].width});
-      k.scalar(r.moving[i], x, "multiply", operands.term(r, g.products[i].factor));
-    }
   if (form->shift >= 0)
-    operands.term(r, form->shift);
+    r.shift = operands.term(r, form->shift);
+  r.moving.resize(g.products.size());
+  for (size_t i = 0; i < g.products.size(); ++i) {
+    if (!g.products[i].form.chosen && !g.products[i].overRows)
+      continue;
+    Tile factor = operands.term(r, g.products[i].factor);
+    if (g.products[i].form.chosen) {
+      const Tile bad = k.sbuf(DType::U8, r.count, {1}), safe = k.sbuf(DType::F32, r.count, {1}),
+                 shift = k.sbuf(DType::F32, r.count, {1});
+      k.scalar(bad, factor, "multiply", 0.0f, false, "not_equal", 0.0f);
+      k.scalar(shift, factor, "multiply", 0.0f, false, "add", r.shift);
+      k.move(safe, factor);
+      k.select(safe, bad, 1.0f);
+      r.shift = shift;
+      factor = safe;
+    }
+    if (!g.products[i].overRows)
+      continue;
+    const Tile x = operands.otherRows(i, r.batch, r.first, r.count);
+    r.moving[i] = k.sbuf(p.weights, r.count, {p.products[i].width});
+    k.scalar(r.moving[i], x, "multiply", factor);
+  }
 }
 
 // Products less what their row has too much: f e (p + t) without the factor.
@@ -279,7 +294,7 @@ Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
       Rows &r = *rows;
       if (form->shift >= 0) {
         const Tile more = k.sbuf(DType::F32, r.count, {n});
-        k.scalar(more, r.inner.columns(x, n), "multiply", operands.term(r, form->shift));
+        k.scalar(more, r.inner.columns(x, n), "multiply", r.shift);
         k.tensor(r.gradient.columns(x, n), more, r.product.columns(x, n), "add");
       } else if (p.inner != p.weights) {
         k.move(r.gradient.columns(x, n), r.product.columns(x, n));

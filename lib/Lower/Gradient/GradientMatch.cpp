@@ -443,7 +443,8 @@ private:
     const ScoreForm *one = nullptr; // what all that hang on the second contraction have in common
     for (const WeightedGradient::Product &p : g.products)
       if (p.form.product) {
-        if ((one && (one->shift != p.form.shift || one->chosen != p.form.chosen)) || p.form.chosen != !g.keep.empty())
+        if ((one && (one->shift != p.form.shift || one->chosen != p.form.chosen)) || p.form.chosen != !g.keep.empty() ||
+            (p.form.chosen && p.form.shift < 0))
           return std::nullopt;
         one = &p.form;
       } else if (p.form.chosen) {

@@ -31,6 +31,17 @@ const Tile &GradientProducts::formed(const GradientRows &r, size_t product) cons
   return g.products[product].form.product ? r.gradient : r.weights;
 }
 
+// What stands in the place of columns that do not count: 0 for what is chosen to be that, which still makes NaN of what is not finite.
+Tile GradientProducts::otherOf(const GradientRows &r, size_t product) {
+  if (!g.products[product].form.product)
+    return r.other;
+  if (nought.handle < 0) {
+    nought = k.sbuf(p.weights, kContract, {kContract});
+    k.fill(nought, 0);
+  }
+  return nought.rows(0, r.count);
+}
+
 void GradientProducts::runs(int64_t first, int64_t end, const Kind &kind, llvm::function_ref<void(int64_t, int64_t)> run) {
   for (int64_t c = first; c < end;) {
     int64_t to = c + 1;
@@ -175,7 +186,6 @@ Steps GradientProducts::overRows(const std::vector<Rows> &rows) {
 // Scores stream past the tensor: sums are [width, columns].
 void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end) {
   const int64_t width = p.products[product].width, start = columnsUpTo(first);
-  const bool hangs = g.products[product].form.product;
   Tile &sums = rows[0]->shared->sums[product];
   if (sums.handle < 0)
     sums = k.sbuf(DType::F32, std::min(kContract, width), {blocksOf(width), p.columns});
@@ -188,11 +198,9 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
       const auto kind = [&](int64_t c) { return 2 * r->counts(c) + some[static_cast<size_t>(c - first)]; };
       runs(first, end, kind, [&](int64_t a, int64_t b) {
         const bool counts = r->counts(a), begun = some[static_cast<size_t>(a - first)];
-        if (!counts && hangs) // 0
-          return;
         const int64_t from = columnsUpTo(a), count = columnsUpTo(b) - from;
         const Tile moving = counts ? formed(*r, product).columns(from - columnsUpTo(r->begin), count)
-                                   : r->other.columns(0, 1).broadcast(0, count);
+                                   : otherOf(*r, product).columns(0, 1).broadcast(0, count);
         k.matmul(bank.columns(from - start, count), r->moving[product].columns(w, n), moving, begun);
         for (int64_t c = a; c < b; ++c)
           some[static_cast<size_t>(c - first)] = true;
@@ -219,7 +227,6 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
 // Scores stay while the tensor streams: sums are [columns, width].
 void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end) {
   const int64_t width = p.products[product].width;
-  const bool hangs = g.products[product].form.product;
   Tile &sums = rows[0]->shared->sums[product];
   if (sums.handle < 0)
     sums = k.sbuf(DType::F32, std::min(kContract, p.columns), {blocksOf(p.columns), width});
@@ -229,10 +236,8 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
     const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
     some.push_back(false);
     for (const Rows &r : rows) {
-      if (!r->counts(c) && hangs) // 0
-        continue;
       const Tile stationary =
-          r->counts(c) ? formed(*r, product).columns((c - r->begin) * kContract, n) : r->other.columns(0, n);
+          r->counts(c) ? formed(*r, product).columns((c - r->begin) * kContract, n) : otherOf(*r, product).columns(0, n);
       k.matmul(bank.rows(0, n).columns((c - first) * width, width), stationary, r->moving[product], some.back());
       some.back() = true;
     }

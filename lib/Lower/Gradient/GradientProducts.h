@@ -17,6 +17,7 @@ struct GradientRows : GradientOperands::RowNumbers {
   int64_t others = 0;         // columns that count for none of them
   bool last = false;          // of those whose products over the rows are summed together
   bool ends = false;          // of those that share columns
+  Tile shift;                 // of their products, one for each row
   Tile made, lowered;         // what is exponentiated; its largest, below zero
   Tile inner, product;        // weights and products before they are rounded for the products
   Tile weights, gradient;     // as the products take them: [rows, columns]
@@ -50,12 +51,14 @@ private:
   GradientOperands &operands;
   bool streams;
   double byTransfers; // the share of blocks that transfers turn
+  Tile nought;        // [rows, columns]
 
   // Of blocks of columns [first, end): those of one kind together.
   using Kind = std::function<int(int64_t)>;
   static void runs(int64_t first, int64_t end, const Kind &kind, llvm::function_ref<void(int64_t, int64_t)> run);
   int64_t columnsUpTo(int64_t block) const { return std::min(block * kContract, p.columns); }
   const Tile &formed(const GradientRows &r, size_t product) const;
+  Tile otherOf(const GradientRows &r, size_t product);
   void finish(const Together &t, size_t product, const std::vector<Tile> &sums);
   void stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);
   void stay(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);
