@@ -347,9 +347,10 @@ private:
     if (x.isFull() && y.isFull()) {
       if (!samePlace(x.place, y.place))
         return nullptr;
-      const std::optional<ScoreForm> form = name == "multiply" ? product(*x.form, *y.form)
-                                            : name == "divide" ? std::nullopt
-                                                               : sumOf(*x.form, *y.form, name == "subtract" ? -1 : 1);
+      const std::optional<ScoreForm> form = name == "multiply" ? productOf(*x.form, *y.form)
+                                            : name == "divide"
+                                                ? std::nullopt
+                                                : sumOf(g.terms, *x.form, *y.form, name == "subtract" ? -1 : 1);
       if (!form)
         return nullptr;
       out.second = std::max(x.second, y.second);
@@ -384,29 +385,6 @@ private:
     const int more = factor.times(f.factor, -1).term(g.terms);
     f.shift = f.shift < 0 ? more : g.terms.combine("add", f.shift, more);
     return keep(result, std::move(out));
-  }
-
-  static std::optional<ScoreForm> product(const ScoreForm &a, const ScoreForm &b) {
-    if ((a.weight && b.weight) || (a.product && b.product) || a.chosen || b.chosen)
-      return std::nullopt;
-    ScoreForm out;
-    out.factor = a.factor.times(b.factor);
-    out.weight = a.weight || b.weight;
-    out.product = a.product || b.product;
-    out.shift = a.product ? a.shift : b.shift;
-    return out;
-  }
-
-  // f e (p + t) + h e = f e (p + t + h / f)
-  std::optional<ScoreForm> sumOf(ScoreForm a, ScoreForm b, double sign) {
-    b.factor.number *= sign;
-    if (!a.product)
-      std::swap(a, b);
-    if (!a.weight || !b.weight || !a.product || b.product || a.chosen || b.chosen)
-      return std::nullopt;
-    const int more = b.factor.times(a.factor, -1).term(g.terms);
-    a.shift = a.shift < 0 ? more : g.terms.combine("add", a.shift, more);
-    return a;
   }
 
   // Everything that a value is made of, as far as it is known.
@@ -466,7 +444,7 @@ private:
     for (mlir::Operation *op : beside)
       if (!g.ops.contains(op))
         g.beside.insert(op);
-    return alone() && begins() ? std::optional(std::move(g)) : std::nullopt;
+    return alone() && g.readsWhatIsThere() ? std::optional(std::move(g)) : std::nullopt;
   }
 
   // Nobody else needs what hangs on the second contraction. Weights are made again by those who do.
@@ -485,41 +463,9 @@ private:
     }
     return llvm::none_of(g.beside, [&](mlir::Operation *op) { return g.ops.contains(op); });
   }
-
-  // What it reads is there before its first product, so that nothing it gives can be part of it.
-  bool begins() {
-    mlir::Operation *first = g.products.front().dot;
-    std::vector<mlir::Value> tensors;
-    for (graph::DotGeneralOp dot : {g.scores, g.second})
-      tensors.insert(tensors.end(), {g.tensorOf(dot->getOperand(0)), g.tensorOf(dot->getOperand(1))});
-    for (const WeightedGradient::Product &p : g.products)
-      tensors.push_back(g.tensorOf(p.dot->getOperand(1 - p.side)));
-    for (int i = 0; i < static_cast<int>(g.terms.size()); ++i)
-      if (g.terms[i].kind == RowTerm::Tensor)
-        tensors.push_back(g.terms[i].source);
-    for (mlir::Value v : tensors)
-      if (mlir::Operation *from = v.getDefiningOp(); from && (g.ops.contains(from) || g.beside.contains(from)))
-        return false;
-    for (mlir::Operation *op : g.ops)
-      for (mlir::Value v : op->getOperands())
-        if (mlir::Operation *from = rootOf(v).getDefiningOp();
-            from && !g.ops.contains(from) && !splatOf(v) && !g.beside.contains(from) && !from->isBeforeInBlock(first))
-          return false;
-    return llvm::all_of(g.beside, [&](mlir::Operation *op) {
-      return llvm::all_of(op->getOperands(), [&](mlir::Value v) {
-        mlir::Operation *from = rootOf(v).getDefiningOp();
-        return !from || splatOf(v) || g.beside.contains(from) || from->isBeforeInBlock(first);
-      });
-    });
-  }
 };
 
 } // namespace
-
-mlir::Value WeightedGradient::tensorOf(mlir::Value operand) const {
-  mlir::Operation *op = operand.getDefiningOp();
-  return op && beside.contains(op) && opName(op) == "convert" ? op->getOperand(0) : operand;
-}
 
 std::optional<WeightedGradient> matchGradient(graph::DotGeneralOp product) { return Matcher().run(product); }
 

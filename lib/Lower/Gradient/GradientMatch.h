@@ -28,6 +28,8 @@ struct WeightedGradient : MatchedScores {
   bool wide = false; // values between are fp32
   // What is in HBM for the operand of a contraction: perhaps a narrower type of it.
   mlir::Value tensorOf(mlir::Value operand) const;
+  // What it reads is there before its first product, so that nothing it gives can be part of it.
+  bool readsWhatIsThere() const;
 };
 
 // The gradient that has the product among others; nullopt: there is none.

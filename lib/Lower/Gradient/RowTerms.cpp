@@ -49,4 +49,27 @@ int RowFactor::term(RowTerms &terms) const {
   return number == 1 ? out : terms.combine("multiply", out, terms.number(number));
 }
 
+std::optional<ScoreForm> productOf(const ScoreForm &a, const ScoreForm &b) {
+  if ((a.weight && b.weight) || (a.product && b.product) || a.chosen || b.chosen)
+    return std::nullopt;
+  ScoreForm out;
+  out.factor = a.factor.times(b.factor);
+  out.weight = a.weight || b.weight;
+  out.product = a.product || b.product;
+  out.shift = a.product ? a.shift : b.shift;
+  return out;
+}
+
+// f e (p + t) + h e = f e (p + t + h / f)
+std::optional<ScoreForm> sumOf(RowTerms &terms, ScoreForm a, ScoreForm b, double sign) {
+  b.factor.number *= sign;
+  if (!a.product)
+    std::swap(a, b);
+  if (!a.weight || !b.weight || !a.product || b.product || a.chosen || b.chosen)
+    return std::nullopt;
+  const int more = b.factor.times(a.factor, -1).term(terms);
+  a.shift = a.shift < 0 ? more : terms.combine("add", a.shift, more);
+  return a;
+}
+
 } // namespace glia::emit

@@ -48,4 +48,8 @@ struct ScoreForm {
   bool chosen = false; // 0 where the conditions of the scores do not hold
 };
 
+// nullopt: it has no such form.
+std::optional<ScoreForm> productOf(const ScoreForm &a, const ScoreForm &b);
+std::optional<ScoreForm> sumOf(RowTerms &terms, ScoreForm a, ScoreForm b, double sign); // a + sign b
+
 } // namespace glia::emit
