@@ -24,8 +24,8 @@ void GradientOperands::repeat(llvm::function_ref<void()> body) {
   std::vector<PanelSource *> sources{&scores.rows, &scores.columns, &second.rows, &second.columns};
   for (PanelSource *s : sources) {
     if (s != sources[0])
-      s->identity = sources[0]->identity;
-    if (!s->identity)
+      s->turning.identity = sources[0]->turning.identity;
+    if (!s->turning.identity)
       prepareTurning(k, *s);
   }
   if (p.loop < 0)
