@@ -279,11 +279,11 @@ bool Walk::definedTogether(const Place &p, int32_t owner) {
     };
     forEachRun(*wanted, 0, wanted->start.constant, [&](int64_t lo, int64_t hi) {
       auto next = std::partition_point(have.begin(), have.end(), [lo](const ByteRun &r) { return r.hi <= lo; });
-      for (; lo < hi && defined; ++next) { // what lies before the next run of a piece, and that run
+      while (lo < hi && defined) { // what lies before the next run of a piece, and that run
         const bool any = next != have.end() && next->lo < hi;
         const int64_t until = any ? std::max(lo, next->lo) : hi;
         defined = until == lo || inMap(lo, until);
-        lo = any ? next->hi : hi;
+        lo = any ? (next++)->hi : hi;
       }
     });
   }
