@@ -15,6 +15,7 @@ constexpr double kTurnNs = 60;        // of 32 x 32 elements on the Vector engin
 constexpr double kTurnBytesNs = 12;   // of as many elements of 16 bits on the Tensor engine
 constexpr double kTensorTurns = 0.25; // what Tensor takes to turn, where both do, to what Vector takes
 constexpr int64_t kManyPasses = 4;
+constexpr double kFewPieces = 1.25; // a contraction in pieces gains at least so much
 constexpr double kMakeNs = 4;       // of a column of 128 rows that are made
 constexpr double kBehindNs = 2.5;   // of a column of 128 rows, in operations that need whole rows
 constexpr double kRunBytes = 256;   // that a DMA engine could have moved while it begins with a run
@@ -283,6 +284,13 @@ private:
     }
   }
 
+  // Of so many rows and columns at a time, with the contraction in pieces; what is turned is turned before.
+  double inPiecesNs(int64_t rows, int64_t columns) const {
+    const auto times = [](int64_t all, int64_t step) { return static_cast<double>((all + step - 1) / step); };
+    const double transfers = times(p.nc, columns) * transferNs(p.left, p.nr) + times(p.nr, rows) * transferNs(p.right, p.nc);
+    return std::max(transfers, engineNs(p.nr, p.nc)) + besideNs(0, turnNs(p.left, p.nr) + turnNs(p.right, p.nc));
+  }
+
   // A panel of at most `most` free elements.
   void offer(bool rowsStay, int64_t most, int64_t width, bool ahead) {
     const int64_t all = rowsStay ? p.nr : p.nc, grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
@@ -330,11 +338,12 @@ private:
             offer(rowsStay, ahead ? (left - makingBytes(stay)) / (rowsStay ? l : r) / 2 : most, width, ahead);
       }
     }
-    if (best < std::numeric_limits<double>::infinity())
-      return;
-    // Not even one row block and one column block fit with all of the contraction.
+    // Not even one row block and one column block fit with all of the contraction, or so few that the other operand passes by too often.
     const int64_t down = std::min(kBanks, (p.nr + kRowBlock - 1) / kRowBlock),
                   across = std::min(kBanks / down, (p.nc + kColumnBlock - 1) / kColumnBlock);
+    if (best < kFewPieces * inPiecesNs(down * kRowBlock, across * kColumnBlock))
+      return;
+    p.rowsStay = true;
     p.panel = std::min(p.nr, down * kRowBlock);
     p.chunk = std::min(p.nc, across * kColumnBlock);
     const int64_t perBlock = p.panel * sizeOf(p.left.type) + p.chunk * sizeOf(p.right.type) + turningBytes(t, p.left, 1) +
