@@ -331,17 +331,7 @@ private:
   static mlir::Operation *negate(Instr from, SlotValue &to) {
     mlir::OpBuilder b(from.operation());
     const int slot = from.def().slot("operand0");
-    const nisa::AccessAttr a = from.access(slot);
-    const auto type =
-        nisa::TensorType::get(b.getContext(), Space::Sbuf, DType::F32, {a.getPartition() + a.getPartitions(), 1});
-    auto made = nisa::AllocOp::create(b, from->getLoc(), type, b.getStringAttr("negated"), mlir::DenseI64ArrayAttr(),
-                                      mlir::UnitAttr(), mlir::DenseI64ArrayAttr());
-    nisa::TensorOperand out;
-    out.tensor = made.getTensor();
-    out.partition = a.getPartition();
-    out.partitions = a.getPartitions();
-    out.dims = {1, 1};
-    to = SlotValue::of(out);
+    to = SlotValue::of(nisa::allocateNumbers(b, from->getLoc(), "negated", from.access(slot), 1));
     return nisa::createInstruction(
                b, from->getLoc(), *findInstruction("tensor_scalar"),
                {to, from.value(slot), SlotValue::of(static_cast<int32_t>(AluOp::Multiply)), SlotValue::of(-1.0f)})

@@ -26,6 +26,19 @@ Address addressOf(mlir::Value tensor) {
   return {static_cast<int32_t>((*alloc.getAt())[0]), (*alloc.getAt())[1]};
 }
 
+TensorOperand allocateNumbers(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, AccessAttr like, int64_t count) {
+  const auto type =
+      TensorType::get(b.getContext(), Space::Sbuf, DType::F32, {like.getPartition() + like.getPartitions(), count});
+  TensorOperand out;
+  out.tensor = AllocOp::create(b, loc, type, b.getStringAttr(name), mlir::DenseI64ArrayAttr(), mlir::UnitAttr(),
+                               mlir::DenseI64ArrayAttr())
+                   .getTensor();
+  out.partition = like.getPartition();
+  out.partitions = like.getPartitions();
+  out.dims = {1, count};
+  return out;
+}
+
 bool writesAll(Instr i, mlir::Value tensor) {
   if (const int oob = i.def().slot("oob"); oob >= 0 && i.integer(oob) != 0)
     return false; // rows may be left alone

@@ -20,6 +20,9 @@ struct Address {
 };
 Address addressOf(mlir::Value tensor);
 
+// `count` numbers of fp32 for each partition of `like`, in a tensor of their own.
+TensorOperand allocateNumbers(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, AccessAttr like, int64_t count);
+
 // The instruction writes all of the tensor, on chip, and reads nothing of it: what lay there before is never seen.
 bool writesAll(Instr i, mlir::Value tensor);
 

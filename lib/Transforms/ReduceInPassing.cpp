@@ -57,15 +57,7 @@ private:
       return false;
     mlir::OpBuilder b(pieces.front().operation());
     const auto count = static_cast<int64_t>(pieces.size());
-    const auto type =
-        nisa::TensorType::get(b.getContext(), Space::Sbuf, DType::F32, {data.getPartition() + data.getPartitions(), count});
-    auto found = nisa::AllocOp::create(b, reduce->getLoc(), type, b.getStringAttr("found"), mlir::DenseI64ArrayAttr(),
-                                       mlir::UnitAttr(), mlir::DenseI64ArrayAttr());
-    nisa::TensorOperand all;
-    all.tensor = found.getTensor();
-    all.partition = data.getPartition();
-    all.partitions = data.getPartitions();
-    all.dims = {1, count};
+    const nisa::TensorOperand all = nisa::allocateNumbers(b, reduce->getLoc(), "found", data, count);
     std::vector<Instr> made;
     double busy = 0;
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -74,12 +66,12 @@ private:
       place.dims = {1, 1};
       made.push_back(reducing(pieces[i], op, place));
       if (!nisa::TrialCheck(made.back(), target, Engine::Vector, cores).passes())
-        return undo(made, found);
+        return undo(made, all);
       busy += onVector(made.back());
     }
     // Vector writes all of the pieces now, about half of which another engine would have taken off its hands.
     if (onVector(reduce) < kWorth * busy)
-      return undo(made, found);
+      return undo(made, all);
     for (const Instr &piece : pieces)
       piece.operation()->erase();
     b.setInsertionPoint(reduce.operation());
@@ -90,10 +82,10 @@ private:
 
   double onVector(Instr i) const { return i.def().cost(nisa::InstrCost(i, target, Engine::Vector)).busy; }
 
-  static bool undo(const std::vector<Instr> &made, nisa::AllocOp found) {
+  static bool undo(const std::vector<Instr> &made, const nisa::TensorOperand &found) {
     for (const Instr &m : made)
       m.operation()->erase();
-    found->erase();
+    found.tensor.getDefiningOp()->erase();
     return false;
   }
 

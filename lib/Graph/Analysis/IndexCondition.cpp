@@ -3,6 +3,8 @@
 #include "GraphFacts.h"
 #include "glia/Graph/Graph.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <algorithm>
 
 namespace glia::emit {
@@ -173,6 +175,12 @@ private:
 };
 
 } // namespace
+
+bool isConstantCondition(mlir::Value v) {
+  mlir::Operation *from = v.getDefiningOp();
+  llvm::SetVector<mlir::Operation *> ops;
+  return from && opName(from) == "constant" && mlir::getElementTypeOrSelf(v.getType()).isInteger(1) && conditionsOf(v, ops);
+}
 
 bool factorsThrough(mlir::Operation *op, mlir::Value result, std::vector<int64_t> &factors) {
   std::vector<int64_t> out(shapeOf(result).size(), 0);

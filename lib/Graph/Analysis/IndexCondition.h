@@ -15,6 +15,9 @@ struct IndexCondition {
 // All of them hold where the value is true. nullopt: it depends on more than the place. `ops` gets the operations that say so.
 std::optional<std::vector<IndexCondition>> conditionsOf(mlir::Value v, llvm::SetVector<mlir::Operation *> &ops);
 
+// A constant of truth values that says such a thing.
+bool isConstantCondition(mlir::Value v);
+
 // The factors of a broadcast, transposed or reshaped value, from those of what it is made of. False: it is no such operation, or a reshape
 // that does more than add or drop sizes of 1.
 bool factorsThrough(mlir::Operation *op, mlir::Value result, std::vector<int64_t> &factors);

@@ -56,12 +56,8 @@ class GradientFamily : public Family {
 public:
   std::string_view name() const override { return "gradient"; }
   bool takesSplats(mlir::Operation *) const override { return true; }
-  bool writesConstant(mlir::Operation *op, unsigned operand) const override { // of conditions
-    mlir::Operation *from = op->getOperand(operand).getDefiningOp();
-    llvm::SetVector<mlir::Operation *> ops;
-    return from && opName(from) == "constant" &&
-           mlir::getElementTypeOrSelf(op->getOperand(operand).getType()).isInteger(1) &&
-           conditionsOf(op->getOperand(operand), ops);
+  bool writesConstant(mlir::Operation *op, unsigned operand) const override {
+    return isConstantCondition(op->getOperand(operand));
   }
   std::optional<std::string> accepts(mlir::Operation *) const override { return std::nullopt; }
 

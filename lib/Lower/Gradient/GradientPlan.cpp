@@ -222,20 +222,10 @@ private:
   }
 
   bool conditions() {
-    for (const IndexCondition &c : g.keep) {
-      PlaceCondition k{0, 0, c.constant};
-      for (size_t d = 0; d < c.factors.size(); ++d) {
-        if (c.factors[d] == 0)
-          continue;
-        if (static_cast<int>(d) == g.column)
-          k.c = c.factors[d];
-        else if (static_cast<int>(d) == p.row.inScores)
-          k.r = c.factors[d];
-        else
-          return false;
-      }
-      p.keep.push_back(k);
-    }
+    const auto keep = placesOf(g.keep, p.row.inScores, g.column);
+    if (!keep)
+      return false;
+    p.keep = *keep;
     return !std::isinf(g.masked) || p.keep.empty() || everyRowCounts();
   }
 

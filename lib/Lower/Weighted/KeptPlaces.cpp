@@ -5,6 +5,22 @@
 
 namespace glia::emit {
 
+std::optional<std::vector<PlaceCondition>> placesOf(const std::vector<IndexCondition> &conditions, int row, int column) {
+  std::vector<PlaceCondition> out;
+  for (const IndexCondition &c : conditions) {
+    PlaceCondition k{0, 0, c.constant};
+    for (int d = 0; d < static_cast<int>(c.factors.size()); ++d) {
+      const int64_t factor = c.factors[static_cast<size_t>(d)];
+      if (factor != 0 && d != row && d != column)
+        return std::nullopt;
+      if (factor != 0)
+        (d == column ? k.c : k.r) = factor;
+    }
+    out.push_back(k);
+  }
+  return out;
+}
+
 Holds KeptPlaces::holds(int64_t row, int64_t rows, int64_t column, int64_t n) const {
   Holds out = Holds::Everywhere;
   for (const PlaceCondition &c : conditions) {

@@ -1,5 +1,6 @@
 // Where conditions on the place of a score hold: for whole blocks of columns nowhere or everywhere, on their border here and there.
 #pragma once
+#include "Graph/Analysis/IndexCondition.h"
 #include "glia/Lower/KernelBuilder.h"
 
 namespace glia::emit {
@@ -7,6 +8,9 @@ namespace glia::emit {
 struct PlaceCondition { // holds where row * r + column * c + constant >= 0
   int64_t r, c, constant;
 };
+
+// Of conditions over the dimensions of the scores; nullopt if they are of others than these two.
+std::optional<std::vector<PlaceCondition>> placesOf(const std::vector<IndexCondition> &conditions, int row, int column);
 
 enum class Holds : uint8_t { Nowhere, Somewhere, Everywhere };
 

@@ -265,21 +265,10 @@ private:
   }
 
   bool conditions() {
-    for (const IndexCondition &c : m.keep) {
-      PlaceCondition k{0, 0, c.constant};
-      for (size_t d = 0; d < c.factors.size(); ++d) {
-        if (c.factors[d] == 0)
-          continue;
-        if (static_cast<int>(d) == p.column)
-          k.c = c.factors[d];
-        else if (static_cast<int>(d) == p.row.inScores)
-          k.r = c.factors[d];
-        else
-          return false;
-      }
-      p.keep.push_back(k);
-    }
-    return true;
+    const auto keep = placesOf(m.keep, p.row.inScores, p.column);
+    if (keep)
+      p.keep = *keep;
+    return keep.has_value();
   }
 };
 
