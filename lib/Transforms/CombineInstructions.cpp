@@ -51,6 +51,8 @@ public:
     each("tensor_scalar", [&](Instr i) { twoScalars(i); });
     if (combined)
       addRemark(kernel, "combined " + counted(combined, "pair") + " of instructions");
+    if (leftOut)
+      addRemark(kernel, "left out " + counted(leftOut, "rounding") + " to bf16");
   }
 
 private:
@@ -58,7 +60,7 @@ private:
   const Aim aim;
   const std::shared_ptr<const Target> target;
   const int cores;
-  size_t combined = 0;
+  size_t combined = 0, leftOut = 0;
   llvm::SmallVector<DType, 2> passed = {
       DType::F32}; // types of results that one instruction may pass on to the next unrounded
 
@@ -73,10 +75,11 @@ private:
     forgetWriters(i);
     i.operation()->erase();
   }
-  // What another instruction does now.
-  void combine(Instr i) {
+  // What another instruction does now; the value between the two was of type `between`.
+  void combine(Instr i, DType between = DType::F32) {
     erase(i);
     ++combined;
+    leftOut += between != DType::F32 && llvm::is_contained(passed, between);
   }
 
   template <typename F> void each(std::string_view name, F visit) {
@@ -292,6 +295,7 @@ private:
   void takeScalar(Instr act) {
     const SlotValue scale = slotOf(act, "scale");
     const Instr from = writerOf(act, 1);
+    const DType between = from ? act.access(1).getDtype() : DType::F32;
     if (!from || !isOneScalar(from) || !onlyReader(act.tensor(1), from, act) || scale.kind != SlotValue::Float ||
         scale.number != 1 || slotOf(act, "bias").kind != SlotValue::Absent || !staysUntil(from, 1, act) ||
         !staysUntil(from, from.def().slot("operand0"), act))
@@ -319,7 +323,7 @@ private:
                                 slotOf(act, "reduce_res")},
                                Engine::Scalar);
     if (made) {
-      combine(from);
+      combine(from, between);
     } else if (negation) {
       mlir::Operation *tensor = bias.tensor.tensor.getDefiningOp();
       erase(Instr(negation));
@@ -360,7 +364,7 @@ private:
                                 SlotValue::of(static_cast<int32_t>(ReduceCmd::ResetReduce)), sum.value(0)},
                                Engine::Scalar);
     if (made)
-      combine(sum);
+      combine(sum, sum.access(1).getDtype());
   }
 
   void withScalar(Instr i) {
