@@ -36,19 +36,23 @@ private:
   std::shared_ptr<T> value = std::make_shared<T>();
 };
 
-// How often each of some numbered places was come to. A program can have thousands of them, and many states.
+// How often each of some numbered places was come to. A program can have a hundred thousand of them, and many states: what changes is a page.
 class Visits {
 public:
   uint32_t come(uint32_t place) { // how often before
-    std::vector<uint32_t> &mine = counts.own();
-    if (mine.size() <= place)
-      mine.resize(place + 1);
-    return mine[place]++;
+    std::vector<Page> &mine = pages.own();
+    while (mine.size() <= place / kPage)
+      mine.emplace_back();
+    return mine[place / kPage].own()[place % kPage]++;
   }
-  uint32_t last(uint32_t place) const { return (*counts)[place] - 1; } // what `come` said the last time
+  uint32_t last(uint32_t place) const {
+    return (*(*pages)[place / kPage])[place % kPage] - 1;
+  } // what `come` said the last time
 
 private:
-  Cow<std::vector<uint32_t>> counts;
+  static constexpr uint32_t kPage = 1024;
+  using Page = Cow<std::array<uint32_t, kPage>>;
+  Cow<std::vector<Page>> pages;
 };
 
 // What the registers of an engine hold. States are copied far more often than registers change.
