@@ -165,6 +165,31 @@ def test_dma_three_and_four_dimensions(target):
     np.testing.assert_array_equal(dma(x, (20, 2, 3, 8), target, "middle=6"), x.transpose(3, 1, 2, 0).reshape(20, -1))
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("step,gap,dtype", [(1, 3, np.uint16), (2, 1, np.uint16), (3, 2, np.float32)])
+@pytest.mark.parametrize("target", targets_with("dma_transpose"))
+def test_dma_steps_on_both_sides(target, step, gap, dtype, strict):
+    """Elements of a row of the source that lie apart, rows of the destination that lie apart: what is between stays."""
+    rows, columns = 50, 37
+    x = any_bits((rows, columns * step), dtype)
+    t = glia.dtypes.machine_dtype(np.dtype(dtype))
+    text = f"""
+    input x : {t}[{rows}, {columns * step}]
+    output y : {t}[{columns}, {rows * gap}]
+    sbuf d : {t}[{columns}, {rows * gap}] @ 0
+    semaphore a
+    semaphore b
+    queue q
+    gpsimd memset dst=d value=7 then a += 1
+    sync dma_transpose dst=d{{0+{columns} | 0 | {gap}x{rows}}} src=x{{ | 0 | {columns * step}x{rows}, {step}x{columns}}} queue=q when a >= 1 then b += 16
+    sync dma_copy dst=y src=d queue=q when b >= 16
+    """
+    y = glia.assemble(text, target=target).run({"x": x}, strict=strict)["y"]
+    expected = np.full((columns, rows * gap), 7, dtype)
+    expected[:, ::gap] = x[:, ::step].T
+    np.testing.assert_array_equal(raw(y), raw(expected))
+
+
 @pytest.mark.parametrize("target", targets_with("dma_transpose", "hwdge"))
 def test_dma_hardware_descriptors(target):
     x = any_bits((16, 100), np.uint16)

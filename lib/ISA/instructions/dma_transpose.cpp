@@ -1,6 +1,7 @@
 #include "glia/ISA/Transfer.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace glia {
@@ -73,6 +74,57 @@ static void checkTranspose(Check &c) {
   }
 }
 
+// Rows of the source that lie in memory as one run each: where element 0 of row `r * middle + m` is, and the bytes between elements.
+struct SourceRows {
+  std::vector<const std::byte *> first;
+  int64_t stride = 0;
+};
+
+static bool rowsAsRuns(const Region &src, int64_t rows, const Share &columns, int64_t pitch, SourceRows &out) {
+  out.first.reserve(static_cast<size_t>(rows));
+  for (int64_t r = 0; r < rows; ++r) {
+    const RunCursor s(src, r * pitch + columns.begin);
+    if (s.left() < columns.end - columns.begin || (r > 0 && s.stride() != out.stride))
+      return false;
+    out.stride = s.stride();
+    out.first.push_back(s.at());
+  }
+  return true;
+}
+
+// A few columns at a time, so that what is gathered stays in a cache: rows of SBUF lie so far apart that they take turns in it.
+template <class T>
+static void turnRuns(const Region &dst, const Share &columns, int64_t middle, const std::vector<int64_t> &place,
+                     const SourceRows &src) {
+  constexpr int64_t kColumns = 32;
+  const int64_t rows = static_cast<int64_t>(place.size()) / middle;
+  std::vector<T> turned(static_cast<size_t>(kColumns * rows));
+  for (int64_t m = 0; m < middle; ++m) {
+    const int64_t *to = place.data() + m * rows;
+    const bool together = std::adjacent_find(to, to + rows, [](int64_t a, int64_t b) {
+                            return b - a != static_cast<int64_t>(sizeof(T));
+                          }) == to + rows;
+    for (int64_t c = columns.begin; c < columns.end; c += kColumns) {
+      const int64_t n = std::min(kColumns, columns.end - c);
+      for (int64_t r = 0; r < rows; ++r) {
+        const std::byte *from = src.first[static_cast<size_t>(r * middle + m)] + (c - columns.begin) * src.stride;
+        for (int64_t k = 0; k < n; ++k)
+          std::memcpy(&turned[static_cast<size_t>(k * rows + r)], from + k * src.stride, sizeof(T));
+      }
+      for (int64_t k = 0; k < n; ++k) {
+        std::byte *row = dst.row(static_cast<int>(c + k));
+        const T *values = turned.data() + k * rows;
+        if (together) {
+          std::memcpy(row + to[0], values, static_cast<size_t>(rows) * sizeof(T));
+          continue;
+        }
+        for (int64_t r = 0; r < rows; ++r)
+          std::memcpy(row + to[r], values + r, sizeof(T));
+      }
+    }
+  }
+}
+
 static void executeTranspose(Exec &x) {
   const Region &dst = x.region(DST), &src = x.region(SRC);
   const int size = sizeOf(dst.dtype);
@@ -83,6 +135,9 @@ static void executeTranspose(Exec &x) {
   for (int64_t i = 0; i < dst.elements; ++i, walk.advance(1))
     place[i] = walk.offset;
   const bool indexed = x.has(SRC_INDEX);
+  if (SourceRows runs; !indexed && !x.recorder && rowsAsRuns(src, dst.elements, share, columns, runs))
+    return size == 2 ? turnRuns<uint16_t>(dst, share, middle, place, runs)
+                     : turnRuns<uint32_t>(dst, share, middle, place, runs);
   IndexedRegion gathered = indexed ? indexedRegion(src, rows, x.integer(INDEX_STRIDE)) : IndexedRegion{};
   for (int64_t r = 0; r < rows; ++r) {
     if (indexed && !placeRow(x, gathered, src, SRC, indexAt(x, SRC_INDEX, r), static_cast<OutOfRange>(x.integer(OOB))))
