@@ -24,8 +24,8 @@ Argument split(const std::string &s, const char *option) {
   throw Error("RUN-INPUT", std::string("`") + option + " " + printable(s) + "` is neither name=file.npy nor a .npz file");
 }
 
-Tensor find(const Program &p, const std::string &name, TensorKind kind, const char *code, const char *what) {
-  const std::vector<CallerTensor> tensors = callerTensors(p);
+const Tensor &find(const std::vector<CallerTensor> &tensors, const std::string &name, TensorKind kind, const char *code,
+                   const char *what) {
   std::vector<std::string_view> known;
   std::string all;
   for (const CallerTensor &t : tensors) {
@@ -46,8 +46,9 @@ Tensor find(const Program &p, const std::string &name, TensorKind kind, const ch
 
 TensorData readInputs(const Program &p, const std::vector<std::string> &arguments) {
   TensorData out;
+  const std::vector<CallerTensor> tensors = callerTensors(p);
   auto add = [&](const std::string &name, NpyArray a) {
-    const Tensor t = find(p, name, TensorKind::Input, "RUN-INPUT", "input");
+    const Tensor &t = find(tensors, name, TensorKind::Input, "RUN-INPUT", "input");
     if (!out.emplace(name, fitTo(t, std::move(a))).second)
       throw Error("RUN-INPUT", "input `" + printable(name) + "` is given twice");
   };
@@ -69,14 +70,16 @@ std::vector<Schedule> readSchedules(const Program &p, const std::string &path) {
 }
 
 void checkOutputs(const Program &p, const std::vector<std::string> &arguments) {
+  const std::vector<CallerTensor> tensors = callerTensors(p);
   for (const std::string &s : arguments)
     if (const Argument a = split(s, "--output"); !a.tensor.empty())
-      find(p, a.tensor, TensorKind::Output, "RUN-OUTPUT", "output");
+      find(tensors, a.tensor, TensorKind::Output, "RUN-OUTPUT", "output");
 }
 
 void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::string> &arguments) {
+  const std::vector<CallerTensor> tensors = callerTensors(p);
   auto array = [&](const std::string &name) {
-    return toNpy(find(p, name, TensorKind::Output, "RUN-OUTPUT", "output"), outputs.at(name));
+    return toNpy(find(tensors, name, TensorKind::Output, "RUN-OUTPUT", "output"), outputs.at(name));
   };
   for (const std::string &s : arguments) {
     const Argument a = split(s, "--output");
