@@ -184,6 +184,7 @@ void bindProfiles(nb::module_ &m) {
       .def("sensitivity_text", [](const Prediction &p) { return sensitivityText(sensitivitiesOf(p), p.time().total); })
       .def("sensitivity_json", [](const Prediction &p) { return sensitivityJson(sensitivitiesOf(p), p.time().total); })
       .def("summary", [](const Prediction &p) { return profileText(*p.program, p.profile); })
+      .def("drawn", [](const Prediction &p, int columns) { return timelineText(*p.program, p.profile, columns); })
       .def("html", [](const Prediction &p) { return profileHtml(*p.program, p.profile); })
       .def("json", [](const Prediction &p) { return profileJson(*p.program, p.profile); })
       .def("trace", [](const Prediction &p) {

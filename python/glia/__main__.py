@@ -47,6 +47,9 @@ def parser_of(command: str) -> argparse.ArgumentParser:
         parser.add_argument("--trace", metavar="FILE", help="write a Perfetto trace (.pftrace) of each kernel")
         other = parser.add_mutually_exclusive_group()
         other.add_argument(
+            "--timeline", action="store_true", help="draw what engines and transfers do, for the terminal"
+        )
+        other.add_argument(
             "--what-if", metavar="CHANGES", help="time on another machine: dma.fixed_latency=0,clock.vector=2x"
         )
         other.add_argument(
@@ -141,7 +144,10 @@ def main(argv: list[str] | None = None) -> int:
     if argv and argv[0] in _OWN:
         return _own(_OWN[argv[0]], argv[1:])
     command = argv.pop(0) if argv and argv[0] in _COMMANDS else "run"
-    options = parser_of(command).parse_args(argv)
+    parser = parser_of(command)
+    options = parser.parse_args(argv)
+    if options.json and getattr(options, "timeline", False):
+        parser.error("argument --timeline: not allowed with argument --json")
     if not os.path.exists(options.file):
         print(_missing(options.file), file=sys.stderr)
         return 2

@@ -259,6 +259,10 @@ class Profile:
         """The text that `glia profile` prints."""
         return self._result.summary()
 
+    def draw(self, columns: int = 100) -> str:
+        """The timeline for a terminal: what engines and transfers do, a column for each slice of the time."""
+        return self._result.drawn(columns)
+
     def to_json(self) -> dict:
         """What `glia profile --json` prints."""
         return json.loads(self._result.json())

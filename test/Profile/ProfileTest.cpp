@@ -92,6 +92,32 @@ TEST(Profile, TextSaysWhatMatters) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
+// Each lane is as busy as its line is long: a mark counts for the middle of what it stands for.
+TEST(Profile, TheTimelineOfATerminalIsAsBusyAsTheLanes) {
+  const Profile &x = sample().result;
+  constexpr int kColumns = 400;
+  const std::string text = timelineText(sample().program, x, kColumns);
+  const double slice = x.time.total / kColumns;
+  size_t seen = 0;
+  for (const LaneUse &lane : x.time.lanes) {
+    if (!lane.name.starts_with("core 0 ") || lane.name.find("queue") != std::string::npos || !lane.instructions)
+      continue;
+    const size_t at = text.find("\n  " + lane.name.substr(7));
+    ASSERT_NE(at, std::string::npos) << lane.name << " in\n" << text;
+    const size_t begin = text.find('|', at) + 1;
+    ASSERT_EQ(text.find('|', begin), begin + kColumns);
+    double busy = 0, marks = 0;
+    for (char c : text.substr(begin, kColumns)) {
+      busy += (c == '#' ? 5.0 / 6 : c == '=' ? 0.5 : c == '-' ? 1.0 / 6 : 0) * slice;
+      marks += c != ' ';
+    }
+    EXPECT_NEAR(busy, lane.busy, marks * slice / 6 + 1e-6) << lane.name << " in\n" << text;
+    ++seen;
+  }
+  EXPECT_GE(seen, 2u);
+  EXPECT_NE(text.find("\n  transfers"), std::string::npos) << text;
+}
+
 TEST(Profile, JsonHasTheTotals) {
   const auto j = nlohmann::json::parse(profileJson(sample().program, sample().result));
   EXPECT_EQ(j["total_ns"], sample().result.time.total);

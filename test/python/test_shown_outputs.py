@@ -15,6 +15,7 @@ if not hasattr(glia._glia.Kernel, "compile"):
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("README.md", "docs/every-order.md", "docs/neuron-compat.md")
 ELSEWHERE = {
+    "docs/codegen.md": "nki/test_codegen_page.py",
     "docs/debug.md": "nki/test_debug_page.py",
     "docs/getting-started-nki.md": "nki/test_getting_started.py",
     "docs/lint.md": "nki/test_tune_pages.py",

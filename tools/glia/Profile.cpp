@@ -15,7 +15,7 @@ struct Options {
   std::string trace, html, whatIf;
   std::vector<std::string> inputs;
   uint64_t maxSteps = kDefaultMaxSteps;
-  bool json = false, sensitivity = false;
+  bool json = false, sensitivity = false, timeline = false;
 };
 
 WhatIf whatIf(const Options &o, const Program &p, const TimingOptions &options, double total) {
@@ -59,7 +59,7 @@ int profile(const Options &o, const Tool &tool) {
     writeFile(o.trace, profilePerfetto(p, x));
   if (!o.html.empty())
     writeFile(o.html, profileHtml(p, x));
-  write(o.json ? profileJson(p, x) : profileText(p, x));
+  write(o.json ? profileJson(p, x) : profileText(p, x) + (o.timeline ? "\n" + timelineText(p, x) : ""));
   return 0;
 }
 
@@ -76,14 +76,18 @@ void addProfile(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->source.target, "Time it on this target instead of the file's own; graphs: trn2 if not given");
   c->add_option("--lnc", o->source.cores, "Of a graph: on how many cores; 1 if not given");
   c->add_option("--effort", o->source.effort, "Of a graph, as of glia compile")->check(CLI::Range(0, 2));
+  CLI::Option *timeline = c->add_flag("--timeline", o->timeline, "Draw what engines and transfers do, for the terminal");
   c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
   c->add_option("--html", o->html, "Write a page with a zoomable timeline");
-  CLI::Option *whatIf = c->add_option(
-      "--what-if", o->whatIf, "Time it on another machine, and compile it for that: dma.fixed_latency=0,clock.vector=2x");
+  CLI::Option *whatIf =
+      c->add_option("--what-if", o->whatIf,
+                    "Time it on another machine, and compile it for that: dma.fixed_latency=0,clock.vector=2x")
+          ->excludes(timeline);
   c->add_flag("--sensitivity", o->sensitivity, "Time it with half and with twice of each value of the target")
-      ->excludes(whatIf);
+      ->excludes(whatIf)
+      ->excludes(timeline);
   c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
-  c->add_flag("--json", o->json, "As JSON");
+  c->add_flag("--json", o->json, "As JSON")->excludes(timeline);
   c->add_flag_callback("--no-verify", [o] { o->source.prove = false; }, "Do not verify first");
   c->footer("Example: glia profile softmax.glia --trace softmax.pftrace --html softmax.html");
   c->callback([o, &tool] { tool.command = [o, &tool] { return profile(*o, tool); }; });

@@ -26,10 +26,11 @@ struct Profile {
 // Times a program and finds out where the time goes.
 Profile profileOf(const Program &p, const TimingOptions &options);
 
-std::string profileText(const Program &p, const Profile &x);     // ends with a newline
-std::string profileJson(const Program &p, const Profile &x);     // all but the timeline
-std::string profilePerfetto(const Program &p, const Profile &x); // bytes of a .pftrace, for ui.perfetto.dev
-std::string profileHtml(const Program &p, const Profile &x);     // self-contained; opens from a file
+std::string profileText(const Program &p, const Profile &x);                     // ends with a newline
+std::string timelineText(const Program &p, const Profile &x, int columns = 100); // for a terminal; ends with a newline
+std::string profileJson(const Program &p, const Profile &x);                     // all but the timeline
+std::string profilePerfetto(const Program &p, const Profile &x);                 // bytes of a .pftrace, for ui.perfetto.dev
+std::string profileHtml(const Program &p, const Profile &x);                     // self-contained; opens from a file
 
 // "core 0 vector #12 tensor_tensor (kernel, file:line)"
 std::string describeInstruction(const Program &p, const InstrPlace &x);

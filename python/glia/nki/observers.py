@@ -20,7 +20,7 @@ def _say(as_json: bool, entry: dict, text: str) -> None:
 
 
 def profile(options):
-    """`options` are those of the command: html, trace, what_if, sensitivity, json."""
+    """`options` are those of the command: html, trace, timeline, what_if, sensitivity, json."""
     counts: dict[str, int] = {}
 
     def path(given: str, name: str, n: int) -> str:
@@ -34,7 +34,7 @@ def profile(options):
         if options.sensitivity:
             rows = [row._asdict() for row in predicted.sensitivities()]
             return {"total_ns": predicted.total, "sensitivities": rows}, predicted.sensitivity()
-        return predicted.to_json(), predicted.summary()
+        return predicted.to_json(), predicted.summary() + ("\n" + predicted.draw() if options.timeline else "")
 
     def look(kernel, args, kwargs, traced, program, inputs):
         def again():
