@@ -1,5 +1,5 @@
-// Lowering: costs by opcode and shape (each evaluated once), rectangles for the dependency check, shares by origin.
-#include "TimingModel.h"
+// Lowering: costs by opcode and shape (each evaluated once), rectangles for the dependency check.
+#include "TimingCosts.h"
 #include "glia/ISA/Control.h"
 
 #include "glia/Program/Encoding.h"
@@ -7,105 +7,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 
 namespace glia::timing {
 
-Ps toPs(double ns) {
-  if (!(ns >= 0) || ns > 1e12)
-    throw Error("TIME-LONG", format("an instruction would take %g ns", ns), "Check the target's cost parameters.");
-  return static_cast<Ps>(ns * 1000 + 0.5);
-}
-
 namespace {
-
-class Query final : public CostQuery {
-public:
-  Query(const Program &p, const Decoded &d, const Target &t) : CostQuery(*d.def, t, d.engine), p(p), d(d) {}
-  bool has(int slot) const override { return d.values[slot].kind == Value::Tensor; }
-  const Pattern &pattern(int slot) const override { return p.patterns[d.values[slot].access.pattern]; }
-  Space space(int slot) const override { return has(slot) ? p.space(d.values[slot].access.object) : Space::Sbuf; }
-  int32_t integer(int slot) const override { return d.values[slot].integer; }
-  float number(int slot) const override { return d.values[slot].number; }
-
-private:
-  const Program &p;
-  const Decoded &d;
-};
-
-bool isTimeKey(std::string_view key) {
-  for (std::string_view s : {"clock.", "cost.", "dma.", "hbm.", "fetch."})
-    if (key.starts_with(s))
-      return true;
-  return false;
-}
-
-// Changes parameters of a private copy of the target a little and looks at what happens to a duration.
-class Sensitivity {
-public:
-  Sensitivity(const Target &t, std::vector<std::string> &assumedNames) : target(t) {
-    for (auto &[key, v] : target.values)
-      if (isTimeKey(key)) {
-        byOrigin[static_cast<int>(v.origin)].push_back(&v);
-        if (v.origin == Origin::Assumed)
-          assumedNames.push_back(key);
-      }
-  }
-
-  // `measure` gives N durations for a target; the result is a share for each.
-  template <int N, class F> std::array<Share, N> shares(const F &measure) {
-    const std::array<double, N> base = measure(target);
-    std::array<std::array<double, 3>, N> change{};
-    for (int o = 0; o < 3; ++o)
-      vary(
-          byOrigin[o],
-          [&](const std::array<double, N> &now) {
-            for (int i = 0; i < N; ++i)
-              change[i][o] = std::fabs(now[i] - base[i]);
-          },
-          measure);
-    std::array<Share, N> out;
-    bool anyAssumed = false;
-    for (int i = 0; i < N; ++i) {
-      const double sum = change[i][0] + change[i][1] + change[i][2];
-      if (sum > 0)
-        out[i] = Share{{change[i][0] / sum, change[i][1] / sum}, 0};
-      anyAssumed |= change[i][2] > 0;
-    }
-    if (!anyAssumed)
-      return out;
-    const std::vector<TargetValue *> &assumed = byOrigin[static_cast<int>(Origin::Assumed)];
-    for (size_t k = 0; k < assumed.size(); ++k)
-      vary(
-          {assumed[k]},
-          [&](const std::array<double, N> &now) {
-            for (int i = 0; i < N; ++i)
-              if (now[i] != base[i])
-                out[i].assumed |= uint64_t{1} << std::min<size_t>(k, 63);
-          },
-          measure);
-    return out;
-  }
-
-private:
-  Target target;
-  std::array<std::vector<TargetValue *>, 3> byOrigin;
-
-  template <class Use, class F> void vary(const std::vector<TargetValue *> &values, const Use &use, const F &measure) {
-    for (TargetValue *v : values)
-      v->number *= 1.0078125;
-    use(measure(target));
-    for (TargetValue *v : values)
-      v->number /= 1.0078125;
-  }
-};
-
-bool hands(Unit u) { return u == Unit::Dma || u == Unit::Exchange; }
 
 class Lowering {
 public:
-  Lowering(const Program &p, Lowered &out) : p(p), t(*p.target), out(out), sensitivity(t, out.assumedNames) {
+  Lowering(const Program &p, Lowered &out) : p(p), t(*p.target), out(out), costs(p, out.assumedNames) {
     vectorGpsimd = t.has("vector_gpsimd_concurrent");
     vectorScalar = t.has("vector_scalar_psum_concurrent");
     for (const InstrDef *def : p.opcodes)
@@ -133,7 +43,7 @@ private:
   const Program &p;
   const Target &t;
   Lowered &out;
-  Sensitivity sensitivity;
+  Costs costs;
   std::vector<Extent> extents; // by pattern
   std::vector<Space> spaces;   // by allocation
   bool vectorGpsimd = false, vectorScalar = false;
@@ -482,7 +392,7 @@ private:
              static_cast<uint32_t>(out.costs.size())};
         pool.insert(pool.end(), key.begin(), key.end());
         decode(p, core, e, index, d);
-        out.costs.push_back(evaluate());
+        out.costs.push_back(costs.of(d));
         const uint32_t fresh = k.cost;
         if (2 * out.costs.size() > table.size())
           rehash();
@@ -504,37 +414,6 @@ private:
         table[at] = k;
       }
   }
-
-  CostEntry evaluate() {
-    CostEntry c;
-    if (!d.def->cost)
-      throw Error("TIME-COST", format("`%s` has no cost formula", std::string(d.def->name).c_str()));
-    auto costOn = [&](const Target &target) { return d.def->cost(Query(p, d, target)); };
-    const Cost base = costOn(t);
-    c.busy = toPs(base.busy);
-    c.latency = toPs(base.latency);
-    c.lead = base.lead > 0 ? std::min(toPs(base.lead), c.latency) : c.latency;
-    c.work = c.latency - c.lead;
-    c.setup = toPs(base.setup);
-    const Flow flow = d.def->flow;
-    c.streamsOut = base.lead > 0 && (flow == Flow::Elementwise || flow == Flow::Copy || flow == Flow::Scan);
-    c.streamsIn = base.lead > 0 && (c.streamsOut || flow == Flow::Reduce);
-    auto both = sensitivity.shares<2>([&](const Target &target) {
-      const Cost x = costOn(target);
-      return std::array<double, 2>{x.busy, x.latency};
-    });
-    c.busyShare = both[0];
-    c.latencyShare = both[1];
-    c.busyStep = Path::stepOf(c.busy, c.busyShare);
-    c.latencyStep = Path::stepOf(c.latency, c.latencyShare);
-    if (hands(d.def->unit)) {
-      c.transfer = transferOf(p, d, t);
-      c.transfer.share = sensitivity.shares<1>([&](const Target &target) {
-        return std::array<double, 1>{static_cast<double>(transferOf(p, d, target).work)};
-      })[0];
-    }
-    return c;
-  }
 };
 
 } // namespace
@@ -542,18 +421,6 @@ private:
 Lowered lower(const Program &p) {
   Lowered out;
   Lowering(p, out).run();
-  return out;
-}
-
-Param param(const Target &t, const Lowered &l, std::string_view key) {
-  const TargetValue &v = t.value(key);
-  Param out;
-  out.share = Share{{v.origin == Origin::Documented ? 1.0 : 0.0, v.origin == Origin::Derived ? 1.0 : 0.0}, 0};
-  if (v.origin == Origin::Assumed)
-    for (size_t i = 0; i < l.assumedNames.size(); ++i)
-      if (l.assumedNames[i] == key)
-        out.share.assumed = uint64_t{1} << std::min<size_t>(i, 63);
-  out.set(toPs(v.number));
   return out;
 }
 
