@@ -83,9 +83,11 @@ std::optional<Program> compileStages(nisa::Kernel &k, const CompileOptions &opti
   stages.done("accumulation");
   if (k.op().asWritten())
     addRemark(op, "kept the order, the engines and the loads as written");
-  const bool kept = tried.keep && keepTiles(op, *target);
+  bool kept = tried.keep && keepTiles(op, *target);
   stages.done("tiles");
   unrollLoops(op, *target);
+  if (tried.keep && !k.op().asWritten())
+    kept |= renameInLoops(op) > 0;
   stages.done("loops");
   if (tried.order) {
     if (!orderBeforeMemory(op, *target))

@@ -12,6 +12,8 @@ void registerPasses() {
   static const Entry kPasses[] = {
       {"rename-tiles", "A tile that is written as a whole again becomes a new one",
        [](nisa::KernelOp k, const Target &) { renameTiles(k); }},
+      {"rename-in-loops", "The same in a loop, of tiles that were made before it",
+       [](nisa::KernelOp k, const Target &) { renameInLoops(k); }},
       {"hoist-loads", "Loads of the same bytes in every iteration go in front of their loop",
        [](nisa::KernelOp k, const Target &t) { hoistLoads(k, t); }},
       {"reuse-loads", "Loads of bytes that are still in SBUF go away",

@@ -39,27 +39,58 @@ TensorOperand allocateNumbers(mlir::OpBuilder &b, mlir::Location loc, llvm::Stri
   return out;
 }
 
-bool writesAll(Instr i, mlir::Value tensor) {
-  if (const int oob = i.def().slot("oob"); oob >= 0 && i.integer(oob) != 0)
-    return false; // rows may be left alone
+// Slot `slot` is all of the tensor.
+static bool isAll(Instr i, int slot, mlir::Value tensor) {
   const auto type = cast<TensorType>(tensor.getType());
   int64_t bytes = sizeOf(type.getDtype());
   for (int64_t n : type.getShape().drop_front())
     bytes *= n;
+  const int index = i.def().slot(std::string(i.def().slots[static_cast<size_t>(slot)].name) + "_index");
+  const AccessAttr a = i.access(slot);
+  return !(index >= 0 && i.access(index)) && a.getPartition() == 0 && a.getPartitions() == type.getShape()[0] &&
+         a.getByteOffset() == 0 && a.getTerms().empty() && a.pattern().contiguous() &&
+         a.elementsPerPartition() * sizeOf(a.getDtype()) == bytes;
+}
+
+static bool leavesRowsAlone(Instr i) {
+  const int oob = i.def().slot("oob");
+  return oob >= 0 && i.integer(oob) != 0;
+}
+
+bool writesAll(Instr i, mlir::Value tensor) {
+  if (leavesRowsAlone(i))
+    return false;
   bool all = false;
-  for (size_t k = 0; k < i.def().slots.size(); ++k) {
-    const int slot = static_cast<int>(k);
-    if (i.tensor(slot) != tensor)
+  for (int k = 0; k < static_cast<int>(i.def().slots.size()); ++k) {
+    if (i.tensor(k) != tensor)
       continue;
-    if (i.reads(slot))
+    if (i.reads(k))
       return false;
-    const int index = i.def().slot(std::string(i.def().slots[k].name) + "_index");
-    const AccessAttr a = i.access(slot);
-    all |= i.writes(slot) && !(index >= 0 && i.access(index)) && a.getPartition() == 0 &&
-           a.getPartitions() == type.getShape()[0] && a.getByteOffset() == 0 && a.getTerms().empty() &&
-           a.pattern().contiguous() && a.elementsPerPartition() * sizeOf(a.getDtype()) == bytes;
+    all |= i.writes(k) && isAll(i, k, tensor);
   }
   return all;
+}
+
+bool rewritesAll(Instr i, mlir::Value tensor) {
+  if (leavesRowsAlone(i))
+    return false;
+  AccessAttr written;
+  std::vector<AccessAttr> read;
+  for (int k = 0; k < static_cast<int>(i.def().slots.size()); ++k) {
+    if (i.tensor(k) != tensor)
+      continue;
+    if (i.reads(k) == i.writes(k) || (i.writes(k) && (written || !isAll(i, k, tensor))))
+      return false;
+    if (i.writes(k))
+      written = i.access(k);
+    else
+      read.push_back(i.access(k));
+  }
+  return written && !read.empty() && llvm::all_of(read, [&](AccessAttr a) {
+           return a.getDtype() == written.getDtype() && a.getPartition() == written.getPartition() &&
+                  a.getPartitions() == written.getPartitions() && a.getByteOffset() == 0 && a.getTerms().empty() &&
+                  a.getDims() == written.getDims();
+         });
 }
 
 static float numberIn(Attribute a) {

@@ -25,6 +25,8 @@ TensorOperand allocateNumbers(mlir::OpBuilder &b, mlir::Location loc, llvm::Stri
 
 // The instruction writes all of the tensor, on chip, and reads nothing of it: what lay there before is never seen.
 bool writesAll(Instr i, mlir::Value tensor);
+// Likewise, but it reads the elements that it writes, each in its place: what it makes of them may go to another tensor.
+bool rewritesAll(Instr i, mlir::Value tensor);
 
 // Runs InstrDef::check and the reach of the engine on an instruction as if it were issued by `engine`.
 class TrialCheck final : public Check {

@@ -9,7 +9,8 @@ namespace glia {
 // What an author writes as one load after the other into the same tile becomes tiles of their own, which stay as long as they are of
 // use: the three below. Whether anything changed; nothing does in a kernel that is as written. Every `accumulate` has been resolved.
 bool keepTiles(nisa::KernelOp k, const Target &t);
-size_t renameTiles(nisa::KernelOp k); // a tile that is written as a whole again is a new one; how many
+size_t renameTiles(nisa::KernelOp k);   // a tile that is written as a whole again is a new one; how many
+size_t renameInLoops(nisa::KernelOp k); // the same in a loop, of tiles that were made before it
 size_t hoistLoads(nisa::KernelOp k,
                   const Target &t); // loads of the same bytes in every iteration leave their loop; how many
 size_t reuseLoads(nisa::KernelOp k, const Target &t); // loads of bytes that are still in SBUF go away; how many
