@@ -103,3 +103,20 @@ def other_devices_are_refused(devices):
     compiled = jax.jit(lambda a: a + 1).lower(a).compile()
     refused("", lambda: compiled(b))
     same(compiled(a), counted(8, 4) + 1)
+
+
+@alone
+def reductions_start_once(devices):
+    """XLA itself counts the start on each device, or refuses: compared with NumPy."""
+    mesh = grid(devices, 8)
+    x = np.random.default_rng(0).standard_normal((16, 8)).astype(np.float32)
+    divided = jax.device_put(x, NamedSharding(mesh, P("x")))
+    half = np.float32(0.5)
+    for body, want in (
+        (lax.add, half + x.sum(0)),
+        (lax.sub, half - x.sum(0)),
+        (jnp.logaddexp, np.logaddexp(half, np.logaddexp.reduce(x))),
+        (lambda a, b: b, x[-1]),
+    ):
+        got = jax.jit(lambda x, body=body: lax.reduce(x, half, body, (0,)))(divided)
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)

@@ -86,8 +86,12 @@ private:
     }
     if (op->getNumResults() != 1)
       return std::nullopt;
-    if (!elementOf(op->getResult(0)).isInteger(1))
-      return more == Arithmetic ? arithmetic(name, in) : std::nullopt;
+    if (!elementOf(op->getResult(0)).isInteger(1)) {
+      if (more != Arithmetic)
+        return std::nullopt;
+      const std::optional<double> made = arithmetic(name, in);
+      return made || !llvm::isa<mlir::FloatType>(elementOf(op->getResult(0))) ? made : ofFloats(name, in);
+    }
     if (name == "and")
       return in[0] != 0 && in[1] != 0;
     if (name == "or")
@@ -118,6 +122,31 @@ private:
       return std::log1p(in[0]);
     if (name == "convert")
       return in[0];
+    if (name == "and" || name == "or" || name == "xor") { // of integers
+      const auto a = static_cast<int64_t>(in[0]), b = static_cast<int64_t>(in[1]);
+      return static_cast<double>(name == "and" ? a & b : name == "or" ? a | b : a ^ b);
+    }
+    return std::nullopt;
+  }
+  static std::optional<double> ofFloats(llvm::StringRef name, llvm::ArrayRef<double> in) {
+    if (name == "divide")
+      return in[0] / in[1];
+    if (name == "power")
+      return std::pow(in[0], in[1]);
+    if (name == "sqrt")
+      return std::sqrt(in[0]);
+    if (name == "rsqrt")
+      return 1 / std::sqrt(in[0]);
+    if (name == "exponential_minus_one")
+      return std::expm1(in[0]);
+    if (name == "logistic")
+      return 1 / (1 + std::exp(-in[0]));
+    if (name == "tanh")
+      return std::tanh(in[0]);
+    if (name == "sine")
+      return std::sin(in[0]);
+    if (name == "cosine")
+      return std::cos(in[0]);
     return std::nullopt;
   }
 };

@@ -323,6 +323,28 @@ bool fromNeutral(mlir::Operation *op) {
   return true;
 }
 
+// What is subtracted from the start, one after the other, is subtracted at once.
+bool differences(mlir::Operation *op) {
+  mlir::Operation *inner = single(op);
+  mlir::Block &body = op->getRegion(0).front();
+  if (!inner || opName(inner) != "subtract" || inner->getOperand(0) != body.getArgument(0))
+    return false;
+  const mlir::Value start = op->getOperand(1);
+  const mlir::Type t = elementOf(op->getOperand(0));
+  if (!llvm::isa<mlir::FloatType, mlir::IntegerType>(t) || elementOf(start) != t || elementOf(op->getResult(0)) != t)
+    return false;
+  GraphBuilder g(op);
+  const mlir::Value sum =
+      g.reduce("add", op->getOperand(0), g.number(0, start), llvm::cast<graph::ReduceOp>(op).getDimensions());
+  op->getResult(0).replaceAllUsesWith(g.subtract(g.broadcast(start, {}, typeOf(sum)), sum));
+  return true;
+}
+
+bool combines(mlir::Operation *op) {
+  mlir::Operation *inner = single(op);
+  return inner && neutral(opName(inner), elementOf(op->getOperand(0)));
+}
+
 } // namespace
 
 void decomposeReductions(mlir::func::FuncOp main) {
@@ -333,11 +355,11 @@ void decomposeReductions(mlir::func::FuncOp main) {
     if (opName(op) == "reduce" && op->getNumResults() > 1 && (argMax(op) || apart(op)))
       op->erase();
   for (mlir::Operation *op : programOps(main))
-    if (opName(op) == "reduce" && fromNeutral(op))
+    if (opName(op) == "reduce" && (differences(op) || fromNeutral(op)))
       op->erase();
   for (mlir::Operation *op : programOps(main))
     if (auto reduce = llvm::dyn_cast<graph::ReduceOp>(op))
-      if ((op->getNumResults() > 1 || (op->getNumOperands() == 2 && !single(op))) &&
+      if ((op->getNumResults() > 1 || (op->getNumOperands() == 2 && !combines(op))) &&
           !takes64Bits(op)) // these may still be narrowed
         writeByTree(reduce);
 }

@@ -1,4 +1,5 @@
 #include "ReduceTree.h"
+#include "Graph/Analysis/BodyLaws.h"
 #include "Graph/Analysis/PlainBody.h"
 
 namespace glia::emit {
@@ -28,8 +29,19 @@ Values folded(GraphBuilder &g, Values x, Combine combine) {
   return x;
 }
 
+// The same, after `so`.
+static Values inOrder(GraphBuilder &g, Values so, mlir::ValueRange x, Combine combine) {
+  for (int64_t i = 0; i < typeOf(x[0]).getDimSize(1); ++i) {
+    Values next;
+    for (Value v : x)
+      next.push_back(g.slice(v, 1, i, i + 1));
+    so = combine(so, next);
+  }
+  return so;
+}
+
 Values reducedByTree(GraphBuilder &g, mlir::ValueRange x, mlir::ValueRange start, llvm::ArrayRef<int64_t> dims,
-                     Combine combine) {
+                     Combine combine, bool ordered) {
   const mlir::RankedTensorType in = typeOf(x[0]);
   std::vector<int64_t> order, rest;
   int64_t rows = 1, n = 1;
@@ -50,7 +62,7 @@ Values reducedByTree(GraphBuilder &g, mlir::ValueRange x, mlir::ValueRange start
     out.push_back(g.broadcast(first, {}, mlir::RankedTensorType::get({rows, 1}, elementOf(first))));
   }
   if (n > 0)
-    out = combine(out, folded(g, in2d, combine));
+    out = ordered ? inOrder(g, out, in2d, combine) : combine(out, folded(g, in2d, combine));
   for (Value &v : out)
     v = g.reshape(v, rest);
   return out;
@@ -60,6 +72,12 @@ bool writeByTree(graph::ReduceOp op) {
   mlir::Block &body = op->getRegion(0).front();
   if (!isPlainBody(body) || typeOf(op->getOperand(0)).getNumElements() == 0)
     return false;
+  int64_t elements = 1;
+  for (int64_t d : op.getDimensions())
+    elements *= typeOf(op->getOperand(0)).getDimSize(static_cast<unsigned>(d));
+  const bool ordered = isAssociative(body) == false;
+  if (ordered && elements > kMostInOrder)
+    return false;
   GraphBuilder g(op);
   const unsigned count = op->getNumResults();
   const auto combine = [&](mlir::ValueRange before, mlir::ValueRange after) {
@@ -68,7 +86,7 @@ bool writeByTree(graph::ReduceOp op) {
     return applied(g, body, arguments);
   };
   op->replaceAllUsesWith(reducedByTree(g, op->getOperands().take_front(count), op->getOperands().drop_front(count),
-                                       op.getDimensions(), combine));
+                                       op.getDimensions(), combine, ordered));
   op->erase();
   return true;
 }

@@ -137,17 +137,27 @@ Rule convolutionRule(Operation *op) {
   return w.finish();
 }
 
+// Of parts, and then of what they give: not where a body may give something else in another order, or the start counts once more.
+static bool goesByParts(ReduceOp op) {
+  if (op.getInputs().size() == 1 && !combinerOf(op.getBody()).empty())
+    return true;
+  return llvm::all_of(op.getBody().front().without_terminator(), [](Operation &inner) { // takes one of two
+    return isa<CompareOp, SelectOp, ConstantOp, AndOp, OrOp, NotOp, MaxOp, MinOp>(inner);
+  });
+}
+
 Rule reduceRule(Operation *op) {
   Writer w(op);
   auto r = cast<ReduceOp>(op);
   const size_t arrays = r.getInputs().size();
+  const bool parts = goesByParts(r);
   int64_t to = 0;
   for (int64_t d = 0; d < rankOf(op->getOperand(0).getType()); ++d) {
     const bool gone = llvm::is_contained(r.getDimensions(), d);
     const int64_t size = sizeAt(op->getOperand(0), d), at = gone ? 0 : to++;
     if (size == 1)
       continue;
-    const int l = w.rule.add(size, gone ? Letter::Sum : Letter::Pass);
+    const int l = w.rule.add(size, !gone ? Letter::Pass : parts ? Letter::Sum : Letter::Whole);
     for (size_t k = 0; k < arrays; ++k) {
       w.put({k, d}, l);
       if (!gone)

@@ -1,5 +1,6 @@
 // What operations of rows are by themselves.
 #include "Combine.h"
+#include "Graph/Analysis/BodyLaws.h"
 #include "RowsPlan.h"
 #include "glia/Graph/Graph.h"
 
@@ -88,8 +89,11 @@ std::optional<Reduction> reductionOf(mlir::Operation *op, std::string &why) {
     return std::nullopt;
   }
   mlir::Block &body = op->getRegion(0).front();
+  const auto order = [&]() -> std::string { // fewer are taken one after the other
+    return isAssociative(body) == false ? ", of more than 128 elements whose order counts" : "";
+  };
   if (body.getOperations().size() != 2 || body.front().getNumOperands() != 2) {
-    why = "a reduction whose body is more than one operation of two values";
+    why = "a reduction whose body is more than one operation of two values" + order();
     return std::nullopt;
   }
   mlir::Operation &inner = body.front();
@@ -101,7 +105,7 @@ std::optional<Reduction> reductionOf(mlir::Operation *op, std::string &why) {
   r.op = combinerOf(opName(&inner), logical);
   r.type = typeOf(data);
   if (r.op.empty() || !both || body.getTerminator()->getOperand(0) != inner.getResult(0)) {
-    why = "a reduction with `" + opName(&inner).str() + "`";
+    why = "a reduction with `" + opName(&inner).str() + "`" + order();
     return std::nullopt;
   }
   if (op->getResult(0).getType() !=

@@ -3,6 +3,7 @@
 // outputs whose element it finds inside the input, so the padding costs nothing: what it holds changes nothing, or nothing
 // more than the start does.
 #include "WindowReduce.h"
+#include "Graph/Analysis/BodyLaws.h"
 #include "Lower/Rows/Combine.h"
 #include "WindowPlan.h"
 #include "WindowScan.h"
@@ -276,9 +277,15 @@ private:
 std::string refuseWindowReduction(mlir::Operation *op) {
   std::string why;
   const std::optional<Sum> s = sumOf(op, why);
+  const std::vector<WindowDim> dims = windowDims(op, op->getOperand(0), op->getResult(0));
+  mlir::Block &body = op->getRegion(0).front();
+  const std::string_view how = op->getNumResults() == 1 ? combinationOf(body, false, why) : "";
+  const bool combines = !how.empty() && how != "bypass";
+  if (!s && !combines && llvm::any_of(dims, [](const WindowDim &d) { return d.isPadded(); }) &&
+      !repeats(body, op->getOperands().drop_front(op->getNumResults())))
+    return "windows that reach padding, from a start that changes what it is combined with once more";
   if (!s)
     return why;
-  const std::vector<WindowDim> dims = windowDims(op, op->getOperand(0), op->getResult(0));
   double taps = 1;
   bool padded = false;
   for (const WindowDim &d : dims) {
