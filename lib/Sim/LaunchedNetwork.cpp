@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace glia {
 
@@ -133,52 +134,70 @@ private:
   }
 };
 
-// Which MPI has started this process; empty: none.
-std::string launchedBy() {
+// Which MPI has started this process, or may have, the likeliest first; empty: none.
+std::vector<std::string> launchedBy() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE"))
-    return "openmpi";
+    return {"openmpi"};
   if (std::getenv("PMI_SIZE") || std::getenv("MPI_LOCALNRANKS"))
-    return "mpich";
+    return {"mpich"};
+  if (std::getenv("PMIX_RANK")) // srun --mpi=pmix, prterun: both can join
+    return {"openmpi", "mpich"};
   return {};
 }
 
-// Beside the library or program that this code is in, or in the build's own folder.
+// Beside the library or program that this code is in, in the build's own folder, or in that of a wheel.
 std::vector<std::filesystem::path> folders() {
   std::vector<std::filesystem::path> out;
+  std::error_code ignored;
+  const auto around = [&](const std::filesystem::path &file) {
+    for (const char *to : {"", "../python/glia", "../lib/glia", "../glia"})
+      out.push_back(file.parent_path() / to);
+  };
   Dl_info here;
-  if (dladdr(reinterpret_cast<const void *>(&launchedBy), &here) && here.dli_fname) {
-    const std::filesystem::path folder = std::filesystem::absolute(here.dli_fname).parent_path();
-    out = {folder, folder / "../python/glia", folder / "../lib/glia"};
-  }
+  if (dladdr(reinterpret_cast<const void *>(&launchedBy), &here) && here.dli_fname)
+    around(std::filesystem::absolute(here.dli_fname));
+  around(std::filesystem::read_symlink("/proc/self/exe", ignored)); // of a program the name above is what it was called by
   return out;
 }
 
-std::unique_ptr<RankNetwork> connect(const std::string &mpi) {
+// Null, and why, if the plugin is not here or its MPI is not.
+std::unique_ptr<RankNetwork> connect(const std::string &mpi, std::string &why) {
   const std::string file = "libglia_" + mpi + ".so";
   for (const std::filesystem::path &folder : folders()) {
     std::error_code ignored;
     if (!std::filesystem::exists(folder / file, ignored))
       continue;
     void *library = dlopen((folder / file).c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (!library)
-      throw Error("RANK-MPI", std::string("the plugin for MPI cannot be loaded: ") + dlerror(),
-                  "Install that MPI, or run the program without mpirun.");
+    if (!library) {
+      why = std::string("the plugin for MPI cannot be loaded: ") + dlerror();
+      return nullptr;
+    }
     const auto find = reinterpret_cast<const MpiTable *(*)()>(dlsym(library, kMpiTableSymbol));
     if (!find || find()->version != kMpiTableVersion)
       throw Error("RANK-MPI", "the plugin " + file + " is of another version of glia", "Build glia again.");
     return std::make_unique<MpiNetwork>(*find());
   }
-  throw Error("RANK-MPI", "the process was started by " + mpi + ", and glia was built without a plugin for it",
-              "Build glia where that MPI's development package is installed (libopenmpi-dev, libmpich-dev), or start it "
-              "with another one.");
+  if (why.empty())
+    why = "the process was started by " + mpi + ", and glia was built without a plugin for it";
+  return nullptr;
+}
+
+std::unique_ptr<RankNetwork> connect(const std::vector<std::string> &mpis) {
+  std::string why;
+  for (const std::string &mpi : mpis)
+    if (auto network = connect(mpi, why))
+      return network;
+  throw Error("RANK-MPI", why,
+              "Install that MPI; build glia where its development package is installed (libopenmpi-dev, libmpich-dev); or "
+              "start the program with another one, or without.");
 }
 
 } // namespace
 
 RankNetwork *launchedNetwork() {
   static const std::unique_ptr<RankNetwork> network = [] {
-    const std::string mpi = launchedBy();
-    return mpi.empty() ? nullptr : connect(mpi);
+    const std::vector<std::string> mpis = launchedBy();
+    return mpis.empty() ? nullptr : connect(mpis);
   }();
   return network && network->processes() > 1 ? network.get() : nullptr;
 }

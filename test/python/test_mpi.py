@@ -10,12 +10,21 @@ import glia
 import numpy as np
 import pytest
 
-PLUGIN = Path(glia.__file__).with_name("libglia_openmpi.so")
 TOOL = Path(glia.__file__).parents[2] / "bin" / "glia"
-pytestmark = pytest.mark.skipif(
-    not PLUGIN.exists() or shutil.which("mpirun") is None,
-    reason="Open MPI is not installed, or glia was built without it",
-)
+# Those that are installed and that glia was built with. On Debian each has a name of its own.
+LAUNCHERS = {
+    "openmpi": (shutil.which("mpirun.openmpi") or shutil.which("mpirun"), "--oversubscribe"),
+    "mpich": (shutil.which("mpirun.mpich"),),
+}
+HERE = {
+    mpi: launcher
+    for mpi, launcher in LAUNCHERS.items()
+    if launcher[0] and Path(glia.__file__).with_name(f"libglia_{mpi}.so").exists()
+}
+pytestmark = pytest.mark.skipif(not HERE, reason="no MPI is installed, or glia was built without it")
+every_mpi = pytest.mark.parametrize("mpi", sorted(HERE))
+MPI = "openmpi" if "openmpi" in HERE else next(iter(HERE), "openmpi")
+PLUGIN = Path(glia.__file__).with_name(f"libglia_{MPI}.so")
 
 # A chain of exchanges in groups that lie in one process and across.
 PROGRAM = """
@@ -34,12 +43,12 @@ gpsimd collective dst=y src=c queue=q kind=permute ranks=8 width=2 groups=[0, 4,
 """
 
 
-def start(processes: int, *command, **more) -> subprocess.CompletedProcess:
+def start(processes: int, *command, mpi=MPI, **more) -> subprocess.CompletedProcess:
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **more}
     environment["OMPI_MCA_plm_rsh_agent"] = "sh"  # on one host nobody is called, but Open MPI wants ssh to be there
     environment["PYTHONPATH"] = str(PLUGIN.parent.parent)
     return subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", str(processes), *map(str, command)],
+        [*HERE[mpi], "-n", str(processes), *map(str, command)],
         env=environment,
         capture_output=True,
         text=True,
@@ -55,21 +64,46 @@ def files(tmp_path):
     return tmp_path
 
 
+@every_mpi
 @pytest.mark.parametrize("processes", [1, 2, 4, 11])  # 11: some have no rank
-def test_the_bytes_are_those_of_one_process(files, processes):
+def test_the_bytes_are_those_of_one_process(files, processes, mpi):
     run = ["run", files / "p.glia", "--input", f"x={files / 'x.npy'}"]
     subprocess.run([TOOL, *run, "--output", f"y={files / 'alone.npy'}"], check=True)
-    made = start(processes, TOOL, *run, "--output", f"y={files / 'together.npy'}")
+    made = start(processes, TOOL, *run, "--output", f"y={files / 'together.npy'}", mpi=mpi)
     assert made.returncode == 0, made.stderr
     assert (files / "alone.npy").read_bytes() == (files / "together.npy").read_bytes()
 
 
-def test_results_are_said_once(files):
-    made = start(2, TOOL, "run", files / "p.glia", "--input", f"x={files / 'x.npy'}")
+@every_mpi
+def test_results_are_said_once(files, mpi):
+    made = start(2, TOOL, "run", files / "p.glia", "--input", f"x={files / 'x.npy'}", mpi=mpi)
     assert made.stdout.count("y : f32[8, 4, 8, 64]") == 1, made.stdout + made.stderr
 
 
-def test_a_script_of_jax_runs_as_it_is(files):
+@pytest.mark.skipif("openmpi" not in HERE, reason="Open MPI's launcher serves PMIx")
+def test_processes_that_only_pmix_tells_of_find_each_other(files):
+    """As srun --mpi=pmix starts them: nothing in the environment is Open MPI's."""
+    run = [TOOL, "run", files / "p.glia", "--input", f"x={files / 'x.npy'}"]
+    made = start(2, "env", "-u", "OMPI_COMM_WORLD_SIZE", *run, mpi="openmpi")
+    assert made.returncode == 0 and made.stdout.count("y : f32[8, 4, 8, 64]") == 1, made.stdout + made.stderr
+
+
+def test_the_tool_is_found_by_its_name(files):
+    path = f"{TOOL.parent}{os.pathsep}{os.environ['PATH']}"
+    made = start(2, "glia", "run", files / "p.glia", "--input", f"x={files / 'x.npy'}", PATH=path)
+    assert made.returncode == 0 and made.stdout.count("y : f32[8, 4, 8, 64]") == 1, made.stdout + made.stderr
+
+
+def test_an_mpi_that_is_not_here_is_named(files):
+    """A copy of the tool without plugins."""
+    tool = files / "glia"
+    shutil.copy(TOOL, tool)
+    made = start(2, tool, "run", files / "p.glia", "--input", f"x={files / 'x.npy'}")
+    assert made.returncode != 0 and f"started by {MPI}" in made.stderr and "RANK-MPI" in made.stderr, made.stderr
+
+
+@every_mpi
+def test_a_script_of_jax_runs_as_it_is(files, mpi):
     script = files / "step.py"
     script.write_text("""
 import sys
@@ -86,20 +120,21 @@ for _ in range(3):
 np.testing.assert_array_equal(np.asarray(y), np.maximum(x @ w, 0) @ v)
 print("right")
 """)
-    made = start(2, sys.executable, script, GLIA_DEVICES="8", JAX_PLATFORMS="glia")
+    made = start(2, sys.executable, script, mpi=mpi, GLIA_DEVICES="8", JAX_PLATFORMS="glia")
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("right") == 2
 
 
-def test_processes_with_different_files_end_with_an_error(files):
+@every_mpi
+def test_processes_with_different_files_end_with_an_error(files, mpi):
     other = PROGRAM.replace("kind=all_reduce op=add", "kind=all_reduce op=max")
     glia.assemble(other, target="trn2").save(str(files / "other.glia"))
     script = files / "pick.sh"
     script.write_text(f"""#!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 0 ] && file=p.glia || file=other.glia
+[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 0 ] && file=p.glia || file=other.glia
 exec {TOOL} run {files}/$file --input x={files}/x.npy --timeout 5
 """)
-    made = start(2, "sh", script)
+    made = start(2, "sh", script, mpi=mpi)
     assert made.returncode != 0
     assert "RANK-MISMATCH" in made.stderr, made.stderr
 
@@ -108,7 +143,7 @@ def test_processes_with_different_inputs_end_with_an_error(files):
     np.save(files / "z.npy", np.ones((8, 8, 64), np.float32))
     script = files / "pick.sh"
     script.write_text(f"""#!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 0 ] && file=x.npy || file=z.npy
+[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 0 ] && file=x.npy || file=z.npy
 exec {TOOL} run {files}/p.glia --input x={files}/$file --output y={files}/y.npy --timeout 5
 """)
     made = start(2, "sh", script)
@@ -117,13 +152,14 @@ exec {TOOL} run {files}/p.glia --input x={files}/$file --output y={files}/y.npy 
     assert not (files / "y.npy").exists()
 
 
-def test_a_failure_in_one_process_reaches_the_others(files):
+@every_mpi
+def test_a_failure_in_one_process_reaches_the_others(files, mpi):
     script = files / "fail.sh"
     script.write_text(f"""#!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 1 ] && few="--max-steps 1"
+[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 1 ] && few="--max-steps 1"
 exec {TOOL} run {files}/p.glia --input x={files}/x.npy --timeout 20 $few
 """)
-    made = start(2, "sh", script)
+    made = start(2, "sh", script, mpi=mpi)
     assert made.returncode != 0
     assert "SIM-STEPS" in made.stderr, made.stderr
 
@@ -140,7 +176,7 @@ def test_a_process_that_does_not_come_is_named(files, door):
         come += " --timeout 2"
     script = files / "late.sh"
     script.write_text(f"""#!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec {sys.executable} -c "
+[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 1 ] && exec {sys.executable} -c "
 import ctypes, time
 table = ctypes.CDLL('{PLUGIN}').glia_mpi_table
 table.restype = ctypes.POINTER(ctypes.c_void_p)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,3 +101,26 @@ def test_stubs_are_there(installed):
     assert (
         stubs == {p.name for p in (ROOT / "python" / "nki-stubs").iterdir()} and (site / "glia" / "py.typed").exists()
     )
+
+
+@pytest.mark.skipif(
+    not (ROOT / "build/python/glia/libglia_openmpi.so").exists() or shutil.which("mpirun.openmpi") is None,
+    reason="Open MPI is not installed, or glia was built without it",
+)
+def test_its_command_runs_under_mpi(installed, tmp_path):
+    program = tmp_path / "sum.gasm"
+    program.write_text(
+        "target trn2\ninput x : f32[2]\noutput y : f32[2]\nqueue q\n"
+        "gpsimd collective dst=y src=x queue=q kind=all_reduce op=add ranks=2 width=2 groups=[0, 1]\n"
+    )
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32).reshape(2, 2))
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "sh"}
+    run = [installed / "glia", "run", program, "--input", f"x={tmp_path / 'x.npy'}"]
+    made = subprocess.run(
+        ["mpirun.openmpi", "--oversubscribe", "-n", "2", *run],
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert made.returncode == 0 and made.stdout.count("[2 4 2 4]") == 1, made.stdout + made.stderr
