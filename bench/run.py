@@ -38,6 +38,7 @@ import least
 import loops
 import nki_speed
 import numpy as np
+import rank_processes
 import ranks
 import reduce
 import schedules
@@ -321,6 +322,7 @@ def main():
                 *graphs.PARTS,
                 *jax_platform.PARTS,
                 *ranks.PARTS,
+                *rank_processes.PARTS,
                 least.measure,
                 loops.measure,
                 *debugging.PARTS,

@@ -133,15 +133,19 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// As the engines do it (docs/numerics.md).
-float together(CollectiveOp op, float a, float b) {
-  const float both = op == CollectiveOp::Add ? a + b : op == CollectiveOp::Multiply ? a * b : 0;
-  if (std::isnan(a) || std::isnan(b) || std::isnan(both))
-    return kNaN;
+// sum = sum op next, as the engines do it (docs/numerics.md). Loops of one operation each, for vectors.
+void together(CollectiveOp op, float *sum, const float *next, int64_t count) {
+  const auto each = [&](auto made) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float a = sum[i], b = next[i], x = made(a, b);
+      sum[i] = a != a || b != b || x != x ? kNaN : x;
+    }
+  };
   switch (op) {
-  case CollectiveOp::Max: return a > b ? a : b;
-  case CollectiveOp::Min: return a < b ? a : b;
-  default: return both;
+  case CollectiveOp::Multiply: return each([](float a, float b) { return a * b; });
+  case CollectiveOp::Max: return each([](float a, float b) { return a > b ? a : b; });
+  case CollectiveOp::Min: return each([](float a, float b) { return a < b ? a : b; });
+  default: return each([](float a, float b) { return a + b; });
   }
 }
 
@@ -183,8 +187,8 @@ void floats(CollectiveOp op, DType t, std::span<const std::span<const std::byte>
     const int64_t count = std::min(kBlock, n - at);
     for (size_t m = 0; m < sources.size(); ++m) {
       loadF32(t, sources[m].data() + (first + at) * size, size, m ? next : sum, count);
-      for (int64_t i = 0; m && i < count; ++i)
-        sum[i] = together(op, sum[i], next[i]);
+      if (m)
+        together(op, sum, next, count);
     }
     storeF32(t, sum, result.data() + at * size, size, count);
   }

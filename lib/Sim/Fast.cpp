@@ -185,7 +185,8 @@ private:
     Prepared mine = x;
     SharedBytes received;
     meetRanks(mine, received);
-    if (!crowded || !adopted(mine, options.link->lifetimes(program), received))
+    const bool shares = crowded || (options.link && received->size() >= kWorthSharing);
+    if (!shares || !adopted(mine, options.link->lifetimes(program), received))
       execute(mine, mine.operands, 0, 1);
   }
 
@@ -206,7 +207,8 @@ private:
     memory.keepOnly(live);
   }
 
-  // Ranks that get the same bytes share them, where each has a tensor for nothing else.
+  // Ranks that get the same bytes share them, where each has a tensor for nothing else. Small ones are copied sooner than looked into.
+  static constexpr size_t kWorthSharing = size_t{1} << 20;
   bool adopted(const Prepared &x, const Lifetimes &lifetimes, const SharedBytes &received) {
     const Region &dst = x.operands[x.d.def->slot("dst")].region;
     if (dst.object.kind != ObjectKind::Tensor || !dst.contiguous || dst.start != 0 ||

@@ -160,7 +160,7 @@ void Machine::meetRanks(Prepared &x, SharedBytes &received) const {
   const int64_t size = sizeOf(src.dtype);
   const auto bytes = static_cast<size_t>(c.elements * size);
   std::span<const std::byte> given;
-  std::vector<std::byte> gathered;
+  RawBytes gathered;
   if (src.space == Space::Hbm && src.contiguous && src.elements == c.elements) {
     given = {src.base, bytes};
   } else {
@@ -173,10 +173,10 @@ void Machine::meetRanks(Prepared &x, SharedBytes &received) const {
     if (options.link) {
       received = options.link->meet(c, given, describe(program, x.id));
     } else {
-      std::vector<std::byte> made(static_cast<size_t>(c.resultElements(1) * size));
+      RawBytes made(static_cast<size_t>(c.resultElements(1) * size));
       const std::span<const std::byte> alone[] = {given};
       combine(c, 0, alone, made);
-      received = std::make_shared<const std::vector<std::byte>>(std::move(made));
+      received = std::make_shared<const RawBytes>(std::move(made));
     }
   } catch (const Error &e) {
     const Diagnostic &d = e.diagnostics().front();

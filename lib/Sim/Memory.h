@@ -2,6 +2,7 @@
 #pragma once
 #include "glia/Program/Program.h"
 #include "glia/Sim/Simulator.h"
+#include "glia/Support/RawBytes.h"
 
 #include <array>
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace glia::sim {
 
-using SharedBytes = std::shared_ptr<const std::vector<std::byte>>;
+using SharedBytes = std::shared_ptr<const RawBytes>;
 
 // Zeroed pages that cost nothing until touched. Throws Error RUN-MEMORY if the host refuses.
 class Pages {

@@ -43,7 +43,11 @@ public:
     out.resize(n);
     bytes(out.data(), n * sizeof(typename List::value_type));
   }
-  bool atEnd() const { return rest.empty(); }
+  std::span<const std::byte> all() { // one list, as it lies there
+    const auto n = value<uint64_t>();
+    ok = ok && n == rest.size();
+    return rest;
+  }
 
 private:
   std::span<const std::byte> rest;
@@ -70,9 +74,10 @@ RankNetwork::Message encode(const RankMessage &m) {
   return std::move(w.out);
 }
 
-std::optional<RankMessage> decode(std::span<const std::byte> bytes) {
-  Reader r(bytes);
+std::optional<RankMessage> decode(RankNetwork::Message bytes) {
   RankMessage m;
+  m.held = std::move(bytes);
+  Reader r(m.held);
   m.kind = r.value<RankMessage::Kind>();
   m.run = r.value<uint64_t>();
   m.rank = r.value<int32_t>();
@@ -85,8 +90,8 @@ std::optional<RankMessage> decode(std::span<const std::byte> bytes) {
   m.what.width = r.value<int32_t>();
   r.list(m.what.groups);
   r.list(m.text);
-  r.list(m.data);
-  return r.ok && r.atEnd() && m.kind <= RankMessage::Output ? std::optional(std::move(m)) : std::nullopt;
+  m.data = r.all();
+  return r.ok && m.kind <= RankMessage::Output ? std::optional(std::move(m)) : std::nullopt;
 }
 
 } // namespace glia::sim

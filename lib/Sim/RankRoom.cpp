@@ -23,7 +23,7 @@ Rooms &rooms() {
 }
 
 void hearAny(int /*from*/, RankNetwork::Message bytes) {
-  std::optional<RankMessage> m = decode(bytes);
+  std::optional<RankMessage> m = decode(std::move(bytes));
   if (!m)
     return;
   Rooms &all = rooms();
@@ -92,14 +92,13 @@ void RankRoom::hear(RankMessage m) {
   case RankMessage::Arrived: {
     const Key key{m.what.members(m.rank), m.visit};
     Arrival &a = meetings[key].here[m.rank];
-    a = {std::move(m.what), std::move(m.text), {}, std::move(m.data)};
-    a.source = a.kept;
+    a = {std::move(m.what), std::move(m.text), m.data, std::move(m.held)};
     break;
   }
   case RankMessage::Ended: end(m.rank, m.text); break;
   case RankMessage::Output:
-    given[m.rank].outputs[m.text] = std::move(m.data);
     given[m.rank].inputs = m.visit;
+    given[m.rank].outputs[m.text] = std::move(m);
     break;
   }
   changed.notify_all();
@@ -225,7 +224,7 @@ SharedBytes RankRoom::meet(int rank, const Collective &c, std::span<const std::b
     RankMessage m;
     m.kind = RankMessage::Arrived;
     m.run = run, m.rank = rank, m.visit = visit, m.what = c, m.text = who;
-    m.data.assign(source.begin(), source.end());
+    m.data = source;
     tell(m, members);
     lock.lock();
   }
@@ -292,9 +291,9 @@ void RankRoom::makeResults(std::unique_lock<std::mutex> &lock, int rank, Meeting
       if (!isHere(r))
         continue;
       if (!one || !same) {
-        std::vector<std::byte> bytes(static_cast<size_t>(c.resultElements(members.size()) * sizeOf(c.dtype)));
+        RawBytes bytes(static_cast<size_t>(c.resultElements(members.size()) * sizeOf(c.dtype)));
         combine(c, r, sources, bytes);
-        one = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+        one = std::make_shared<const RawBytes>(std::move(bytes));
       }
       results[r] = one;
     }
@@ -339,7 +338,7 @@ void RankRoom::giveOutputs(int rank, const TensorBuffers &buffers, uint64_t inpu
     RankMessage m;
     m.kind = RankMessage::Output;
     m.run = run, m.rank = rank, m.visit = inputs, m.text = name;
-    m.data.assign(bytes.begin(), bytes.end());
+    m.data = bytes;
     tellAll(m);
   }
 }
@@ -365,7 +364,7 @@ void RankRoom::takeOutputs(int rank, const TensorBuffers &buffers, uint64_t inpu
   for (const auto &[name, bytes] : buffers) {
     if (!bytes.data())
       continue;
-    const std::vector<std::byte> &from = given[rank].outputs[name];
+    const std::span<const std::byte> from = given[rank].outputs[name].data;
     if (from.size() != bytes.size())
       throw Error("RANK-MISMATCH", format("the processes run different programs: `%s` of rank %d", name.c_str(), rank),
                   "Start all of them with the same files and arguments.");

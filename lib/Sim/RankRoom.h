@@ -43,7 +43,7 @@ private:
     Collective what;
     std::string who;
     std::span<const std::byte> source;
-    std::vector<std::byte> kept; // the source, if it came by message
+    RawBytes kept; // what the source lies in, if it came by message
   };
   struct Meeting { // the n-th of one group
     std::map<int, Arrival> here;
@@ -68,7 +68,7 @@ private:
   std::vector<State> states;
   std::vector<std::string> waitingAt; // by rank
   struct Given {
-    std::map<std::string, std::vector<std::byte>> outputs;
+    std::map<std::string, RankMessage> outputs;
     uint64_t inputs = 0;
   };
   std::map<int, Given> given; // by ranks of other processes

@@ -1,15 +1,16 @@
 // Processes that run the ranks of a program together: every process has all arguments, runs the ranks that fall to it, and gets the results of all.
 #pragma once
-#include <cstddef>
+#include "glia/Support/RawBytes.h"
+
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 namespace glia {
 
 class RankNetwork {
 public:
-  using Message = std::vector<std::byte>;
+  using Message = RawBytes;
   virtual ~RankNetwork() = default;
   virtual int process() const = 0;
   virtual int processes() const = 0;

@@ -1,5 +1,6 @@
 // Programs of several ranks: each rank runs in a thread of its own, and ranks meet where their programs say so (docs/ordering.md, "Ranks").
 #pragma once
+#include "glia/Support/RawBytes.h"
 #include "glia/ISA/Collective.h"
 #include "glia/Sim/Simulator.h"
 
@@ -22,8 +23,8 @@ public:
   // Gives `source`, which stays as it is meanwhile, waits for the other members, and returns what this rank gets; several may get the same
   // bytes. `who` is the instruction, for messages of other ranks.
   // Throws Error if the ranks do not agree (RANK-MISMATCH), if one of them will never come (RANK-DEADLOCK) or has failed (RANK-ENDED).
-  virtual std::shared_ptr<const std::vector<std::byte>> meet(const Collective &c, std::span<const std::byte> source,
-                                                             const std::string &who) = 0;
+  virtual std::shared_ptr<const RawBytes> meet(const Collective &c, std::span<const std::byte> source,
+                                               const std::string &who) = 0;
   // How many ranks of this process do not run while others do: what one of them does not need meanwhile, it should not keep.
   virtual int waiting() const = 0;
   virtual const sim::Lifetimes &lifetimes(const Program &p) = 0;
