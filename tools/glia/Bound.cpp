@@ -1,5 +1,6 @@
 // glia bound: the least time of a graph, a kernel or a program on a target.
 #include "FileKind.h"
+#include "GraphFlags.h"
 #include "Tool.h"
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Sim/Steps.h"
@@ -8,6 +9,7 @@
 #include "glia/CodeGen/ScheduleBound.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #endif
 
 #include <nlohmann/json.hpp>
@@ -18,7 +20,7 @@ namespace {
 
 struct Options {
   std::string file, target;
-  int cores = 1;
+  GraphFlags graph;
   bool json = false;
 };
 
@@ -80,11 +82,12 @@ std::string ofProgram(const Options &o) {
 #ifdef GLIA_COMPILER
 std::string ofGraph(const Options &o, std::string_view text) {
   GraphOptions options;
-  options.cores = o.cores;
+  setGraphOptions(o.graph, options);
   if (!o.target.empty())
     options.target = o.target;
   const auto target = loadTarget(options.target);
   graph::Graph g = graph::readGraph(text, o.file);
+  graph::roundProducts(*g.module, o.graph.autoCast);
   const Least b = boundGraph(*g.module, options);
   Table t(*target, "the graph");
   t.row("tensor", b.tensor);
@@ -118,8 +121,12 @@ std::string ofKernel(const Options &o, std::string_view text) {
 std::string boundOf(const Options &o) {
 #ifdef GLIA_COMPILER
   const FileBytes f = readFile(o.file);
-  if (const FileKind kind = kindOf(o.file, f); kind != FileKind::Program)
-    return kind == FileKind::Graph ? ofGraph(o, f.text()) : ofKernel(o, f.text());
+  const FileKind kind = kindOf(o.file, f);
+  if (kind == FileKind::Graph)
+    return ofGraph(o, f.text());
+  refuseGraphFlags(o.graph, o.file, kind == FileKind::Kernel ? "a kernel" : "a program");
+  if (kind == FileKind::Kernel)
+    return ofKernel(o, f.text());
 #endif
   return ofProgram(o);
 }
@@ -131,7 +138,7 @@ void addBound(CLI::App &app, Tool &tool) {
   CLI::App *c = app.add_subcommand("bound", "The least time that a graph, a kernel or a program can take");
   c->add_option("file", o->file, "A graph, the IR of a kernel (.nisa), or a program (.glia or .gasm)")->required();
   c->add_option("--target", o->target, "Built-in target or target file; graphs: trn2 if not given");
-  c->add_option("--lnc", o->cores, "Of a graph: how many cores share it; 1 if not given");
+  addGraphFlags(c, o->graph);
   c->add_flag("--json", o->json, "As JSON");
   c->footer("Example: glia bound model.mlir --target trn1\n"
             "A graph is measured as a whole, whatever it is compiled to; a kernel by its instructions in the best order; a "

@@ -1,4 +1,5 @@
 #include "glia/Check/CheckGraph.h"
+#include "GraphFlags.h"
 #include "Tool.h"
 #include "glia/Graph/Read.h"
 #include "glia/Graph/RoundProducts.h"
@@ -11,28 +12,27 @@ namespace glia::tool {
 
 void addCheck(CLI::App &app, Tool &tool) {
   struct Options {
-    std::string file, target = "trn2", autoCast;
+    std::string file, target = "trn2";
+    GraphFlags graph;
     uint64_t seed = 1;
-    int cores = 1;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c =
       app.add_subcommand("check", "Compiles a graph and compares it with the reference, group by group and as a whole");
   c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
   c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
-  c->add_option("--lnc", o->cores, "2: each group on both cores of a logical one; 1 if not given");
-  c->add_option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it, in the reference too");
+  addGraphFlags(c, o->graph, true);
   c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
-  c->footer("Example: glia check model.mlir --target trn1 --seed 3");
+  c->footer("Example: glia check model.mlir --target trn1 --seed 3\nWith --auto-cast the reference rounds, too.");
   c->callback([o, &tool] {
     tool.command = [o] {
       loadTarget(o->target); // a wrong name is found before any work
       const FileBytes f = readFile(o->file);
       graph::Graph g = graph::readGraph(f.text(), o->file);
-      graph::roundProducts(*g.module, o->autoCast);
+      graph::roundProducts(*g.module, o->graph.autoCast);
       GraphOptions options;
       options.target = o->target;
-      options.cores = o->cores;
+      setGraphOptions(o->graph, options);
       GraphCheck check;
       {
         Progress progress("checking");

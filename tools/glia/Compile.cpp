@@ -1,5 +1,6 @@
 // glia compile: a kernel (.nisa) or a graph (.mlir, .mlirbc, .pb) becomes a program file.
 #include "FileKind.h"
+#include "GraphFlags.h"
 #include "InternalError.h"
 #include "Source.h"
 #include "glia/Region/CompileGraph.h"
@@ -18,10 +19,9 @@ namespace glia::tool {
 namespace {
 
 struct Options {
-  std::string file, target, output, dump, schedule, topology, autoCast;
-  std::string ofGraphs; // an option that was given and is said of graphs only
-  int cores = 1, effort = 1;
-  bool explain = false, strictSharding = false;
+  std::string file, target, output, dump, schedule;
+  GraphFlags graph;
+  bool explain = false;
 };
 
 // While a file is written, an interrupt waits: the file is whole or absent, and no temporary one stays.
@@ -112,10 +112,7 @@ int compileModel(const Options &o, std::string_view text) {
                 "(nki.jit(schedule=...)).");
   GraphOptions options;
   options.dump = o.dump;
-  options.cores = o.cores;
-  options.effort = o.effort;
-  options.topology = o.topology;
-  options.strictSharding = o.strictSharding;
+  setGraphOptions(o.graph, options);
   if (!o.target.empty())
     options.target = o.target;
   loadTarget(options.target); // a wrong name is found before any work
@@ -125,7 +122,7 @@ int compileModel(const Options &o, std::string_view text) {
     Progress progress("reading the graph");
     times.begin("read");
     graph::Graph g = graph::readGraph(text, o.file);
-    graph::roundProducts(*g.module, o.autoCast);
+    graph::roundProducts(*g.module, o.graph.autoCast);
     options.progress = [&](std::string_view phase, size_t done, size_t all) {
       times.begin(phase);
       progress.say("compiling, " + std::string(phase) + (all > 1 ? " " + grouped(done) + " of " + grouped(all) : ""));
@@ -145,9 +142,7 @@ int compileModel(const Options &o, std::string_view text) {
 }
 
 int compileText(const Options &o, std::string_view text) {
-  if (!o.ofGraphs.empty())
-    throw Error("COMPILE-OPTION", o.file + " is a kernel, and " + o.ofGraphs + " is said of a graph",
-                "Leave it out; `glia compile --help` says which options are whose.");
+  refuseGraphFlags(o.graph, o.file, "a kernel");
   Progress progress("compiling");
   const Program p = programOfKernel(text, {.file = o.file, .target = o.target}, o.schedule, o.dump);
   requireProved(p, CompiledFrom::Kernel);
@@ -161,8 +156,8 @@ int compileFile(const Options &o, const FileBytes &f) {
     ReduceOptions r;
     r.file = o.file;
     r.target = o.target;
-    r.cores = o.cores;
-    r.effort = o.effort;
+    r.cores = o.graph.cores;
+    r.effort = o.graph.effort;
     return Error(withSmaller(wrong, r, f));
   };
   const FileKind kind = kindOf(o.file, f);
@@ -194,21 +189,10 @@ void addCompile(CLI::App &app, Tool &tool) {
       ->required();
   c->add_option("--target", o->target,
                 "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
-  c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
-  c->add_option("--effort", o->effort,
-                "Of a graph. 0: every group is a kernel of its own; 1, if not given: groups become one kernel where that is "
-                "faster; 2: more ways to write it are tried")
-      ->check(CLI::Range(0, 2));
-  c->add_option(
-      "--topology", o->topology,
-      "Of a graph for several ranks: what they lie on, for their time (glia topologies); else what is usual for the "
-      "target");
-  c->add_flag("--strict-sharding", o->strictSharding,
-              "Of a graph for several ranks: refuse operations that need their operands whole, instead of a warning");
-  c->add_option(
-      "--auto-cast", o->autoCast,
-      "Of a graph. bf16 or f16: operands of f32 products are rounded to it, sums stay f32; else nothing is rounded");
-  c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken");
+  addGraphFlags(c, o->graph);
+  c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken")->each([o](const std::string &) {
+    o->graph.given = "--explain";
+  });
   c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
   c->add_option("--schedule", o->schedule,
                 "Of a kernel. best: whatever is fastest; as_written: the order of each engine is that of the text. Else the "
@@ -219,10 +203,7 @@ void addCompile(CLI::App &app, Tool &tool) {
   c->footer("Example: glia compile model.mlir --target trn1 -o model.glia\n"
             "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
             "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
-  c->callback([o, &tool, c] {
-    for (const char *name : {"--lnc", "--effort", "--topology", "--strict-sharding", "--auto-cast", "--explain"})
-      if (c->count(name) > 0)
-        o->ofGraphs = name;
+  c->callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);

@@ -20,7 +20,7 @@ namespace {
 constexpr double kSearchSeconds = 10;
 
 struct Options {
-  std::string file, target, script, schedule, find, function;
+  std::string file, target, script, schedule, find, function, autoCast;
   std::vector<std::string> inputs;
   RunOptions run;
   size_t order = 1;
@@ -30,13 +30,17 @@ struct Options {
 #ifdef GLIA_COMPILER
 std::optional<int> asGraph(const Options &o, const CLI::App &c) {
   const FileBytes f = readFile(o.file);
-  if (kindOf(o.file, f) != FileKind::Graph)
+  if (kindOf(o.file, f) != FileKind::Graph) {
+    if (c.count("--auto-cast"))
+      throw Error("DEBUG-OPTION", "--auto-cast is about graphs, and " + printable(o.file) + " is none",
+                  "Leave it out; a program rounds as it was compiled.");
     return {};
+  }
   for (const char *name : {"--target", "--seed", "--hold", "--steered", "--schedule", "--pass-races", "--find-race"})
     if (c.count(name))
       throw Error("DEBUG-OPTION", std::string(name) + " is about programs, and " + printable(o.file) + " is a graph",
                   "A graph is evaluated one operation after the other; compile it first to look at orders.");
-  return debugGraph(f, o.file, o.function, o.inputs, o.script);
+  return debugGraph(f, o.file, o.function, o.inputs, o.script, o.autoCast);
 }
 #else
 std::optional<int> asGraph(const Options &, const CLI::App &) { return {}; }
@@ -115,6 +119,7 @@ void addDebug(CLI::App &app, Tool &tool) {
       "Look for two orders that end differently, 10 s at most, and write them to this file: what a RACE or deadlock "
       "that `glia verify` reports can do");
   c->add_option("--function", o->function, "Of a graph: the function to evaluate; @main if not given");
+  c->add_option("--auto-cast", o->autoCast, "Of a graph. bf16 or f16: operands of f32 products are rounded to it");
   c->footer("Example: glia debug softmax.glia --input x=x.npy\n"
             "         glia debug model.mlir --input 0=x.npy\n"
             "         glia debug softmax.glia --input x=x.npy -x commands.txt\n"

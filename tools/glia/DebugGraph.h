@@ -8,6 +8,6 @@
 namespace glia::tool {
 
 int debugGraph(const FileBytes &f, const std::string &file, const std::string &function,
-               const std::vector<std::string> &inputs, const std::string &script);
+               const std::vector<std::string> &inputs, const std::string &script, const std::string &autoCast);
 
 } // namespace glia::tool

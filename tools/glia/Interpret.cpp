@@ -1,5 +1,6 @@
 #include "GraphInputs.h"
 #include "Tool.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Graph/Read.h"
 #include "glia/Interpret/Interpret.h"
@@ -44,7 +45,7 @@ std::string summary(const std::vector<HostTensor> &results) {
 
 void addInterpret(CLI::App &app, Tool &tool) {
   struct Options {
-    std::string file, function;
+    std::string file, function, autoCast;
     std::vector<std::string> inputs, outputs;
     InterpretOptions interpret;
   };
@@ -57,12 +58,14 @@ void addInterpret(CLI::App &app, Tool &tool) {
                 "number=file.npy, by number of the result; may be repeated. Without it a summary is printed")
       ->allow_extra_args(false);
   c->add_option("--function", o->function, "The function to evaluate; @main if not given");
+  c->add_option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it");
   c->add_flag("--in-double", o->interpret.inDouble, "Evaluate every float type as f64");
   c->footer("Example: glia interpret model.mlir --input 0=x.npy --output 0=y.npy");
   c->callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       graph::Graph g = graph::readGraph(f.text(), o->file);
+      graph::roundProducts(*g.module, o->autoCast);
       mlir::func::FuncOp function = functionOf(g, o->function);
       std::vector<HostTensor> inputs = readArguments(function, o->inputs);
       std::map<size_t, std::string> files;

@@ -74,8 +74,7 @@ void addProfile(CLI::App &app, Tool &tool) {
   c->add_option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data")
       ->allow_extra_args(false);
   c->add_option("--target", o->source.target, "Time it on this target instead of the file's own; graphs: trn2 if not given");
-  c->add_option("--lnc", o->source.cores, "Of a graph: on how many cores; 1 if not given");
-  c->add_option("--effort", o->source.effort, "Of a graph, as of glia compile")->check(CLI::Range(0, 2));
+  addGraphFlags(c, o->source.graph);
   CLI::Option *timeline = c->add_flag("--timeline", o->timeline, "Draw what engines and transfers do, for the terminal");
   c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
   c->add_option("--html", o->html, "Write a page with a zoomable timeline");

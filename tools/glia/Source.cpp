@@ -4,6 +4,7 @@
 #ifdef GLIA_COMPILER
 #include "glia/CodeGen/Compile.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Verify/VerifyRanks.h"
 #endif
@@ -33,10 +34,10 @@ static std::string targetOf(const Source &s, const std::string &own) {
 
 static Program programOfGraph(std::string_view text, const Source &s) {
   GraphOptions options;
-  options.cores = s.cores;
-  options.effort = s.effort;
+  setGraphOptions(s.graph, options);
   options.target = targetOf(s, options.target);
   graph::Graph g = graph::readGraph(text, s.file);
+  graph::roundProducts(*g.module, s.graph.autoCast);
   CompiledGraph compiled = compileGraph(*g.module, options);
   tellWarnings(compiled.parts.warnings);
   if (s.prove)
@@ -60,6 +61,8 @@ Program programOfKernel(std::string_view text, const Source &s, const std::strin
 Program programOf(const Source &s) {
   const FileBytes f = readFile(s.file);
   const FileKind kind = kindOf(s.file, f);
+  if (kind != FileKind::Graph)
+    refuseGraphFlags(s.graph, s.file, kind == FileKind::Program ? "a program" : "a kernel");
   if (kind == FileKind::Program)
     return loadProgram(s.file, s.target);
   Progress progress("compiling");

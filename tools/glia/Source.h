@@ -1,5 +1,6 @@
 // A program from whatever file is given: programs and assembly are opened, graphs and kernels are compiled.
 #pragma once
+#include "GraphFlags.h"
 #include "glia/Program/Program.h"
 #include "glia/Runtime/CompilerFaults.h"
 
@@ -11,10 +12,10 @@ namespace glia::tool {
 
 struct Source {
   std::string file;
-  std::string target;        // empty: the file's own; of graphs trn2
-  std::string changes;       // to the target: "clock.vector=2x"
-  int cores = 1, effort = 1; // of graphs
-  bool prove = true;         // what is compiled
+  std::string target;  // empty: the file's own; of graphs trn2
+  std::string changes; // to the target: "clock.vector=2x"
+  GraphFlags graph;
+  bool prove = true; // what is compiled
 };
 
 bool mustBeCompiled(const Source &s);

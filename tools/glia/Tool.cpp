@@ -68,6 +68,10 @@ std::string grouped(uint64_t n) {
 Program loadProgram(const std::string &path, const std::string &target) {
   std::shared_ptr<const Target> chosen = target.empty() ? nullptr : loadTarget(target);
   const FileBytes f = readFile(path);
+  for (const char *ending : {".mlir", ".mlirbc", ".pb", ".nisa"})
+    if (path.ends_with(ending) && !looksLikeContainer(f.bytes))
+      throw Error("PROGRAM-FILE", path + " is a graph or a kernel, not a program",
+                  "Make a program of it first: glia compile " + path + " -o program.glia");
   const bool text = path.ends_with(".gasm") || (!looksLikeContainer(f.bytes) && !path.ends_with(".glia"));
   Progress progress(text ? "assembling" : "opening");
   if (text)
