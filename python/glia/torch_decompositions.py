@@ -9,7 +9,7 @@ import torch
 import torch._decomp
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import torch_fourier, torch_linalg, torch_pools, torch_reductions
+from . import torch_fourier, torch_linalg, torch_pools, torch_reductions, torch_special
 
 
 def _signbit(x):
@@ -201,6 +201,7 @@ OWN = {
     **torch_fourier.OWN,
     **torch_pools.OWN,
     **torch_reductions.OWN,
+    **torch_special.OWN,
 }
 
 

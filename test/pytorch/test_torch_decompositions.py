@@ -29,6 +29,8 @@ CASES = {
     "rfft": lambda a, b: fft.irfft(fft.rfft(b, dim=1) * 2, n=5, dim=1),
     "logcumsumexp": lambda a, b: torch.logcumsumexp(40 * a, 1),
     "nanmedian": lambda a, b: torch.nanmedian(torch.where(a > 1, math.nan, a), 1)[0],
+    "polygamma": lambda a, b: (torch.polygamma(1, a.abs() + 0.3), torch.polygamma(3, -a.abs() - 0.3), b.abs().digamma()),
+    "zeta": lambda a, b: torch.special.zeta(a.abs() + 1.5, a.detach().abs() + 0.2).detach() + a,
     "index_reduce": lambda a, b: torch.index_reduce(a, 1, torch.tensor([0, 3, 0]), b.mT, "mean", include_self=False),
     "distances": lambda a, b: (torch.cdist(a, b.mT), torch.cdist(a, b.mT, p=1.0), torch.cdist(a, b.mT, p=math.inf)),
     "soft margins": lambda a, b: functional.soft_margin_loss(15 + a, torch.ones(2, 4, 4)),
