@@ -258,8 +258,31 @@ def _compare(plain, x, number):
     return plain(x, number)
 
 
+def _native_dropout(_plain, x, p, train):
+    """torch_xla divides by the share that is dropped instead of the one that stays."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    stays = torch.rand(x.shape, device=x.device) >= p
+    return torch.where(stays, x * (1 / (1 - p) if p < 1 else 0.0), 0), stays
+
+
+def _randperm(_plain, n, *, dtype=None, layout=None, device=None, pin_memory=None):
+    return torch.rand(n, device=device).argsort().to(dtype or torch.int64)
+
+
+def _multinomial(plain, weights, count, replacement=False, **kwargs):
+    """Without replacement: those whose clocks, which run as fast as they are heavy, ring first."""
+    if replacement or kwargs.get("generator") is not None:
+        return plain(weights, count, replacement, **kwargs)
+    clocks = -torch.log1p(-torch.rand(weights.shape, device=weights.device))
+    return torch.topk(weights.float() / clocks.clamp(min=2**-30), count).indices
+
+
 # Functions of what torch_xla would do, and of the arguments.
 INSTEAD = {
+    "aten::native_dropout": _native_dropout,
+    "aten::randperm": _randperm,
+    "aten::multinomial": _multinomial,
     "aten::unfold": _unfold,
     "aten::unfold_copy": _unfold,
     "aten::scatter_reduce.two": _scatter_reduce,

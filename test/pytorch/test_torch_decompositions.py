@@ -29,7 +29,11 @@ CASES = {
     "rfft": lambda a, b: fft.irfft(fft.rfft(b, dim=1) * 2, n=5, dim=1),
     "logcumsumexp": lambda a, b: torch.logcumsumexp(40 * a, 1),
     "nanmedian": lambda a, b: torch.nanmedian(torch.where(a > 1, math.nan, a), 1)[0],
-    "polygamma": lambda a, b: (torch.polygamma(1, a.abs() + 0.3), torch.polygamma(3, -a.abs() - 0.3), b.abs().digamma()),
+    "polygamma": lambda a, b: (
+        torch.polygamma(1, a.abs() + 0.3),
+        torch.polygamma(3, -a.abs() - 0.3),
+        b.abs().digamma(),
+    ),
     "zeta": lambda a, b: torch.special.zeta(a.abs() + 1.5, a.detach().abs() + 0.2).detach() + a,
     "index_reduce": lambda a, b: torch.index_reduce(a, 1, torch.tensor([0, 3, 0]), b.mT, "mean", include_self=False),
     "distances": lambda a, b: (torch.cdist(a, b.mT), torch.cdist(a, b.mT, p=1.0), torch.cdist(a, b.mT, p=math.inf)),
@@ -59,3 +63,32 @@ def test_results_and_gradients(name):
         evaluate(torch.compile(function, backend=backend, dynamic=False, fullgraph=True)), want, strict=True
     ):
         assert got.shape == right.shape and (got - right).norm() <= 2e-5 * right.norm()
+
+
+def compiled(function):
+    from glia.dynamo import backend
+
+    torch._dynamo.reset()
+    return torch.compile(function, backend=backend, dynamic=False, fullgraph=True)
+
+
+@pytest.mark.parametrize("dropped", (0.1, 0.3, 1.0))
+def test_dropout_keeps_the_mean(dropped):
+    x = torch.full((64, 64), 2.0, requires_grad=True)
+    y = compiled(lambda x: functional.dropout(x, dropped))(x)
+    y.sum().backward()
+    stays = 0.0 if dropped == 1 else 1 / (1 - dropped)
+    assert torch.equal(y, x.grad * 2)
+    torch.testing.assert_close(y.detach().unique(), torch.tensor(sorted({0.0, 2 * stays})))
+    assert abs((y == 0).float().mean() - dropped) < 0.05
+
+
+def test_permutations_and_choices():
+    order = compiled(lambda: torch.randperm(1000))()
+    assert order.dtype == torch.int64 and torch.equal(order.sort().values, torch.arange(1000))
+    assert (order[1:] < order[:-1]).sum() > 400
+    weights = torch.tensor([0.0, 1.0, 2.0, 5.0]).expand(4000, 4)
+    chosen = compiled(lambda w: torch.multinomial(w, 3))(weights)
+    assert torch.equal(chosen.sort(1).values, torch.tensor([1, 2, 3]).expand(4000, 3))
+    assert abs((chosen[:, 0] == 3).float().mean() - 5 / 8) < 0.04
+    assert abs((chosen[:, 0] == 1).float().mean() - 1 / 8) < 0.03
