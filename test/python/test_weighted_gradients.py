@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from weighted_cases import BF16, F32, numbers
 
-TARGETS = ("trn2", "trn3")  # transfers and the Tensor engine turn tiles there
+TARGETS = ("trn1", "trn2", "trn3")  # trn1: turning multiplies
 PLACES = {
     "all": None,
     "causal": lambda i, j: i >= j,
@@ -71,13 +71,14 @@ def test_sizes(target, size):
     expect(gradients(), data(*size), target)
 
 
+@pytest.mark.parametrize("target", ["trn1", "trn2"])
 @pytest.mark.parametrize("masked", [-jnp.inf, -1e9, -3e38, 0.25])
 @pytest.mark.parametrize("name", PLACES)
-def test_conditions(name, masked):
+def test_conditions(name, masked, target):
     """`later`: the last rows have no column. With -inf the graph makes NaN of them, which no gradient of ours has to repeat."""
     if name == "later" and masked == -jnp.inf:
         pytest.skip("nothing but NaN: see test_rows_without_columns")
-    expect(gradients(places=PLACES[name], masked=masked), data(1, 1, 640, 640, 32, 128, BF16), "trn2")
+    expect(gradients(places=PLACES[name], masked=masked), data(1, 1, 640, 640, 32, 128, BF16), target)
 
 
 def test_rows_without_columns():
@@ -89,13 +90,18 @@ def test_rows_without_columns():
         np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
 
 
+@pytest.mark.parametrize("target", ["trn1", "trn2"])
+@pytest.mark.parametrize("dtype", [F32, BF16])
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("number", [np.nan, np.inf])
-def test_what_is_not_finite(which, number):
-    arguments = [np.array(a) for a in data(2, 1, 200, 300, 64, 64, F32)]
+def test_what_is_not_finite(which, number, dtype, target):
+    """One row, one column or one element of the width: nothing else becomes NaN, also where turning multiplies (trn1)."""
+    arguments = [np.array(a) for a in data(2, 1, 200, 301, 64, 64, dtype)]
     arguments[which][(0,) * (arguments[which].ndim - 2) + (7, 3)] = number
     f = gradients(places=PLACES["causal"])
-    got, want = glia.jit(f, target="trn2")(*arguments), jax.jit(f)(*arguments)
+    exe = glia.jit(f, target=target).compile(*arguments)
+    assert exe.groups == 1
+    got, want = exe(*arguments), jax.jit(f)(*arguments)
     for a, b in zip(got, want):
         np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
 

@@ -27,7 +27,7 @@ void turnByProducts(KernelBuilder &k, const Tile &out, const Tile &rows, const T
   to.dims.push_back({1, halves});
   for (int64_t half = 0; half < halves; ++half) {
     numbers[half] = k.sbuf(DType::F32, n, {elements});
-    if (how.byScalar)
+    if (how.byScalar && !how.scalarAlone)
       k.move(numbers[half], partsOf(rows, DType::U16, half));
     else
       k.activation(numbers[half], partsOf(rows, DType::U16, half), "copy");
@@ -42,7 +42,7 @@ void turnByProducts(KernelBuilder &k, const Tile &out, const Tile &rows, const T
         k.matmul(sum.rows(0, m).index(0, i).index(1, half), numbers[half].columns(from + i * side, m),
                  how.identity->rows(0, n).columns(0, n), false, true);
     }
-    const bool byScalar = how.shares ? how.shares->scalarTakes(halves * here) : how.byScalar;
+    const bool byScalar = how.shares ? how.shares->scalarTakes(halves * here) : how.byScalar || how.scalarAlone;
     const auto leave = [&](const Tile &dst, const Tile &src) {
       if (byScalar)
         k.activation(dst, src, "copy");

@@ -22,6 +22,7 @@ struct Turning {
   std::optional<Tile> identity; // none: Vector turns them
   bool byScalar =
       false; // Scalar takes what is turned from PSUM, and others make the numbers, instead of the other way round
+  bool scalarAlone = false;     // Scalar does both
   TurnShares *shares = nullptr; // if any, they say who turns
 };
 

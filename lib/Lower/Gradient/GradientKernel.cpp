@@ -278,6 +278,39 @@ void GradientKernel::numbers(Rows &r) {
     r.moving[i] = k.sbuf(p.weights, r.count, {p.products[i].width});
     k.scalar(r.moving[i], x, "multiply", factor);
   }
+  if (!k.target().has("exact_transpose"))
+    findSpoilt(r);
+}
+
+// Rows in which something is not finite. What has an element for each score is finite where the sums and the shift of its row are.
+void GradientKernel::findSpoilt(Rows &r) {
+  const auto make = [&](DType t) { return k.sbuf(t, r.count, {1}); };
+  Tile all = r.shift;
+  if (form->shift < 0 || !g.terms.spreads(form->shift, RowTerm::Weights) ||
+      !g.terms.spreads(form->shift, RowTerm::Products)) {
+    all = make(DType::F32);
+    k.scalar(all, r.ofWeights, "multiply", 0.0f, false, "add", r.ofProducts);
+    if (form->shift >= 0)
+      k.scalar(all, all, "multiply", 0.0f, false, "add", r.shift);
+  }
+  r.spoilt = make(DType::F32);
+  k.scalar(r.spoilt, all, "multiply", 0.0f);
+  r.finite = make(DType::I32);
+  k.scalar(r.finite, r.spoilt, "equal", 0.0f, false, "multiply", -1.0f);
+  if (p.weights != DType::F32 && p.columns % 2) {
+    r.finiteHalf = make(DType::I16);
+    k.scalar(r.finiteHalf, r.spoilt, "equal", 0.0f, false, "multiply", -1.0f);
+  }
+}
+
+// Where Vector would have to do all of it: Scalar multiplies if Vector adds what is rounded at twice the rate.
+void GradientKernel::addShift(Rows &r, int64_t x, int64_t n) {
+  const Tile weights = r.inner.columns(x, n), product = r.product.columns(x, n), out = r.gradient.columns(x, n);
+  if (p.inner != DType::BF16 || p.weights != DType::BF16)
+    return k.scalarTensor(out, weights, "multiply", r.shift, "add", product);
+  const Tile more = k.sbuf(DType::BF16, r.count, {n});
+  k.activation(more, weights, "copy", r.shift);
+  k.tensor(out, more, product, "add");
 }
 
 // Products less what their row has too much: f e (p + t) without the factor.
@@ -292,7 +325,9 @@ Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
   for (int64_t x = 0; x < wide; x += kBank)
     steps.push_back([this, rows, x, n = std::min(kBank, wide - x)] {
       Rows &r = *rows;
-      if (form->shift >= 0) {
+      if (form->shift >= 0 && !k.target().has("scalar_tensor_scalar")) {
+        addShift(r, x, n);
+      } else if (form->shift >= 0) {
         const Tile more = k.sbuf(DType::F32, r.count, {n});
         k.scalar(more, r.inner.columns(x, n), "multiply", r.shift);
         k.tensor(r.gradient.columns(x, n), more, r.product.columns(x, n), "add");

@@ -36,6 +36,8 @@ private:
   void weigh(Rows &r, const Tile &lowered);
   Steps multiply(const std::shared_ptr<Rows> &r);
   void numbers(Rows &r);
+  void findSpoilt(Rows &r);
+  void addShift(Rows &r, int64_t x, int64_t n);
   Steps shift(const std::shared_ptr<Rows> &r);
 };
 

@@ -182,6 +182,13 @@ Tile GradientOperands::term(RowNumbers &rows, int i) {
   return rows.terms[i] = out;
 }
 
+void GradientOperands::leave(const Tile &out, const Tile &x) {
+  if (k.target().has("scalar_tensor_copy"))
+    k.move(out, x);
+  else
+    k.activation(out, x, "copy");
+}
+
 void GradientOperands::store(size_t product, const Tile &out, int64_t batch, int64_t line) {
   const GradientPlan::Product &x = p.products[product];
   graph::DotGeneralOp dot = g.products[product].dot;

@@ -46,7 +46,8 @@ public:
                int64_t column, int64_t count);
   // Rows of the second contraction with the sum of all columns that are not in blocks [begin, end).
   Tile productOfOthers(Shared &s, const Tile &panel, int64_t from, int64_t n, int64_t begin, int64_t end);
-  Tile term(RowNumbers &rows, int i); // [rows, 1]
+  Tile term(RowNumbers &rows, int i);         // [rows, 1]
+  void leave(const Tile &out, const Tile &x); // PSUM
   // The result of a product: rows, or columns, on partitions.
   void store(size_t product, const Tile &out, int64_t batch, int64_t line);
 

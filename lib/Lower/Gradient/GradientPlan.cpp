@@ -41,8 +41,8 @@ public:
       : g(g), target(target), tile(tile) {}
 
   std::optional<GradientPlan> run() {
-    if (!target.has("exact_transpose") || !types() || !axes() || !pair(p.scores, g.scores, {}) ||
-        !pair(p.second, g.second, g.secondPlace) || !products() || !conditions() || !room())
+    if (!types() || !axes() || !pair(p.scores, g.scores, {}) || !pair(p.second, g.second, g.secondPlace) || !products() ||
+        !conditions() || !room())
       return std::nullopt;
     chooseLoop();
     return std::move(p);
@@ -54,6 +54,7 @@ private:
   llvm::function_ref<const Tile *(mlir::Value)> tile;
   GradientPlan p;
   std::vector<WeightedAxis> rows; // all of them
+  int64_t turning = 0;            // bytes that turning an operand takes
 
   // Sums of 16-bit floats that are no bf16 would not hold what rows are divided by.
   bool types() {
@@ -161,6 +162,9 @@ private:
         to.free = {{along(g.column), p.columns}};
       else
         to.free = {{along(p.row.inScores), p.row.count}};
+      to.byBytes = turnsOnChip(target, to) && turnsBytes(target, to.type);
+      to.turning.byScalar = !target.has("vector_scalar_psum_concurrent");
+      turning = std::max(turning, turningBytes(target, to, blocksOf(countOf(to.contract))));
     }
     out.contract = countOf(out.rows.contract);
     return true;
@@ -258,7 +262,7 @@ private:
           p.deep = deep;
           p.narrow = narrow && p.inner != DType::F32;
           for (p.together = std::min(kMostTogether, blocks); p.together >= std::min(least, blocks); --p.together)
-            if (p.bytes(g) <= target.sbufBytes / 16 * 15)
+            if (p.bytes(g) + (target.has("exact_transpose") ? 0 : turning + kContract * 4) <= target.sbufBytes / 16 * 15)
               return true;
         }
     return false;

@@ -7,7 +7,7 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM
+constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM, or of two where engines take turns
 
 // Of blocks of gradients, those that transfers turn while Vector takes both contractions from PSUM, or the Tensor engine multiplies.
 double shareOfTransfers(const Target &t, const GradientPlan &p) {
@@ -25,7 +25,13 @@ double shareOfTransfers(const Target &t, const GradientPlan &p) {
 
 GradientProducts::GradientProducts(KernelBuilder &k, const WeightedGradient &g, const GradientPlan &p,
                                    GradientOperands &operands)
-    : k(k), g(g), p(p), operands(operands), streams(p.streams()), byTransfers(shareOfTransfers(k.target(), p)) {}
+    : k(k), g(g), p(p), operands(operands), streams(p.streams()), exact(k.target().has("exact_transpose")),
+      byTransfers(shareOfTransfers(k.target(), p)) {
+  if (exact)
+    return;
+  turning.identity = identityOf(k);
+  turning.scalarAlone = true;
+}
 
 const Tile &GradientProducts::formed(const GradientRows &r, size_t product) const {
   return g.products[product].form.product ? r.gradient : r.weights;
@@ -52,6 +58,45 @@ void GradientProducts::runs(int64_t first, int64_t end, const Kind &kind, llvm::
   }
 }
 
+// In fp32, a product with an identity takes half of the passes if the engine is told that this is one.
+void GradientProducts::turnBlock(const Tile &out, const Tile &x) {
+  if (exact || x.dtype != DType::F32)
+    return k.transpose(out, x);
+  k.matmul(out, x, turning.identity->rows(0, x.partitions).columns(0, x.partitions), false, /*ones=*/true);
+}
+
+// Where turning multiplies, NaN would spread to other rows. A row that has one becomes 0 here, and its result NaN by the factor.
+Tile GradientProducts::finiteOf(const GradientRows &r, int64_t from, int64_t n) {
+  const Tile x = r.gradient.columns(from, n);
+  if (exact)
+    return x;
+  const Tile out = k.sbuf(p.weights, r.count, {n});
+  if (p.weights == DType::F32)
+    k.scalar(out.as(DType::I32), x.as(DType::I32), "bitwise_and", r.finite);
+  else if (n % 2 == 0 && x.offset % 2 == 0)
+    k.scalar(pairsOf(out).as(DType::I32), pairsOf(x).as(DType::I32), "bitwise_and", r.finite);
+  else
+    k.scalar(out.as(DType::I16), x.as(DType::I16), "bitwise_and", r.finiteHalf);
+  return out;
+}
+
+// [width, lines] become [lines, width], times a number of each line.
+void GradientProducts::turnSums(const Tile &out, const Tile &sums, const ScalarOperand &factor) {
+  Tile back;
+  if (exact) {
+    back = k.psum(sums.elements(), {sums.partitions});
+    k.transpose(back, sums);
+  } else {
+    const Tile all = k.sbuf(DType::F32, sums.elements(), {1, sums.partitions});
+    turnBlocks(k, all, sums, turning);
+    back = all.index(0, 0);
+  }
+  if (factor.isTile)
+    k.scalar(out, back, "multiply", factor);
+  else
+    k.move(out, back);
+}
+
 // [rows, columns] become [columns, blocks, rows].
 Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
   Steps steps;
@@ -62,7 +107,8 @@ Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
   for (size_t j = 0; j < i; ++j)
     before += t->rows[j]->count;
   for (int64_t b = 0; b * kContract < wide;) {
-    const int64_t limit = b < byDma ? byDma : whole, n = std::max<int64_t>(1, std::min(kTurnedAtOnce, limit - b)),
+    const int64_t limit = b < byDma ? byDma : whole,
+                  n = std::max<int64_t>(1, std::min(exact ? kTurnedAtOnce : 2 * kTurnedAtOnce, limit - b)),
                   each = std::min(kContract, wide - b * kContract);
     steps.push_back([this, t, r, before, b, n, each, byDma] {
       if (t->turned.handle < 0)
@@ -70,10 +116,11 @@ Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
       const Tile out = t->turned.rows(0, each).part(0, r->begin - t->begin + b, n).part(1, before, r->count);
       if (b < byDma)
         return k.transposeByDma(out, r->gradient.columns(b * kContract, n * kContract), n);
-      const Tile in = k.psum(each, {n, r->count}, p.weights);
+      const Tile in = k.psum(each, {n, r->count}, exact ? p.weights : DType::F32),
+                 from = finiteOf(*r, b * kContract, n == 1 ? each : n * kContract);
       for (int64_t j = 0; j < n; ++j)
-        k.transpose(in.index(0, j), r->gradient.columns((b + j) * kContract, each));
-      k.move(out, in);
+        turnBlock(in.index(0, j), from.columns(j * kContract, each));
+      operands.leave(out, in);
     });
     b += n;
   }
@@ -152,16 +199,19 @@ void GradientProducts::finish(const Together &t, size_t product, const std::vect
   int64_t at = 0;
   for (const Rows &r : t.rows) {
     const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r->count, {p.products[product].width});
+    Tile factor = operands.term(*r, g.products[product].factor);
+    if (r->spoilt.handle >= 0) {
+      const Tile with = k.sbuf(DType::F32, r->count, {1});
+      k.scalar(with, factor, "add", r->spoilt);
+      factor = with;
+    }
     if (r->begin == r->end) {
       k.fill(out, 0);
     } else if (!streams) {
-      k.scalar(out, all[0], "multiply", operands.term(*r, g.products[product].factor));
+      k.scalar(out, all[0], "multiply", factor);
     } else {
       for (size_t i = 0; i < all.size(); ++i) {
-        const Tile back = k.psum(r->count, {all[i].partitions});
-        k.transpose(back, all[i].columns(at, r->count));
-        k.scalar(out.columns(static_cast<int64_t>(i) * kContract, all[i].partitions), back, "multiply",
-                 operands.term(*r, g.products[product].factor));
+        turnSums(out.columns(static_cast<int64_t>(i) * kContract, all[i].partitions), all[i].columns(at, r->count), factor);
       }
     }
     operands.store(product, out, r->batch, r->first);
@@ -216,9 +266,8 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
     const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
     const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), n, {width});
     for (int64_t w = 0; w < width; w += kContract) {
-      const Tile back = k.psum(n, {std::min(kContract, width - w)});
-      k.transpose(back, sums.rows(0, back.elements()).index(0, w / kContract).columns(c * kContract, n));
-      k.move(out.columns(w, back.elements()), back);
+      const int64_t m = std::min(kContract, width - w);
+      turnSums(out.columns(w, m), sums.rows(0, m).index(0, w / kContract).columns(c * kContract, n), 1.0f);
     }
     operands.store(product, out, rows.back()->batch, c * kContract);
   }
@@ -275,7 +324,7 @@ void GradientProducts::keep(const std::vector<Rows> &rows, size_t product, const
     if (any && before)
       k.tensor(out, out, here, "add");
     else if (any)
-      k.move(out, here);
+      operands.leave(out, here);
     else if (!before && rows.back()->ends)
       k.fill(out, 0);
   });

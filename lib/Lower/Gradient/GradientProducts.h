@@ -19,10 +19,12 @@ struct GradientRows : GradientOperands::RowNumbers {
   bool ends = false;          // of those that share columns
   Tile shift;                 // of their products, one for each row
   Tile made, lowered;         // what is exponentiated; its largest, below zero
-  Tile inner, product;        // weights and products before they are rounded for the products
-  Tile weights, gradient;     // as the products take them: [rows, columns]
-  Tile other;                 // the weight of a column that does not count: [rows, 128]
-  std::vector<Tile> moving;   // of each product over the rows: [rows, width]
+  // Where turning multiplies: all bits, or none of a row where something is not finite; 0, or NaN.
+  Tile finite, finiteHalf, spoilt;
+  Tile inner, product;      // weights and products before they are rounded for the products
+  Tile weights, gradient;   // as the products take them: [rows, columns]
+  Tile other;               // the weight of a column that does not count: [rows, 128]
+  std::vector<Tile> moving; // of each product over the rows: [rows, width]
   bool counts(int64_t column) const { return begin <= column && column < end; } // a block
 };
 
@@ -49,9 +51,10 @@ private:
   const WeightedGradient &g;
   const GradientPlan &p;
   GradientOperands &operands;
-  bool streams;
-  double byTransfers; // the share of blocks that transfers turn
-  Tile nought;        // [rows, columns]
+  bool streams, exact; // exact: turning moves bits
+  double byTransfers;  // the share of blocks that transfers turn
+  Tile nought;         // [rows, columns]
+  Turning turning;     // of sums, bit by bit
 
   // Of blocks of columns [first, end): those of one kind together.
   using Kind = std::function<int(int64_t)>;
@@ -59,6 +62,9 @@ private:
   int64_t columnsUpTo(int64_t block) const { return std::min(block * kContract, p.columns); }
   const Tile &formed(const GradientRows &r, size_t product) const;
   Tile otherOf(const GradientRows &r, size_t product);
+  void turnBlock(const Tile &out, const Tile &x);
+  Tile finiteOf(const GradientRows &r, int64_t from, int64_t n);
+  void turnSums(const Tile &out, const Tile &sums, const ScalarOperand &factor);
   void finish(const Together &t, size_t product, const std::vector<Tile> &sums);
   void stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);
   void stay(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);

@@ -28,6 +28,14 @@ int RowTerms::combine(std::string_view op, int a, int b) {
   return add(t);
 }
 
+bool RowTerms::spreads(int term, RowTerm::Kind kind) const {
+  const RowTerm &t = (*this)[term];
+  if (t.kind != RowTerm::Combine)
+    return t.kind == kind;
+  const bool below = t.op == "divide" && kind != RowTerm::Weights; // infinite there, the quotient is 0
+  return spreads(t.a, kind) || (!below && spreads(t.b, kind));
+}
+
 RowFactor RowFactor::times(const RowFactor &o, int power) const {
   RowFactor out = *this;
   out.number *= power > 0 ? o.number : 1 / o.number;

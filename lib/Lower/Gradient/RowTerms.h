@@ -23,6 +23,8 @@ public:
   int add(const RowTerm &t);
   int number(double n);
   int combine(std::string_view op, int a, int b);
+  // Where such a term is not finite (sums of weights: NaN), this one is not either.
+  bool spreads(int term, RowTerm::Kind kind) const;
   const RowTerm &operator[](int i) const { return all[static_cast<size_t>(i)]; }
   size_t size() const { return all.size(); }
 

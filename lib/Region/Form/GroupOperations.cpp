@@ -76,8 +76,8 @@ private:
       const auto own = members.find(&op);
       if (own != members.end() && !seeds.contains(&op) && llvm::all_of(op.getUsers(), [&](mlir::Operation *u) {
             const auto theirs = members.find(u);
-            return theirs != members.end() && isGiven(u) && llvm::all_of(theirs->second, [&](mlir::Operation *last) {
-                     return llvm::is_contained(own->second, last);
+            return theirs != members.end() && isGiven(u) && llvm::all_of(theirs->second, [&](mlir::Operation *first) {
+                     return llvm::is_contained(own->second, first);
                    });
           }))
         inSeeds.insert(&op);
