@@ -16,7 +16,7 @@ void append(Steps &to, Steps more) { to.insert(to.end(), more.begin(), more.end(
 GradientKernel::GradientKernel(KernelBuilder &k, const WeightedGradient &g, const GradientPlan &p,
                                GradientOperands::Behind &behind, llvm::function_ref<const Tile *(mlir::Value)> tensors)
     : k(k), g(g), p(p), operands(k, g, p, behind, tensors), products(k, g, p, operands),
-      masked(std::isinf(g.masked) ? g.masked : std::clamp(g.masked, -kLargest, kLargest)) {
+      masked(std::isinf(g.masked) && !p.inParts() ? g.masked : std::clamp(g.masked, -kLargest, kLargest)) {
   for (const WeightedGradient::Product &x : g.products)
     if (x.form.product)
       form = &x.form;
@@ -27,37 +27,61 @@ void GradientKernel::run() {
   operands.repeat([&] { all(); });
 }
 
+// Of all batches that are made now.
 std::vector<std::shared_ptr<GradientRows>> GradientKernel::rowsOf() const {
   std::vector<std::shared_ptr<Rows>> out;
+  for (int64_t b = 0; b < p.batches; ++b)
+    if (p.loop < 0 || p.indexOf(b, static_cast<size_t>(p.loop)) < p.step)
+      for (std::shared_ptr<Rows> &r : rowsOf(b, 0))
+        out.push_back(std::move(r));
+  return out;
+}
+
+std::vector<std::shared_ptr<GradientRows>> GradientKernel::rowsOf(int64_t b, int64_t part) const {
+  std::vector<std::shared_ptr<Rows>> out;
   const int64_t each = p.sharing * blocksOf(p.row.count);
-  for (int64_t b = 0; b < p.batches; ++b) {
-    if (p.loop >= 0 && p.indexOf(b, static_cast<size_t>(p.loop)) >= p.step)
-      continue;
-    for (int64_t first = 0; first < p.row.count; first += kContract) {
-      auto r = std::make_shared<Rows>();
-      r->batch = b;
-      r->first = first;
-      r->count = std::min(kContract, p.row.count - first);
-      r->others = p.columns;
-      const std::vector<ColumnPart> parts = operands.places.partsOf(first, r->count, 0, p.columns, kScoreColumns);
-      for (const ColumnPart &part : parts)
-        r->others -= part.count;
-      if (!parts.empty()) {
-        r->begin = parts.front().from / kContract;
-        r->end = blocksOf(parts.back().from + parts.back().count);
-      }
-      const int64_t at = (b % p.sharing) * blocksOf(p.row.count) + first / kContract;
-      r->ends = at + 1 == each;
-      r->last = r->ends || (at + 1) % p.together == 0;
-      out.push_back(std::move(r));
+  for (int64_t first = 0; first < p.row.count; first += kContract) {
+    auto r = std::make_shared<Rows>();
+    r->batch = b;
+    r->first = first;
+    r->count = std::min(kContract, p.row.count - first);
+    r->part = part;
+    r->from = part * p.span;
+    r->others = r->columns = std::min(p.span, p.columns - r->from);
+    r->complete = r->from + r->columns == p.columns;
+    const std::vector<ColumnPart> parts = partsOf(*r);
+    for (const ColumnPart &x : parts)
+      r->others -= x.count;
+    if (!parts.empty()) {
+      r->begin = parts.front().from / kContract;
+      r->end = blocksOf(parts.back().from + parts.back().count);
     }
+    const int64_t at = (b % p.sharing) * blocksOf(p.row.count) + first / kContract;
+    r->ends = at + 1 == each;
+    r->last = r->ends || (at + 1) % p.together == 0;
+    out.push_back(std::move(r));
   }
+  return out;
+}
+
+// Of its columns, those that count, from its first one on.
+std::vector<ColumnPart> GradientKernel::partsOf(const Rows &r) const {
+  std::vector<ColumnPart> out =
+      operands.places.partsOf(r.first, r.count, r.from, r.from + r.columns, kScoreColumns);
+  for (ColumnPart &x : out)
+    x.from -= r.from;
   return out;
 }
 
 // All of them, or those of one iteration.
 void GradientKernel::all() {
-  const std::vector<std::shared_ptr<Rows>> rows = rowsOf();
+  if (p.inParts())
+    inParts();
+  else
+    run(rowsOf());
+}
+
+void GradientKernel::run(const std::vector<std::shared_ptr<Rows>> &rows) {
   std::vector<std::pair<size_t, Steps>> late; // what is left to do, in so many turns
   const auto turn = [&](std::vector<Steps> now) {
     for (auto &[turns, steps] : late) {
@@ -85,10 +109,10 @@ void GradientKernel::all() {
     std::vector<Steps> now;
     if (const auto r = here(0)) {
       begin(*r, i > 0 ? rows[i - 1].get() : nullptr);
-      now.push_back(score(r));
+      now.push_back(p.inParts() ? scoreAgain(r) : score(r));
     }
     if (const auto r = here(product)) {
-      now.push_back(multiply(r));
+      now.push_back(p.inParts() ? multiplyAgain(r) : multiply(r));
       if (!p.deep)
         append(now.back(), shift(r));
     }
@@ -118,8 +142,8 @@ void GradientKernel::all() {
 
 // What the rows need of HBM.
 void GradientKernel::begin(Rows &r, const Rows *before) {
-  const bool fresh = !before || r.batch / p.sharing != before->batch / p.sharing;
-  r.shared = fresh ? operands.load(r.batch) : before->shared;
+  const bool fresh = !before || r.batch / p.sharing != before->batch / p.sharing || r.part != before->part;
+  r.shared = fresh ? operands.load(r.batch, r.from, r.columns, !r.measured) : before->shared;
   r.at = r.first % kRowsAtOnce;
   r.panels = r.at ? before->panels : operands.panels(r.batch, r.first, std::min(kRowsAtOnce, p.row.count - r.first));
 }
@@ -128,9 +152,9 @@ void GradientKernel::begin(Rows &r, const Rows *before) {
 std::shared_ptr<GradientProducts::Together> GradientKernel::together(const std::vector<std::shared_ptr<Rows>> &rows,
                                                                      size_t from) const {
   auto out = std::make_shared<GradientProducts::Together>();
-  out->begin = blocksOf(p.columns);
+  out->begin = blocksOf(rows[from]->columns);
   for (size_t i = from; i < rows.size() && static_cast<int64_t>(i - from) < p.atOnce() &&
-                        rows[i]->batch / p.sharing == rows[from]->batch / p.sharing;
+                        rows[i]->batch / p.sharing == rows[from]->batch / p.sharing && rows[i]->part == rows[from]->part;
        ++i) {
     out->rows.push_back(rows[i]);
     out->count += rows[i]->count;
@@ -144,12 +168,12 @@ std::shared_ptr<GradientProducts::Together> GradientKernel::together(const std::
 }
 
 int64_t GradientKernel::columnsOf(const Rows &r) const {
-  return std::max<int64_t>(0, std::min(r.end * kContract, p.columns) - r.begin * kContract);
+  return std::max<int64_t>(0, std::min(r.end * kContract, r.columns) - r.begin * kContract);
 }
 
 // Scaled scores, the largest of each row, and weights.
 Steps GradientKernel::score(const std::shared_ptr<Rows> &rows) {
-  const std::vector<ColumnPart> parts = operands.places.partsOf(rows->first, rows->count, 0, p.columns, kScoreColumns);
+  const std::vector<ColumnPart> parts = partsOf(*rows);
   const bool stand = rows->others > 0 && !std::isinf(masked);
   const auto lowered = std::make_shared<Tile>();
   Steps steps;
@@ -175,7 +199,7 @@ void GradientKernel::make(Rows &r, const ColumnPart &part, const Tile &lowered) 
   if (part.holds == Holds::Everywhere)
     return k.scalarReduce(made, s, "multiply", g.scale, "max", lowered, true);
   k.scalar(made, s, "multiply", g.scale);
-  operands.places.keep(k, made, r.first, part.from, masked);
+  operands.places.keep(k, made, r.first, r.from + part.from, masked);
   k.reduce(lowered, made, "max", true);
 }
 
@@ -198,13 +222,8 @@ void GradientKernel::weigh(Rows &r, const Tile &lowered) {
     r.weights = k.sbuf(p.weights, r.count, {wide});
     k.move(r.weights, r.inner);
   }
-  if (r.others > 0) { // these have one weight per row
-    if (filled.handle < 0) {
-      filled = k.sbuf(DType::F32, kContract, {kContract});
-      k.fill(filled, masked);
-    }
-    r.other = k.sbuf(p.weights, r.count, {kContract});
-    k.activation(r.other, filled.rows(0, r.count), "exp", 1.0, r.lowered);
+  if (r.others > 0) {
+    weighOthers(r);
     k.scalar(totals.columns(chunks, 1), r.other.columns(0, 1), "multiply", static_cast<double>(r.others));
   }
   r.ofWeights = totals;
@@ -212,6 +231,16 @@ void GradientKernel::weigh(Rows &r, const Tile &lowered) {
     r.ofWeights = k.sbuf(DType::F32, r.count, {1});
     k.reduce(r.ofWeights, totals, "add");
   }
+}
+
+// Columns that do not count have one weight per row.
+void GradientKernel::weighOthers(Rows &r) {
+  if (filled.handle < 0) {
+    filled = k.sbuf(DType::F32, kContract, {kContract});
+    k.fill(filled, masked);
+  }
+  r.other = k.sbuf(p.weights, r.count, {kContract});
+  k.activation(r.other, filled.rows(0, r.count), "exp", 1.0, r.lowered);
 }
 
 // Products of weights and the second contraction, their sums, and what becomes of them.
@@ -247,7 +276,8 @@ Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows) {
       r.ofProducts = k.sbuf(DType::F32, r.count, {1});
       k.reduce(r.ofProducts, *sums, "add");
     }
-    numbers(r);
+    if (!r.measured)
+      numbers(r);
   });
   return steps;
 }
@@ -319,10 +349,11 @@ Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
   Steps steps;
   if (wide == 0)
     return steps;
+  if (!p.inParts())
   steps.push_back([this, rows, wide] {
     rows->gradient = p.inner == p.weights ? rows->product : k.sbuf(p.weights, rows->count, {wide});
   });
-  for (int64_t x = 0; x < wide; x += kBank)
+  for (int64_t x = 0; x < (p.inParts() ? 0 : wide); x += kBank)
     steps.push_back([this, rows, x, n = std::min(kBank, wide - x)] {
       Rows &r = *rows;
       if (form->shift >= 0 && !k.target().has("scalar_tensor_scalar")) {
@@ -335,11 +366,11 @@ Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
         k.move(r.gradient.columns(x, n), r.product.columns(x, n));
       }
     });
-  for (const ColumnPart &part : operands.places.partsOf(rows->first, rows->count, 0, p.columns, kScoreColumns))
+  for (const ColumnPart &part : partsOf(*rows))
     if (part.holds == Holds::Somewhere)
       steps.push_back([this, rows, part] {
         operands.places.keep(k, rows->gradient.columns(part.from - rows->begin * kContract, part.count), rows->first,
-                             part.from, 0);
+                             rows->from + part.from, 0);
       });
   return steps;
 }

@@ -28,6 +28,15 @@ private:
 
   void all();
   std::vector<std::shared_ptr<Rows>> rowsOf() const;
+  std::vector<std::shared_ptr<Rows>> rowsOf(int64_t batch, int64_t part) const;
+  void run(const std::vector<std::shared_ptr<Rows>> &rows);
+  void inParts();
+  void measure(const std::vector<std::shared_ptr<Rows>> &rows);
+  void join(GradientTotals &totals, int64_t count);
+  Steps scoreAgain(const std::shared_ptr<Rows> &r);
+  Steps multiplyAgain(const std::shared_ptr<Rows> &r);
+  std::vector<ColumnPart> partsOf(const Rows &r) const;
+  void weighOthers(Rows &r);
   void begin(Rows &r, const Rows *before);
   std::shared_ptr<GradientProducts::Together> together(const std::vector<std::shared_ptr<Rows>> &rows, size_t from) const;
   int64_t columnsOf(const Rows &r) const;

@@ -45,19 +45,22 @@ void GradientOperands::repeat(llvm::function_ref<void()> body) {
   k.endLoop();
 }
 
-std::shared_ptr<GradientOperands::Shared> GradientOperands::load(int64_t batch) {
+std::shared_ptr<GradientOperands::Shared> GradientOperands::load(int64_t batch, int64_t from, int64_t columns,
+                                                                 bool products) {
   auto s = std::make_shared<Shared>();
-  for (int64_t c = 0; c < p.columns; c += kColumnsPerLoad) {
-    const int64_t n = std::min(kColumnsPerLoad, p.columns - c);
-    s->scores.push_back(loadPanel(k, scores.columns, batch, 1, 0, scores.depth(), c, n));
-    s->second.push_back(loadPanel(k, second.columns, batch, 1, 0, second.depth(), c, n));
+  s->from = from;
+  s->columns = columns;
+  for (int64_t c = 0; c < columns; c += kColumnsPerLoad) {
+    const int64_t n = std::min(kColumnsPerLoad, columns - c);
+    s->scores.push_back(loadPanel(k, scores.columns, batch, 1, 0, scores.depth(), from + c, n));
+    s->second.push_back(loadPanel(k, second.columns, batch, 1, 0, second.depth(), from + c, n));
   }
   s->others.resize(p.products.size());
   s->sums.resize(p.products.size());
-  s->begun.assign(p.products.size(), std::vector<bool>(static_cast<size_t>(blocksOf(p.columns)), false));
+  s->begun.assign(p.products.size(), std::vector<bool>(static_cast<size_t>(blocksOf(columns)), false));
   for (size_t i = 0; i < p.products.size(); ++i)
-    if (!g.products[i].overRows)
-      s->others[i] = loadPanel(k, others[i], batch, 1, 0, blocksOf(p.columns), 0, p.products[i].width);
+    if (products && !g.products[i].overRows)
+      s->others[i] = loadPanel(k, others[i], batch, 1, from / kContract, blocksOf(columns), 0, p.products[i].width);
   return s;
 }
 
@@ -91,7 +94,7 @@ Tile GradientOperands::product(const GradientPlan::Pair &pair, const std::vector
 
 // The sum of each block of columns of the second contraction.
 void GradientOperands::sumBlocks(Shared &s) {
-  const int64_t blocks = blocksOf(p.columns);
+  const int64_t blocks = blocksOf(s.columns);
   s.blockSums = k.sbuf(DType::F32, s.second[0].partitions, {second.depth(), blocks});
   for (size_t i = 0; i < s.second.size(); ++i)
     for (int64_t d = 0; d < second.depth(); ++d) {
@@ -112,7 +115,7 @@ Tile GradientOperands::productOfOthers(Shared &s, const Tile &panel, int64_t fro
   if (fresh) {
     if (s.blockSums.handle < 0)
       sumBlocks(s);
-    const int64_t blocks = blocksOf(p.columns);
+    const int64_t blocks = blocksOf(s.columns);
     it->second = k.sbuf(second.columns.type, s.blockSums.partitions, {second.depth()});
     for (int64_t d = 0; d < second.depth(); ++d) {
       const int64_t deep = std::min(kContract, second.contract - d * kContract);

@@ -17,6 +17,7 @@ public:
 
   // Of all rows that share columns.
   struct Shared {
+    int64_t from = 0, columns = 0;    // which columns: other places of them count from there
     std::vector<Tile> scores, second; // [contract, 1, depth, columns] each
     std::vector<Tile> others;         // of products over columns: [columns, 1, blocks, width]
     Tile blockSums;                   // of columns of the second contraction: [contract, depth, blocks]
@@ -36,7 +37,7 @@ public:
   };
 
   const KeptPlaces places;
-  std::shared_ptr<Shared> load(int64_t batch);
+  std::shared_ptr<Shared> load(int64_t batch, int64_t from, int64_t columns, bool products = true);
   Panels panels(int64_t batch, int64_t row, int64_t n);
   Tile otherRows(size_t product, int64_t batch, int64_t row, int64_t n); // [rows, width]
   // `body` in the run-time loop of the plan, or once.

@@ -106,7 +106,7 @@ private:
       }
     for (const WeightedAxis &a : p.batch)
       p.batches *= a.count;
-    p.columns = shape[static_cast<size_t>(g.column)];
+    p.columns = p.span = shape[static_cast<size_t>(g.column)];
     return p.columns * p.batches * p.row.count > 0;
   }
 
@@ -254,9 +254,24 @@ private:
 
   // Sums over the rows of few blocks cost most, then scores in fp32 where the graph rounds them, then stages that wait for each other.
   bool room() {
+    if (fits({4, 2, 1}))
+      return true;
+    constexpr int64_t kLeastSpan = 1024;
+    if (g.masked == HUGE_VAL)
+      return false;
+    for (const int64_t least : {4, 1})
+      for (int64_t parts = 2; blocksOf(p.columns, parts) >= kLeastSpan; ++parts) {
+        p.span = blocksOf(blocksOf(p.columns, parts), kBank) * kBank;
+        if (p.inParts() && fits({least}))
+          return true;
+      }
+    return false;
+  }
+
+  bool fits(std::initializer_list<int64_t> leasts) {
     constexpr int64_t kMostTogether = 8;
     const int64_t blocks = p.sharing * blocksOf(p.row.count);
-    for (const int64_t least : {4, 2, 1})
+    for (const int64_t least : leasts)
       for (const bool narrow : {false, true})
         for (const bool deep : {true, false}) {
           p.deep = deep;
@@ -297,7 +312,7 @@ int64_t GradientPlan::indexOf(int64_t flat, size_t axis) const {
 }
 
 int64_t GradientPlan::bytes(const WeightedGradient &g) const {
-  const int64_t blocks = blocksOf(columns), all = sharing * blocksOf(row.count);
+  const int64_t columns = span, blocks = blocksOf(columns), all = sharing * blocksOf(row.count);
   // Blocks of rows between their scores and the end of their products over the rows.
   const int64_t held = std::min(all, together + turns() + (deep ? 2 : 1));
   int64_t shared = 0, sums = 0, small = 0;
@@ -312,7 +327,7 @@ int64_t GradientPlan::bytes(const WeightedGradient &g) const {
       small += 2 * held * width * sizeOf(weights) + 4 * width * 4;
     } else {
       shared += blocks * width * sizeOf(weights);
-      small += 4 * (width + 2 * kContract) * 4;
+      small += (4 * (width + 2 * kContract) + (inParts() ? all * width : 0)) * 4;
     }
   }
   const int64_t turned = 2 * columns * sizeOf(weights) * atOnce();
@@ -321,7 +336,9 @@ int64_t GradientPlan::bytes(const WeightedGradient &g) const {
   const int64_t made = weights == DType::F32 ? 0
                        : inner == weights    ? (narrow ? 0 : 2 * columns * 4)
                                              : (deep ? 7 : 5) * columns * 4;
-  return (batches > sharing ? 2 : 1) * shared + sums + small + turned + kept + made + 4 * kBank * 4;
+  if (inParts()) // numbers of rows
+    small += all * 4 * (24 + 3 * blocksOf(this->columns, span));
+  return (batches > sharing || inParts() ? 2 : 1) * shared + sums + small + turned + kept + made + 4 * kBank * 4;
 }
 
 int64_t GradientPlan::instructions(const WeightedGradient &) const {
@@ -330,7 +347,8 @@ int64_t GradientPlan::instructions(const WeightedGradient &) const {
   const int64_t products = static_cast<int64_t>(this->products.size());
   return here * rowBlocks *
          (blocksOf(columns, kBank) * (scores.depth() + second.depth() + 2) + columnBlocks * (products + 1) +
-          3 * blocksOf(columns, kScoreColumns) + 30);
+          3 * blocksOf(columns, kScoreColumns) + 30 +
+          (inParts() ? blocksOf(columns, kBank) * (scores.depth() + second.depth() + 3) + 60 * blocksOf(columns, span) : 0));
 }
 
 std::optional<GradientPlan> planGradient(const WeightedGradient &g, const Target &target,

@@ -11,6 +11,9 @@ struct GradientPlan {
   int64_t batches = 1, sharing = 1;
   WeightedAxis row;
   int64_t columns = 1;
+  int64_t span = 1; // columns that are on chip at a time
+  // Numbers of rows are found before, over all of them, and what has an element for each score is made twice.
+  bool inParts() const { return span < columns; }
   std::vector<PlaceCondition> keep;
   struct Pair { // a contraction that has an element for each row and column
     PanelSource rows, columns;
@@ -35,7 +38,7 @@ struct GradientPlan {
   // Scores stream past tensors that stay in the array (GradientProducts.h).
   bool streams() const { return weights != DType::F32; }
   // Blocks of rows whose products over the columns are made together, at most.
-  int64_t atOnce() const { return streams() && columns <= kRowsAtOnce * 4 ? 2 : 1; }
+  int64_t atOnce() const { return streams() && span <= kRowsAtOnce * 4 ? 2 : 1; }
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.
   int loop = -1;
   int64_t step = 1;

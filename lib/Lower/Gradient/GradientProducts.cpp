@@ -7,7 +7,7 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM, or of two where engines take turns
+constexpr int64_t kTurnedAtOnce = 4; // blocks that share a bank of PSUM
 
 // Of blocks of gradients, those that transfers turn while Vector takes both contractions from PSUM, or the Tensor engine multiplies.
 double shareOfTransfers(const Target &t, const GradientPlan &p) {
@@ -101,18 +101,20 @@ void GradientProducts::turnSums(const Tile &out, const Tile &sums, const ScalarO
 Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
   Steps steps;
   const Rows r = t->rows[i];
-  const int64_t wide = columnsUpTo(r->end) - columnsUpTo(r->begin), whole = wide / kContract,
+  const int64_t wide = columnsUpTo(*r, r->end) - columnsUpTo(*r, r->begin), whole = wide / kContract,
                 byDma = std::lround(static_cast<double>(whole) * byTransfers);
+  // Where engines take turns at PSUM, two banks at a time. A block stays in one of them.
+  const int64_t atOnce = exact || r->count < kContract ? kTurnedAtOnce : 2 * kTurnedAtOnce;
   int64_t before = 0;
   for (size_t j = 0; j < i; ++j)
     before += t->rows[j]->count;
   for (int64_t b = 0; b * kContract < wide;) {
     const int64_t limit = b < byDma ? byDma : whole,
-                  n = std::max<int64_t>(1, std::min(exact ? kTurnedAtOnce : 2 * kTurnedAtOnce, limit - b)),
+                  n = std::max<int64_t>(1, std::min(atOnce, limit - b)),
                   each = std::min(kContract, wide - b * kContract);
     steps.push_back([this, t, r, before, b, n, each, byDma] {
       if (t->turned.handle < 0)
-        t->turned = k.sbuf(p.weights, std::min(kContract, p.columns), {t->end - t->begin, t->count});
+        t->turned = k.sbuf(p.weights, std::min(kContract, r->columns), {t->end - t->begin, t->count});
       const Tile out = t->turned.rows(0, each).part(0, r->begin - t->begin + b, n).part(1, before, r->count);
       if (b < byDma)
         return k.transposeByDma(out, r->gradient.columns(b * kContract, n * kContract), n);
@@ -141,7 +143,7 @@ Steps GradientProducts::overColumns(const std::shared_ptr<Together> &t) {
     const int64_t width = p.products[product].width;
     for (int64_t c = t->begin; c < t->end; ++c)
       steps.push_back([this, t, s, product, c, width] {
-        const int64_t each = columnsUpTo(c + 1) - columnsUpTo(c);
+        const int64_t each = columnsUpTo(*t->rows[0], c + 1) - columnsUpTo(*t->rows[0], c);
         const Tile other = t->rows[0]->shared->others[product].index(0, 0).index(0, c).rows(0, each),
                    turned = t->turned.index(0, c - t->begin).rows(0, each);
         if (s->tiles.empty())
@@ -176,12 +178,12 @@ Steps GradientProducts::overColumns(const std::shared_ptr<Together> &t) {
   return steps;
 }
 
-// Sums over the columns go to HBM, with the factors of their rows.
+// Sums over the columns go to HBM, or join those of other columns.
 void GradientProducts::finish(const Together &t, size_t product, const std::vector<Tile> &sums) {
   std::vector<Tile> all = sums;
-  if (streams) {
-    // The Tensor engine turns what is in SBUF. Rows without columns have no sums.
-    const auto some = [&](int64_t i) { return t.rows[static_cast<size_t>(i)]->end > t.rows[static_cast<size_t>(i)]->begin; };
+  // The Tensor engine turns what is in SBUF. Rows without columns have no sums.
+  const auto some = [&](int64_t i) { return t.rows[static_cast<size_t>(i)]->end > t.rows[static_cast<size_t>(i)]->begin; };
+  if (streams && !p.inParts())
     for (Tile &sum : all) {
       const Tile out = k.sbuf(DType::F32, sum.partitions, {t.count});
       int64_t from = 0;
@@ -195,28 +197,53 @@ void GradientProducts::finish(const Together &t, size_t product, const std::vect
       });
       sum = out;
     }
-  }
   int64_t at = 0;
   for (const Rows &r : t.rows) {
-    const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r->count, {p.products[product].width});
-    Tile factor = operands.term(*r, g.products[product].factor);
-    if (r->spoilt.handle >= 0) {
-      const Tile with = k.sbuf(DType::F32, r->count, {1});
-      k.scalar(with, factor, "add", r->spoilt);
-      factor = with;
-    }
-    if (r->begin == r->end) {
-      k.fill(out, 0);
-    } else if (!streams) {
-      k.scalar(out, all[0], "multiply", factor);
-    } else {
-      for (size_t i = 0; i < all.size(); ++i) {
-        turnSums(out.columns(static_cast<int64_t>(i) * kContract, all[i].partitions), all[i].columns(at, r->count), factor);
-      }
-    }
-    operands.store(product, out, r->batch, r->first);
+    std::vector<Tile> mine;
+    if (r->end > r->begin)
+      for (const Tile &sum : all)
+        mine.push_back(streams ? sum.columns(at, r->count) : sum);
+    if (p.inParts())
+      addSums(*r, product, mine);
+    if (r->complete)
+      storeRows(*r, product, mine);
     at += r->count;
   }
+}
+
+// With those of the columns before, if there are any.
+void GradientProducts::addSums(GradientRows &r, size_t product, std::vector<Tile> &sums) {
+  std::vector<Tile> &before = r.totals->sums[product];
+  if (before.empty())
+    for (const Tile &sum : sums) {
+      before.push_back(k.sbuf(DType::F32, sum.partitions, {sum.elements()}));
+      operands.leave(before.back(), sum);
+    }
+  else
+    for (size_t i = 0; i < sums.size(); ++i)
+      k.tensor(before[i], before[i], sums[i], "add");
+  sums = before;
+}
+
+// With the factors of the rows.
+void GradientProducts::storeRows(GradientRows &r, size_t product, const std::vector<Tile> &sums) {
+  const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), r.count, {p.products[product].width});
+  if (sums.empty()) {
+    k.fill(out, 0);
+    return operands.store(product, out, r.batch, r.first);
+  }
+  Tile factor = operands.term(r, g.products[product].factor);
+  if (r.spoilt.handle >= 0) {
+    const Tile with = k.sbuf(DType::F32, r.count, {1});
+    k.scalar(with, factor, "add", r.spoilt);
+    factor = with;
+  }
+  if (!streams)
+    k.scalar(out, sums[0], "multiply", factor);
+  else
+    for (size_t i = 0; i < sums.size(); ++i)
+      turnSums(out.columns(static_cast<int64_t>(i) * kContract, sums[i].partitions), sums[i], factor);
+  operands.store(product, out, r.batch, r.first);
 }
 
 // As many columns at a time as a bank of PSUM holds sums.
@@ -225,8 +252,8 @@ Steps GradientProducts::overRows(const std::vector<Rows> &rows) {
   for (size_t product = 0; product < g.products.size(); ++product)
     if (g.products[product].overRows) {
       const int64_t share = streams ? kBank / kContract : std::max<int64_t>(1, kBank / p.products[product].width);
-      for (int64_t first = 0; first < blocksOf(p.columns); first += share)
-        steps.push_back([this, rows, product, first, end = std::min(blocksOf(p.columns), first + share)] {
+      for (int64_t first = 0; first < blocksOf(rows[0]->columns); first += share)
+        steps.push_back([this, rows, product, first, end = std::min(blocksOf(rows[0]->columns), first + share)] {
           streams ? stream(rows, product, first, end) : stay(rows, product, first, end);
         });
     }
@@ -235,21 +262,21 @@ Steps GradientProducts::overRows(const std::vector<Rows> &rows) {
 
 // Scores stream past the tensor: sums are [width, columns].
 void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end) {
-  const int64_t width = p.products[product].width, start = columnsUpTo(first);
+  const int64_t width = p.products[product].width, start = columnsUpTo(*rows[0], first);
   Tile &sums = rows[0]->shared->sums[product];
   if (sums.handle < 0)
-    sums = k.sbuf(DType::F32, std::min(kContract, width), {blocksOf(width), p.columns});
+    sums = k.sbuf(DType::F32, std::min(kContract, width), {blocksOf(width), rows[0]->columns});
   std::vector<bool> some;
   for (int64_t w = 0; w < width; w += kContract) {
     const int64_t n = std::min(kContract, width - w);
-    const Tile bank = k.psum(n, {columnsUpTo(end) - start});
+    const Tile bank = k.psum(n, {columnsUpTo(*rows[0], end) - start});
     some.assign(static_cast<size_t>(end - first), false);
     for (const Rows &r : rows) {
       const auto kind = [&](int64_t c) { return 2 * r->counts(c) + some[static_cast<size_t>(c - first)]; };
       runs(first, end, kind, [&](int64_t a, int64_t b) {
         const bool counts = r->counts(a), begun = some[static_cast<size_t>(a - first)];
-        const int64_t from = columnsUpTo(a), count = columnsUpTo(b) - from;
-        const Tile moving = counts ? formed(*r, product).columns(from - columnsUpTo(r->begin), count)
+        const int64_t from = columnsUpTo(*rows[0], a), count = columnsUpTo(*rows[0], b) - from;
+        const Tile moving = counts ? formed(*r, product).columns(from - columnsUpTo(*rows[0], r->begin), count)
                                    : otherOf(*r, product).columns(0, 1).broadcast(0, count);
         k.matmul(bank.columns(from - start, count), r->moving[product].columns(w, n), moving, begun);
         for (int64_t c = a; c < b; ++c)
@@ -263,13 +290,13 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
     begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
     if (!rows.back()->ends)
       continue;
-    const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
+    const int64_t n = columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c);
     const Tile out = k.sbuf(heldType(g.products[product].dot->getResult(0)), n, {width});
     for (int64_t w = 0; w < width; w += kContract) {
       const int64_t m = std::min(kContract, width - w);
       turnSums(out.columns(w, m), sums.rows(0, m).index(0, w / kContract).columns(c * kContract, n), 1.0f);
     }
-    operands.store(product, out, rows.back()->batch, c * kContract);
+    operands.store(product, out, rows.back()->batch, rows[0]->from + c * kContract);
   }
 }
 
@@ -278,11 +305,11 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
   const int64_t width = p.products[product].width;
   Tile &sums = rows[0]->shared->sums[product];
   if (sums.handle < 0)
-    sums = k.sbuf(DType::F32, std::min(kContract, p.columns), {blocksOf(p.columns), width});
-  const Tile bank = k.psum(std::min(kContract, p.columns), {(end - first) * width});
+    sums = k.sbuf(DType::F32, std::min(kContract, rows[0]->columns), {blocksOf(rows[0]->columns), width});
+  const Tile bank = k.psum(std::min(kContract, rows[0]->columns), {(end - first) * width});
   std::vector<bool> some;
   for (int64_t c = first; c < end; ++c) {
-    const int64_t n = columnsUpTo(c + 1) - columnsUpTo(c);
+    const int64_t n = columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c);
     some.push_back(false);
     for (const Rows &r : rows) {
       const Tile stationary =
@@ -296,8 +323,8 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
   for (int64_t c = first; c < end; ++c) {
     begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
     if (rows.back()->ends)
-      operands.store(product, sums.rows(0, columnsUpTo(c + 1) - columnsUpTo(c)).index(0, c), rows.back()->batch,
-                     c * kContract);
+      operands.store(product, sums.rows(0, columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c)).index(0, c), rows.back()->batch,
+                     rows[0]->from + c * kContract);
   }
 }
 
@@ -305,17 +332,17 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
 void GradientProducts::keep(const std::vector<Rows> &rows, size_t product, const Tile &sums, const Tile &bank, int64_t first,
                             const std::vector<bool> &some) {
   const std::vector<bool> &begun = rows[0]->shared->begun[product];
-  const auto size = [&](int64_t c) { return columnsUpTo(c + 1) - columnsUpTo(c); };
+  const auto size = [&](int64_t c) { return columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c); };
   const auto kind = [&](int64_t c) {
     const int part = streams || size(c) == kContract ? 0 : 4;
     return part + 2 * some[static_cast<size_t>(c - first)] + begun[static_cast<size_t>(c)];
   };
   runs(first, first + static_cast<int64_t>(some.size()), kind, [&](int64_t a, int64_t b) {
-    const int64_t width = p.products[product].width, start = columnsUpTo(first);
+    const int64_t width = p.products[product].width, start = columnsUpTo(*rows[0], first);
     Tile here, out;
     if (streams) {
-      here = bank.columns(columnsUpTo(a) - start, columnsUpTo(b) - columnsUpTo(a));
-      out = sums.columns(columnsUpTo(a), columnsUpTo(b) - columnsUpTo(a));
+      here = bank.columns(columnsUpTo(*rows[0], a) - start, columnsUpTo(*rows[0], b) - columnsUpTo(*rows[0], a));
+      out = sums.columns(columnsUpTo(*rows[0], a), columnsUpTo(*rows[0], b) - columnsUpTo(*rows[0], a));
     } else {
       here = bank.rows(0, size(a)).columns((a - first) * width, (b - a) * width);
       out = sums.rows(0, size(a)).part(0, a, b - a).reshaped({(b - a) * width});

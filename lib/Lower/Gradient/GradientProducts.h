@@ -8,15 +8,26 @@ namespace glia::emit {
 
 using Steps = std::vector<std::function<void()>>;
 
+// What 128 rows need from one part of the columns to the next.
+struct GradientTotals {
+  Tile lowered, ofWeights, ofProducts; // of each part: [rows, parts]
+  std::map<int, Tile> terms;
+  std::vector<std::vector<Tile>> sums; // of products over the columns
+};
+
 // 128 rows.
 struct GradientRows : GradientOperands::RowNumbers {
   std::shared_ptr<GradientOperands::Shared> shared;
+  std::shared_ptr<GradientTotals> totals; // if columns come in parts
+  int64_t part = 0, from = 0, columns = 0; // these columns: other places of them count from there
   GradientOperands::Panels panels;
   int64_t at = 0;             // in the panels
   int64_t begin = 0, end = 0; // blocks of columns that count for some of the rows
   int64_t others = 0;         // columns that count for none of them
   bool last = false;          // of those whose products over the rows are summed together
   bool ends = false;          // of those that share columns
+  bool measured = false;      // only their numbers are found
+  bool complete = true;       // behind these columns there are no others
   Tile shift;                 // of their products, one for each row
   Tile made, lowered;         // what is exponentiated; its largest, below zero
   // Where turning multiplies: all bits, or none of a row where something is not finite; 0, or NaN.
@@ -59,13 +70,15 @@ private:
   // Of blocks of columns [first, end): those of one kind together.
   using Kind = std::function<int(int64_t)>;
   static void runs(int64_t first, int64_t end, const Kind &kind, llvm::function_ref<void(int64_t, int64_t)> run);
-  int64_t columnsUpTo(int64_t block) const { return std::min(block * kContract, p.columns); }
+  static int64_t columnsUpTo(const GradientRows &r, int64_t block) { return std::min(block * kContract, r.columns); }
   const Tile &formed(const GradientRows &r, size_t product) const;
   Tile otherOf(const GradientRows &r, size_t product);
   void turnBlock(const Tile &out, const Tile &x);
   Tile finiteOf(const GradientRows &r, int64_t from, int64_t n);
   void turnSums(const Tile &out, const Tile &sums, const ScalarOperand &factor);
   void finish(const Together &t, size_t product, const std::vector<Tile> &sums);
+  void addSums(GradientRows &r, size_t product, std::vector<Tile> &sums);
+  void storeRows(GradientRows &r, size_t product, const std::vector<Tile> &sums);
   void stream(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);
   void stay(const std::vector<Rows> &rows, size_t product, int64_t first, int64_t end);
   void keep(const std::vector<Rows> &rows, size_t product, const Tile &sums, const Tile &bank, int64_t first,
