@@ -106,6 +106,41 @@ def test_what_is_not_finite(which, number, dtype, target):
         np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
 
 
+LONG = {
+    "all": None,
+    "late": lambda i, j: j - i <= 4100,
+    "few": lambda i, j: (j >= i + 2500) & (j < i + 2600),
+}
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2"])
+@pytest.mark.parametrize(
+    ("name", "dtype", "masked"),
+    [
+        ("all", F32, -jnp.inf),
+        ("all", BF16, -jnp.inf),
+        ("late", F32, -jnp.inf),
+        ("few", F32, -1e9),
+        ("few", F32, 0.25),
+        ("few", BF16, -jnp.inf),
+    ],
+)
+def test_columns_in_parts(target, name, dtype, masked):
+    """Rows that do not fit SBUF: parts of the columns, some of which have nothing that counts."""
+    columns = 4700 if dtype == F32 else 9300
+    arguments = data(1, 2, 200, columns, 40, 130, dtype)
+    exe = expect(gradients(places=LONG[name], masked=masked), arguments, target)
+    assert exe.profile().to_json()["hbm_bytes_written"] < 2 * sum(a.nbytes for a in arguments[:3])
+
+
+def test_long_rows_fit():
+    """Heads of 128 in fp32, on every target: nothing with an element for each score goes through HBM."""
+    for target in TARGETS:
+        arguments = [jax.ShapeDtypeStruct((1, n, 4096, 128)[-s:], F32) for s, n in ((4, 1), (3, 1), (3, 1), (4, 1))]
+        exe = glia.jit(gradients(), target=target).compile(*arguments)
+        assert exe.groups == 1 and exe.profile().to_json()["hbm_bytes_written"] == 3 * 4096 * 128 * 4
+
+
 def test_large_scores():
     expect(gradients(scale=5.0), data(1, 1, 200, 300, 64, 64, BF16), "trn2")
 

@@ -66,8 +66,7 @@ std::vector<std::shared_ptr<GradientRows>> GradientKernel::rowsOf(int64_t b, int
 
 // Of its columns, those that count, from its first one on.
 std::vector<ColumnPart> GradientKernel::partsOf(const Rows &r) const {
-  std::vector<ColumnPart> out =
-      operands.places.partsOf(r.first, r.count, r.from, r.from + r.columns, kScoreColumns);
+  std::vector<ColumnPart> out = operands.places.partsOf(r.first, r.count, r.from, r.from + r.columns, kScoreColumns);
   for (ColumnPart &x : out)
     x.from -= r.from;
   return out;
@@ -350,9 +349,9 @@ Steps GradientKernel::shift(const std::shared_ptr<Rows> &rows) {
   if (wide == 0)
     return steps;
   if (!p.inParts())
-  steps.push_back([this, rows, wide] {
-    rows->gradient = p.inner == p.weights ? rows->product : k.sbuf(p.weights, rows->count, {wide});
-  });
+    steps.push_back([this, rows, wide] {
+      rows->gradient = p.inner == p.weights ? rows->product : k.sbuf(p.weights, rows->count, {wide});
+    });
   for (int64_t x = 0; x < (p.inParts() ? 0 : wide); x += kBank)
     steps.push_back([this, rows, x, n = std::min(kBank, wide - x)] {
       Rows &r = *rows;

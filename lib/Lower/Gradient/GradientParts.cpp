@@ -28,7 +28,8 @@ void GradientKernel::inParts() {
     measure(lists[0]);
     for (size_t i = 0; i < totals.size(); ++i) {
       totals[i]->sums.resize(p.products.size());
-      join(*totals[i], lists[0][i]->count);
+      for (Tile *x : {&totals[i]->lowered, &totals[i]->ofWeights, &totals[i]->ofProducts})
+        *x = x->columns(0, 1);
     }
     run(lists[1]);
   }
@@ -36,8 +37,6 @@ void GradientKernel::inParts() {
 
 // The largest score of each row, the sum of its weights and of their products, in each part.
 void GradientKernel::measure(const std::vector<std::shared_ptr<Rows>> &rows) {
-  const int64_t parts = blocksOf(p.columns, p.span);
-  std::vector<Steps> before;
   const auto write = [](const std::vector<Steps> &all) {
     size_t most = 0;
     for (const Steps &s : all)
@@ -55,33 +54,33 @@ void GradientKernel::measure(const std::vector<std::shared_ptr<Rows>> &rows) {
     }
     if (i > 0) {
       now.push_back(multiply(rows[i - 1]));
-      now.back().push_back([this, r = rows[i - 1], parts] {
+      now.back().push_back([this, r = rows[i - 1]] {
         GradientTotals &t = *r->totals;
         for (const auto &[to, from] : {std::pair(&t.lowered, &r->lowered), std::pair(&t.ofWeights, &r->ofWeights),
                                        std::pair(&t.ofProducts, &r->ofProducts)}) {
           if (to->handle < 0)
-            *to = k.sbuf(DType::F32, r->count, {parts});
-          k.move(to->columns(r->part, 1), *from);
+            *to = k.sbuf(DType::F32, r->count, {2});
+          k.move(to->columns(r->part > 0, 1), *from);
         }
+        if (r->part > 0)
+          join(t, r->count);
       });
     }
     write(now);
   }
 }
 
-// Parts have their own largest scores.
+// What was found before with what one more part gave. Each has its own largest scores.
 void GradientKernel::join(GradientTotals &t, int64_t count) {
-  const int64_t parts = t.lowered.elements();
-  const Tile lowered = k.sbuf(DType::F32, count, {1}), less = k.sbuf(DType::F32, count, {parts});
+  const Tile lowered = k.sbuf(DType::F32, count, {1}), less = k.sbuf(DType::F32, count, {2});
   k.reduce(lowered, t.lowered, "min");
   k.activation(less, t.lowered, "exp", -1.0, lowered);
   for (Tile *x : {&t.ofWeights, &t.ofProducts}) {
-    const Tile all = k.sbuf(DType::F32, count, {parts}), sum = k.sbuf(DType::F32, count, {1});
+    const Tile all = k.sbuf(DType::F32, count, {2});
     k.tensor(all, *x, less, "multiply");
-    k.reduce(sum, all, "add");
-    *x = sum;
+    k.reduce(x->columns(0, 1), all, "add");
   }
-  t.lowered = lowered;
+  k.move(t.lowered.columns(0, 1), lowered);
 }
 
 // Weights, the largest scores being known.
@@ -132,7 +131,8 @@ Steps GradientKernel::multiplyAgain(const std::shared_ptr<Rows> &rows) {
       if (x == 0)
         r.gradient = k.sbuf(p.weights, r.count, {wide});
       const int64_t n = std::min(kBank, wide - x);
-      const Tile s = operands.product(p.second, r.shared->second, r.panels.second, r.at, r.count, r.begin * kContract + x, n),
+      const Tile s = operands.product(p.second, r.shared->second, r.panels.second, r.at, r.count, r.begin * kContract + x,
+                                      n),
                  weights = r.inner.columns(x, n), out = r.gradient.columns(x, n);
       if (form->shift >= 0)
         k.scalarTensor(out, s, "add", r.shift, "multiply", weights);

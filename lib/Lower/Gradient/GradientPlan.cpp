@@ -55,6 +55,7 @@ private:
   GradientPlan p;
   std::vector<WeightedAxis> rows; // all of them
   int64_t turning = 0;            // bytes that turning an operand takes
+  int64_t share = 0;              // of SBUF, in 32 parts
 
   // Sums of 16-bit floats that are no bf16 would not hold what rows are divided by.
   bool types() {
@@ -254,19 +255,24 @@ private:
 
   // Sums over the rows of few blocks cost most, then scores in fp32 where the graph rounds them, then stages that wait for each other.
   bool room() {
+    share = target.has("exact_transpose") || p.weights == DType::F32 ? 30 : 28;
     if (fits({4, 2, 1}))
       return true;
     constexpr int64_t kLeastSpan = 1024;
     if (g.masked == HUGE_VAL)
       return false;
-    for (const int64_t least : {4, 1})
+    for (const auto [least, most] : {std::pair(4, 23), std::pair(1, 23), std::pair(1, 28)})
       for (int64_t parts = 2; blocksOf(p.columns, parts) >= kLeastSpan; ++parts) {
         p.span = blocksOf(blocksOf(p.columns, parts), kBank) * kBank;
+        share = most;
         if (p.inParts() && fits({least}))
           return true;
       }
     return false;
   }
+
+  // The rest is for small tiles, and for loads that come before their time.
+  int64_t budget() const { return target.sbufBytes / 32 * share; }
 
   bool fits(std::initializer_list<int64_t> leasts) {
     constexpr int64_t kMostTogether = 8;
@@ -277,7 +283,7 @@ private:
           p.deep = deep;
           p.narrow = narrow && p.inner != DType::F32;
           for (p.together = std::min(kMostTogether, blocks); p.together >= std::min(least, blocks); --p.together)
-            if (p.bytes(g) + (target.has("exact_transpose") ? 0 : turning + kContract * 4) <= target.sbufBytes / 16 * 15)
+            if (p.bytes(g) + (target.has("exact_transpose") ? 0 : turning + kContract * 4) <= budget())
               return true;
         }
     return false;
@@ -337,7 +343,7 @@ int64_t GradientPlan::bytes(const WeightedGradient &g) const {
                        : inner == weights    ? (narrow ? 0 : 2 * columns * 4)
                                              : (deep ? 7 : 5) * columns * 4;
   if (inParts()) // numbers of rows
-    small += all * 4 * (24 + 3 * blocksOf(this->columns, span));
+    small += all * 4 * 20;
   return (batches > sharing || inParts() ? 2 : 1) * shared + sums + small + turned + kept + made + 4 * kBank * 4;
 }
 
@@ -357,8 +363,8 @@ std::optional<GradientPlan> planGradient(const WeightedGradient &g, const Target
 }
 
 std::optional<WeightedGradient> plannedGradient(graph::DotGeneralOp product, const Target &target) {
-  constexpr int64_t kMostInstructions = 60'000;
-  constexpr int64_t kLeastScores = 128 * 128; // fewer cost more instructions one by one than through HBM together
+  constexpr int64_t kMostInstructions = 250'000; // the ordinary way has more by then
+  constexpr int64_t kLeastScores = 128 * 128;    // fewer cost more instructions one by one than through HBM together
   std::optional<WeightedGradient> g = matchGradient(product);
   const std::optional<GradientPlan> p = g ? planGradient(*g, target) : std::nullopt;
   if (!p || p->row.count * p->columns < kLeastScores || p->instructions(*g) > kMostInstructions)

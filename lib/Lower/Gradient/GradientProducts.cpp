@@ -109,8 +109,7 @@ Steps GradientProducts::turn(const std::shared_ptr<Together> &t, size_t i) {
   for (size_t j = 0; j < i; ++j)
     before += t->rows[j]->count;
   for (int64_t b = 0; b * kContract < wide;) {
-    const int64_t limit = b < byDma ? byDma : whole,
-                  n = std::max<int64_t>(1, std::min(atOnce, limit - b)),
+    const int64_t limit = b < byDma ? byDma : whole, n = std::max<int64_t>(1, std::min(atOnce, limit - b)),
                   each = std::min(kContract, wide - b * kContract);
     steps.push_back([this, t, r, before, b, n, each, byDma] {
       if (t->turned.handle < 0)
@@ -323,8 +322,8 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
   for (int64_t c = first; c < end; ++c) {
     begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
     if (rows.back()->ends)
-      operands.store(product, sums.rows(0, columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c)).index(0, c), rows.back()->batch,
-                     rows[0]->from + c * kContract);
+      operands.store(product, sums.rows(0, columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c)).index(0, c),
+                     rows.back()->batch, rows[0]->from + c * kContract);
   }
 }
 

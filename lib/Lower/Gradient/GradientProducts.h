@@ -10,7 +10,7 @@ using Steps = std::vector<std::function<void()>>;
 
 // What 128 rows need from one part of the columns to the next.
 struct GradientTotals {
-  Tile lowered, ofWeights, ofProducts; // of each part: [rows, parts]
+  Tile lowered, ofWeights, ofProducts; // of the parts before, and of one: [rows, 2]
   std::map<int, Tile> terms;
   std::vector<std::vector<Tile>> sums; // of products over the columns
 };
@@ -18,7 +18,7 @@ struct GradientTotals {
 // 128 rows.
 struct GradientRows : GradientOperands::RowNumbers {
   std::shared_ptr<GradientOperands::Shared> shared;
-  std::shared_ptr<GradientTotals> totals; // if columns come in parts
+  std::shared_ptr<GradientTotals> totals;  // if columns come in parts
   int64_t part = 0, from = 0, columns = 0; // these columns: other places of them count from there
   GradientOperands::Panels panels;
   int64_t at = 0;             // in the panels
