@@ -1,11 +1,16 @@
 #include "Touch.h"
+#include "glia/CodeGen/Passes.h"
 
 #include <algorithm>
 
 namespace glia::codegen {
 
+static bool hullsMeet(const Area &a, const Area &b) {
+  return a.last > b.first && b.last > a.first && a.hi > b.lo && b.hi > a.lo;
+}
+
 static bool areasMeet(const Area &a, const Area &b) {
-  if (a.last <= b.first || b.last <= a.first || a.hi <= b.lo || b.hi <= a.lo)
+  if (!hullsMeet(a, b))
     return false;
   if (a.dense && b.dense)
     return true;
@@ -23,6 +28,10 @@ static bool areasMeet(const Area &a, const Area &b) {
 }
 
 bool mayMeet(const Touch &a, const Touch &b) {
+  // A tile in the place of another one waits for whoever reads around that place, too: it costs an instruction at most, and the verifier
+  // takes strided reads coarsely.
+  if (a.tile != b.tile)
+    return a.space == b.space && hullsMeet(a, b);
   if (a.space != b.space || a.object != b.object || !areasMeet(a, b))
     return false;
   return a.moves.empty() || a.moves != b.moves || areasMeet(a.beside, b.beside);
@@ -124,6 +133,10 @@ bool Touches::steady(mlir::Value reg) {
 
 Touch Touches::touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed) {
   Touch t = wholeTouch(i->getOperand(a.getBase()));
+  if (!wholeTiles)
+    wholeTiles = i->getParentOfType<nisa::KernelOp>()->hasAttr(kWholeTiles);
+  if (*wholeTiles && t.space != Space::Hbm)
+    t.tile = i->getOperand(a.getBase()).getAsOpaquePointer();
   if (indexed)
     return t;
   const Area area = areaOf(t, a);

@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
 #include <vector>
 
 namespace glia::codegen {
@@ -20,6 +21,7 @@ struct Area {
 struct Touch : Area {
   Space space = Space::Hbm;
   const void *object = nullptr; // HBM: the tensor
+  const void *tile = nullptr;   // on chip, in kernels that ask for whole tiles
   bool write = false;
   // An address that counters of loops move, or registers that are set once: what is touched beside where they point. Two touches that
   // move alike are compared there, since these have one value while an iteration lasts.
@@ -43,6 +45,7 @@ public:
   void add(nisa::Instr i, std::vector<Touch> &out);
 
 private:
+  std::optional<bool> wholeTiles;          // of the kernel
   llvm::DenseMap<mlir::Value, bool> known; // registers: whether they are steady
   bool steady(mlir::Value reg);            // keeps its value while an iteration lasts
   Touch touchOf(nisa::Instr i, nisa::AccessAttr a, bool indexed);

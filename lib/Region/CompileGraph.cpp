@@ -2,6 +2,8 @@
 #include "Region/Place/CheckMemory.h"
 #include "WriteKernel.h"
 #include "Region/Place/Donation.h"
+#include "Region/Form/DelayGroups.h"
+#include "Region/Form/Region.h"
 #include "Region/Form/FormGroups.h"
 #include "GraphDump.h"
 #include "Objects.h"
@@ -60,6 +62,7 @@ public:
     declareArguments();
     declareResults();
     const std::vector<Donation> donations = donationsOf(main);
+    delayGroups(groups);
     orderForDonations(groups, main, donations);
     planLifetimes(groups);
     writeOver(groups);
@@ -272,17 +275,28 @@ private:
     const llvm::DenseMap<mlir::Value, size_t> lastRead = lastReaders(groups);
     begin("kernels"); // where regions begin depends on the groups' kernels
     size_t done = 0;
-    for (size_t n : objects.regionLengths(groups)) {
+    const std::vector<size_t> lengths = objects.regionLengths(groups);
+    for (size_t i = 0; i < lengths.size(); done += lengths[i++]) {
       if (options.progress)
         options.progress("kernels", done, groups.size());
-      const std::span<const Group> now = groups.subspan(done, n);
-      done += n;
-      if (n == 1 || !callRegion(regionOf(now, [&](mlir::Value v) { return lastRead.lookup(v) >= done; })))
-        for (const Group &g : now)
-          call(g);
-      for (size_t i = done - n; i < done; ++i)
-        plan.finish(i, calls.size() - 1, isCollectiveCall(groups[i].ops.front()));
+      callTogether(groups, done, lengths[i], lastRead);
     }
+  }
+
+  // Groups [from, from + n) as one region, or as two that are tried likewise, or each alone.
+  void callTogether(std::span<const Group> groups, size_t from, size_t n,
+                    const llvm::DenseMap<mlir::Value, size_t> &lastRead) {
+    const std::span<const Group> now = groups.subspan(from, n);
+    if (n == 1 || !callRegion(regionOf(now, [&](mlir::Value v) { return lastRead.lookup(v) >= from + n; }))) {
+      if (const size_t first = objects.isLong(now) ? middleOf(now) : 0) {
+        callTogether(groups, from, first, lastRead);
+        return callTogether(groups, from + first, n - first, lastRead);
+      }
+      for (const Group &g : now)
+        call(g);
+    }
+    for (size_t i = from; i < from + n; ++i)
+      plan.finish(i, calls.size() - 1, isCollectiveCall(groups[i].ops.front()));
   }
 
   // False: its groups are better off alone.

@@ -1,4 +1,5 @@
 #include "CompileRegion.h"
+#include "Braid.h"
 #include "WriteKernel.h"
 #include "Graph/Analysis/GraphFacts.h"
 #include "Lower/Kernel/StoredShape.h"
@@ -27,6 +28,7 @@ static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::strin
                              ? nothing(t.dtype, shapeOf(r.inputs[i]))
                              : k.input(t.name, t.dtype, shapeOf(like)).reshaped(atLeastOne(shapeOf(r.inputs[i])));
   }
+  std::vector<uint64_t> ends;
   for (const Group &g : r.groups) {
     std::vector<Tile> inputs, outputs;
     for (mlir::Value v : g.inputs) {
@@ -44,8 +46,12 @@ static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::strin
     k.fewTables = g.fewTables;
     k.location(g.ops.back()->getLoc());
     g.family->emit(k, g, inputs, outputs);
+    ends.push_back(k.trace().instructions());
   }
   nisa::Kernel kernel = k.finish();
+  braid(kernel, r, ends, k.target());
+  if (llvm::any_of(r.groups, [](const Group &g) { return g.family->name() == "convolution"; }))
+    kernel.op()->setAttr(kWholeTiles, mlir::UnitAttr::get(kernel.op().getContext()));
   reuseLoads(kernel.op(), k.target()); // several groups read one value: it is turned once
   keepValues(kernel.op(), k.target());
   for (const auto &[input, output] : r.inPlace) { // before: what was stored is not what the input held

@@ -14,6 +14,8 @@ namespace glia::emit {
 static constexpr int64_t kMostOfRegion = 3000, kMostOfGroup = 400;
 static constexpr uint64_t kFew = 300;     // instructions of a region for which everything is tried
 static constexpr double kLongest = 40000; // ns, of a group
+// Convolutions have gradients of weights that can be done beside other groups, however long these are (Braid.h).
+static constexpr int64_t kMostBesides = 2000;
 
 std::shared_ptr<const Program> Objects::of(const Group &g) {
   std::shared_ptr<const Program> &object = groups[structureOf(g)];
@@ -38,6 +40,7 @@ std::shared_ptr<const Program> Objects::of(const Region &r) {
 std::vector<size_t> Objects::regionLengths(std::span<const Group> all) {
   if (options.effort == 0 || options.cores > 1) // on two cores each group is cut on its own
     return std::vector<size_t>(all.size(), 1);
+  besides = llvm::any_of(all, [](const Group &g) { return g.family->name() == "convolution"; });
   std::vector<Stage> stages;
   std::map<const Program *, size_t> kinds;
   for (const Group &g : all)
@@ -60,7 +63,7 @@ Stage Objects::stageOf(const Group &g, std::map<const Program *, size_t> &kinds)
       s.weight += static_cast<int64_t>(stream.instrs.size());
       s.alone |= hasLoops(*object, stream);
     }
-  s.alone = s.alone || s.weight > kMostOfGroup || timeOf(object) > kLongest;
+  s.alone = s.alone || (besides ? s.weight > kMostBesides : s.weight > kMostOfGroup || timeOf(object) > kLongest);
   s.kind = kinds.try_emplace(object.get(), kinds.size()).first->second;
   return s;
 }
@@ -90,7 +93,8 @@ std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
   RegionChoice choice{"region" + std::to_string(regions.size()), r.groups.size(), {}, 0};
   choice.tried.push_back({"apart", simulateTime(linkApart(r, apart, options.target)).total});
   std::shared_ptr<const Program> best;
-  bool triesAll = options.effort > 1; // or an engine has much to do, of which others may take some; or it costs little
+  bool triesAll =
+      options.effort > 1 || besides; // or an engine has much to do, of which others may take some; or it costs little
   std::string text;
   const auto show = [&](nisa::Kernel &kernel) {
     text = dump.wanted() ? kernel.text() : "";

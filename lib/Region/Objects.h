@@ -21,6 +21,9 @@ public:
   // How many groups each region takes, in order.
   std::vector<size_t> regionLengths(std::span<const Group> groups);
 
+  // Parts of a region that is none may be some: its groups are long.
+  bool isLong(std::span<const Group> groups) const { return besides && groups.size() > 2; }
+
   const std::vector<RegionChoice> &choices() const { return chosen; }
 
 private:
@@ -29,6 +32,7 @@ private:
   std::map<std::string, std::shared_ptr<const Program>> groups, regions; // by structure
   std::map<const Program *, double> times;                               // of groups, ns
   std::vector<RegionChoice> chosen;
+  bool besides = false; // long groups may be parts of regions
 
   std::shared_ptr<const Program> compileIfBetter(const Region &r);
   double timeOf(const std::shared_ptr<const Program> &object);

@@ -54,7 +54,7 @@ private:
   const Hints certificate;
   bool joined = false;      // see joinedWays
   bool lostContent = false; // a coarse read may have seen less of the values than an exact one
-  static constexpr size_t kManyRuns = 4, kHull = 2048,
+  static constexpr size_t kManyRuns = 4, kHull = 16384,
                           kHullPerRun = 24; // cells of a hull: reading runs cuts cells up, for all that come
   State state;
   std::vector<SemaphoreUse> uses;

@@ -135,6 +135,13 @@ bool Walk::readHull(const Place &p, const Issuer &by, int32_t owner, uint32_t *c
   return true;
 }
 
+// Long rows of a tensor in HBM are written as they are read, others between them meanwhile: that is no read of what lies between, and cuts
+// nothing into small pieces.
+static bool isLongRows(const Place &p) {
+  constexpr int64_t kLongRow = 256; // bytes
+  return p.space == Space::Hbm && p.runs.front().hi - p.runs.front().lo >= kLongRow;
+}
+
 static bool neverWritten(const Program &p, const Place &place) {
   return place.space == Space::Hbm && (p.tensors[place.object.index].kind == TensorKind::Input ||
                                        p.tensors[place.object.index].kind == TensorKind::Constant);
@@ -146,7 +153,7 @@ bool Walk::read(const Place &p, const Issuer &by, uint32_t *content) {
     return false;
   const int32_t owner = p.space == Space::Hbm ? -1 : static_cast<int32_t>(p.object.index);
   state.lastEvent[by.comp] = std::max(state.lastEvent[by.comp], by.seq);
-  if (coarse && p.fixed && p.runs.size() >= kManyRuns && readHull(p, by, owner, content))
+  if (coarse && p.fixed && p.runs.size() >= kManyRuns && !isLongRows(p) && readHull(p, by, owner, content))
     return false;
   const Touch me{by.comp, by.seq, by.who, spotOf(p)};
   bool undefined = false, first = true;

@@ -4,7 +4,13 @@
 #include "glia/Dialect/Nisa.h"
 #include "glia/Target/Target.h"
 
+#include <string_view>
+
 namespace glia {
+
+// An attribute of kernels in which many tiles are read in strides: whoever takes the place of one waits for all of its readers there, and not
+// for those of single bytes, which the verifier would have to tell apart.
+inline constexpr std::string_view kWholeTiles = "whole_tiles";
 
 // What an author writes as one load after the other into the same tile becomes tiles of their own, which stay as long as they are of
 // use: the three below. Whether anything changed; nothing does in a kernel that is as written. Every `accumulate` has been resolved.
