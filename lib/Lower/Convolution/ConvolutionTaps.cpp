@@ -104,8 +104,8 @@ private:
                       width = std::min(band.columns.count, x.count - band.columns.from);
         if (height <= 0 || width <= 0)
           continue;
-        const std::vector<Span> columns = spansOf(width, columnsOfPsum);
-        const int64_t most = columnsOfPsum / columns[0].count;
+        const std::vector<Span> columns = spansOf(width, columnsOfPsum - p.sumColumns(0));
+        const int64_t most = columnsOfPsum / p.sumColumns(columns[0].count);
         const std::vector<Span> rows = spansOf(height, most);
         const std::vector<Span> images = spansOf(band.batch.count, std::max<int64_t>(most / rows[0].count, 1));
         for (const Span &n : images)
@@ -116,14 +116,18 @@ private:
     return out;
   }
 
+  bool isPair(const Block &b, int64_t tapColumn) const {
+    return p.paired && tapColumn + 1 < static_cast<int64_t>(b.columns->taps.size());
+  }
+
   // Products of a block with the taps of a piece of the kernel.
   std::vector<Product> productsOf(const Block &b, const Band &band, Span kernelRows, Span kernelColumns) const {
     std::vector<Product> out;
     const auto within = [](int64_t at, Span s) { return at >= s.from && at < s.from + s.count; };
     if (p.packed()) {
       for (int64_t r = 0; r < static_cast<int64_t>(b.rows->taps.size()); r += p.packRows)
-        for (int64_t x = 0; x < static_cast<int64_t>(b.columns->taps.size()); x += p.packColumns)
-          out.push_back({r, x, {0, b.r.count}, {0, b.c.count}});
+        for (int64_t x = 0; x < static_cast<int64_t>(b.columns->taps.size()); x += p.tapStep())
+          out.push_back({r, x, {0, b.r.count}, {0, isPair(b, x) ? p.sumColumns(b.c.count) : b.c.count}});
       return out;
     }
     const Span tr{band.rows.from + b.r.from, b.r.count}, tc{band.columns.from + b.c.from, b.c.count};
@@ -148,7 +152,8 @@ private:
     std::vector<Tile> sums(blocks.size());
     std::vector<bool> started(blocks.size());
     for (const Block &b : blocks)
-      sums[static_cast<size_t>(&b - blocks.data())] = k.psum(p.outputParts[o].count, {b.batch.count, b.r.count, b.c.count});
+      sums[static_cast<size_t>(&b - blocks.data())] = k.psum(p.outputParts[o].count + (p.paired ? p.secondHalf() : 0),
+                                                             {b.batch.count, b.r.count, p.sumColumns(b.c.count)});
     const bool streamed = p.weights == TapsPlan::StreamedWeights;
     const auto pieces = [&](int64_t size, int64_t piece) {
       std::vector<Span> out;
@@ -170,7 +175,8 @@ private:
               continue;
             if (kernel.handle < 0 && !p.packed())
               kernel = streamed ? loadPart(o, part, kr, kc) : kernelOf(o, part);
-            if (!started[i] && (products[0].r.count != blocks[i].r.count || products[0].c.count != blocks[i].c.count)) {
+            if (!started[i] && !p.paired &&
+                (products[0].r.count != blocks[i].r.count || products[0].c.count != blocks[i].c.count)) {
               clear(sums[i]);
               started[i] = true;
             }
@@ -186,11 +192,20 @@ private:
       const Tile place = result.part(0, b.batch.from, b.batch.count)
                              .part(1, b.rows->first + b.r.from * b.rows->step, b.r.count, b.rows->step)
                              .part(2, b.columns->first + b.c.from * b.columns->step, b.c.count, b.columns->step);
-      if (started[i])
+      if (started[i] && p.paired)
+        addHalves(place, sums[i]);
+      else if (started[i])
         k.move(place, sums[i]);
       else
         k.fill(place, 0);
     }
+  }
+
+  void addHalves(const Tile &place, const Tile &sum) {
+    const int64_t outputs = place.partitions, width = place.dims[2].count;
+    const Tile first = place.dtype == DType::F32 ? place : k.sbuf(DType::F32, outputs, place.shape()); // one rounding
+    k.move(first, sum.rows(0, outputs).part(2, 0, width));
+    k.tensor(place, first, sum.rows(p.secondHalf(), outputs).part(2, 1, width), "add");
   }
 
   // A product of zeros: no tap reaches the whole block.
@@ -219,7 +234,8 @@ private:
     } else {
       stationary = kernel.index(0, row.kernel - kr.from).index(0, column.kernel - kc.from);
     }
-    k.matmul(sum.part(1, q.r.from, q.r.count).part(2, q.c.from, q.c.count), stationary, moving, accumulate);
+    k.matmul(sum.rows(0, stationary.elements()).part(1, q.r.from, q.r.count).part(2, q.c.from, q.c.count), stationary,
+             moving, accumulate);
   }
 
   // ---- weights -----------------------------------------------------------------------------------------------------------
@@ -241,7 +257,7 @@ private:
 
   // The weights of packed taps: [column copy, row copy, channel] on the partitions.
   Tile packedOf(size_t o, const Block &b, const Product &q) {
-    const int64_t groupsAcross = (static_cast<int64_t>(b.columns->taps.size()) + p.packColumns - 1) / p.packColumns;
+    const int64_t groupsAcross = (static_cast<int64_t>(b.columns->taps.size()) + p.tapStep() - 1) / p.tapStep();
     const int64_t groupsDown = (static_cast<int64_t>(b.rows->taps.size()) + p.packRows - 1) / p.packRows;
     auto [it, fresh] = packedTiles[o].try_emplace({b.rows, b.columns});
     if (fresh) {
@@ -252,18 +268,22 @@ private:
         kernelTiles[{o, 0}] = lying = t;
       }
       for (int64_t g = 0; g < groupsDown * groupsAcross; ++g)
-        it->second.push_back(
-            packTaps(lying, *b.rows, *b.columns, g / groupsAcross * p.packRows, g % groupsAcross * p.packColumns));
+        it->second.push_back(packTaps(lying, b, g / groupsAcross * p.packRows, g % groupsAcross * p.tapStep()));
     }
-    return it->second[static_cast<size_t>(q.tapRow / p.packRows * groupsAcross + q.tapColumn / p.packColumns)];
+    return it->second[static_cast<size_t>(q.tapRow / p.packRows * groupsAcross + q.tapColumn / p.tapStep())];
   }
-  Tile packTaps(const Tile &lying, const Phase &rows, const Phase &columns, int64_t r, int64_t x) {
+  Tile packTaps(const Tile &lying, const Block &b, int64_t r, int64_t x) {
+    const Phase &rows = *b.rows, &columns = *b.columns;
+    const int64_t outputs = lying.dims[2].count;
     const int64_t nr = std::min(p.packRows, static_cast<int64_t>(rows.taps.size()) - r),
                   nx = std::min(p.packColumns, static_cast<int64_t>(columns.taps.size()) - x);
-    const Tile out = k.sbuf(c.type, nr * nx * p.channels, {lying.dims[2].count});
-    for (int64_t v = 0; v < nx; ++v)
+    const bool pair = isPair(b, x);
+    const Tile out = k.sbuf(c.type, nr * nx * p.channels, {outputs + (pair ? p.secondHalf() : 0)});
+    if (pair && outputs < p.secondHalf())
+      k.fill(out, 0); // what lies between the halves is never read
+    for (int64_t v = 0; v < (pair ? 2 : nx); ++v)
       for (int64_t u = 0; u < nr; ++u)
-        k.copy(out.rows((v * nr + u) * p.channels, p.channels),
+        k.copy(out.rows(((pair ? 0 : v) * nr + u) * p.channels, p.channels).columns(pair ? v * p.secondHalf() : 0, outputs),
                lying.index(0, rows.taps[static_cast<size_t>(r + u)].kernel)
                    .index(0, columns.taps[static_cast<size_t>(x + v)].kernel));
     return out;

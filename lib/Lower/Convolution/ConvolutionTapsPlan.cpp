@@ -22,7 +22,7 @@ int64_t allGroups(const TapsPlan &p) {
   for (const ConvolutionPhase &x : p.rows)
     rows += tapGroups(x, p.packRows);
   for (const ConvolutionPhase &x : p.columns)
-    columns += tapGroups(x, p.packColumns);
+    columns += tapGroups(x, p.tapStep()) * (p.paired ? 2 : 1);
   return rows * columns;
 }
 
@@ -42,6 +42,16 @@ void choosePacking(TapsPlan &p) {
     p.packColumns = packOf(mostTaps(p.columns), 128 / (p.channels * p.packRows));
   if (p.rows.size() == 1 && tapGroups(p.rows[0], p.packRows) == 1 && p.packed())
     p.rowStep = p.rows[0].stride;
+}
+
+// Taps of two columns meet an input at outputs that are one apart. Their sums leave PSUM one after the other, which takes as long as one fp32
+// product: it is worth two.
+bool isWorthPairs(const TapsPlan &p, const Convolution &c) {
+  if (!p.packed() || p.packColumns > 1 || p.outputs > 64 || sizeOf(c.type) != 4 || p.rows.size() != 1 ||
+      p.columns.size() != 1 || p.columns[0].stride != 1 || p.columns[0].shift != 1)
+    return false;
+  const int64_t taps = static_cast<int64_t>(p.columns[0].taps.size());
+  return tapGroups(p.rows[0], p.packRows) * (taps - ceilDiv(taps, 2)) >= 2;
 }
 
 } // namespace
@@ -72,6 +82,7 @@ std::optional<TapsPlan> planTaps(const Convolution &c, int64_t sbufBytes) {
   const int64_t everyTap = c.axis[0].kernel * c.axis[1].kernel;
   if (p.packed() && std::max(allGroups(p), everyTap) * std::min<int64_t>(p.outputs, 128) * size * 2 > room / 3)
     p.packRows = p.packColumns = p.rowStep = 1; // too many taps to hold their weights
+  p.paired = isWorthPairs(p, c);
   p.channelParts = spansOf(p.channels, 128);
   p.outputParts = spansOf(p.outputs, 128);
 
@@ -79,7 +90,7 @@ std::optional<TapsPlan> planTaps(const Convolution &c, int64_t sbufBytes) {
   const int64_t taps = p.packed() ? allGroups(p) : everyTap;
   const int64_t parts = static_cast<int64_t>(p.channelParts.size()),
                 part = p.outputParts.empty() ? 0 : p.outputParts[0].count;
-  const int64_t all = parts * taps * p.outputs * size, one = parts * taps * part * size;
+  const int64_t all = parts * taps * (p.paired ? p.secondHalf() : p.outputs) * size, one = parts * taps * part * size;
   int64_t held = all;
   if (all > room * 2 / 5) {
     p.weights = TapsPlan::WeightsOfAPart;
@@ -120,7 +131,7 @@ std::optional<TapsPlan> planTaps(const Convolution &c, int64_t sbufBytes) {
     break;
   }
   // Whole blocks, and bands of about the same size.
-  const int64_t rowsOfBlock = std::max<int64_t>(p.block / std::max<int64_t>(p.bandColumns, 1), 1);
+  const int64_t rowsOfBlock = std::max<int64_t>(p.block / std::max<int64_t>(p.sumColumns(p.bandColumns), 1), 1);
   if (p.bandRows < allRows) {
     p.bandRows = ceilDiv(allRows, ceilDiv(allRows, p.bandRows));
     if (p.bandRows > rowsOfBlock)
@@ -136,7 +147,7 @@ std::optional<double> tapsCost(const Convolution &c, int64_t sbufBytes) {
   double columns = 0;
   for (const ConvolutionPhase &r : p->rows)
     for (const ConvolutionPhase &x : p->columns) {
-      const double groups = static_cast<double>(tapGroups(r, p->packRows) * tapGroups(x, p->packColumns));
+      const double groups = static_cast<double>(tapGroups(r, p->packRows) * tapGroups(x, p->tapStep()));
       const int64_t width = std::min(x.count, p->bandColumns), height = std::min(r.count, p->bandRows);
       const int64_t tc = std::min(width, p->block), tr = std::min(height, p->block / tc),
                     tn = tr == height ? std::min(p->bandBatch, p->block / (tc * tr)) : 1;
