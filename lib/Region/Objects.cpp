@@ -15,7 +15,7 @@ static constexpr int64_t kMostOfRegion = 3000, kMostOfGroup = 400;
 static constexpr uint64_t kFew = 300;     // instructions of a region for which everything is tried
 static constexpr double kLongest = 40000; // ns, of a group
 // Convolutions have gradients of weights that can be done beside other groups, however long these are (Braid.h).
-static constexpr int64_t kMostBesides = 2000;
+static constexpr int64_t kMostBesides = 2000, kMostOfLong = 5000; // instructions of a group, and of a region
 
 std::shared_ptr<const Program> Objects::of(const Group &g) {
   std::shared_ptr<const Program> &object = groups[structureOf(g)];
@@ -45,7 +45,7 @@ std::vector<size_t> Objects::regionLengths(std::span<const Group> all) {
   std::map<const Program *, size_t> kinds;
   for (const Group &g : all)
     stages.push_back(stageOf(g, kinds));
-  return emit::regionLengths(stages, kMostOfRegion);
+  return emit::regionLengths(stages, besides ? kMostOfLong : kMostOfRegion);
 }
 
 static bool hasLoops(const Program &p, const Stream &s) {

@@ -340,9 +340,20 @@ private:
     for (int64_t v = 0; v < p.packColumns; ++v)
       for (int64_t u = 0; u < p.packRows; ++u) {
         const int64_t row = inRows.from + u * down, column = inColumns.from + v * right;
-        const Span r = inside(row, p.rowStep, height, c.axis[0].input), x = inside(column, 1, width, c.axis[1].input);
+        Span r = inside(row, p.rowStep, height, c.axis[0].input);
+        const Span x = inside(column, 1, width, c.axis[1].input);
         if (!r.count || !x.count)
           continue;
+        if (u > 0 && v == 0 && p.rowStep == 1 && p.channels % 32 == 0 && sizeOf(c.type) == 4) {
+          // What the first copy holds an engine moves: transfers have more to do than most engines.
+          const int64_t held = std::clamp<int64_t>(firstRows.from + firstRows.count - u * down - r.from, 0, r.count);
+          if (held > 0)
+            k.move(t.rows(u * p.channels, p.channels).part(1, r.from, held),
+                   t.rows(0, p.channels).part(1, r.from + u * down, held));
+          r = {r.from + held, r.count - held};
+          if (!r.count)
+            continue;
+        }
         const Tile place =
             t.rows((v * p.packRows + u) * p.channels, p.channels).part(1, r.from, r.count).part(2, x.from, x.count);
         const Tile from =
