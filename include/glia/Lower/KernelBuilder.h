@@ -86,7 +86,8 @@ public:
   Tile constant(std::string_view name, DType t, std::vector<int64_t> shape, std::span<const std::byte> data);
   Tile scratch(DType t, std::vector<int64_t> shape); // in HBM
   Tile sbuf(DType t, int64_t partitions, std::vector<int64_t> free);
-  Tile psum(int64_t partitions, std::vector<int64_t> free, DType t = DType::F32);
+  // `at`: the byte of its partitions from which on it lies; -1: where there is room.
+  Tile psum(int64_t partitions, std::vector<int64_t> free, DType t = DType::F32, int64_t at = -1);
 
   // Transfers. Element k of dst is element k of src, in row-major order with partitions outermost; types may differ.
   void copy(const Tile &dst, const Tile &src);
@@ -97,19 +98,29 @@ public:
   void transposeByDma(const Tile &dst, const Tile &src, int64_t middle = 1);
 
   // Compute. `op` is a name of `alu_op`, `fn` one of `activation` (glia isa tensor_tensor, activation).
-  void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op);
+  void tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op, int engine = -1);
   void scalar(const Tile &dst, const Tile &data, std::string_view op0, ScalarOperand operand0, bool reverse0 = false,
               std::string_view op1 = "bypass", ScalarOperand operand1 = 0.0f, bool reverse1 = false);
   // dst = (data op0 operand0) op1 other, in one instruction.
   void scalarTensor(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
                     std::string_view op1, const Tile &other);
-  // dst = data op0 operand0, and of each partition of dst a reduction.
+  // dst = data op0 operand0, and of each partition of dst a reduction, which may go on from the instruction before; no `result`: the next
+  // one goes on.
   void scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
-                    std::string_view op, const Tile &result, bool negate = false);
+                    std::string_view op, const Tile &result, bool negate = false, bool goesOn = false);
+  // dst = data where first + i compares as told with a number per partition, and with another; elsewhere the lowest number. And the largest
+  // of each partition, as above.
+  struct Bound {
+    std::string_view op;
+    Tile number;
+  };
+  void rangeSelect(const Tile &dst, const Tile &data, const Bound &a, const Bound &b, int64_t first, const Tile &result,
+                   bool goesOn = false);
   void activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale = 1.0f,
                   ScalarOperand bias = 0.0f);
-  // dst = fn(data + bias), and the sum of each partition before it is rounded.
-  void activationSum(const Tile &dst, const Tile &data, std::string_view fn, const ScalarOperand &bias, const Tile &sum);
+  // dst = fn(data * scale + bias), and the sum of each partition before it is rounded.
+  void activationSum(const Tile &dst, const Tile &data, std::string_view fn, const ScalarOperand &bias, const Tile &sum,
+                     double scale = 1);
   void move(const Tile &dst, const Tile &src);                                              // tensor_copy, on chip
   void fill(const Tile &dst, double value);                                                 // integers: any of 32 bits
   void reduce(const Tile &dst, const Tile &data, std::string_view op, bool negate = false); // adjacent groups of elements

@@ -1,6 +1,8 @@
 #include "glia/Lower/KernelBuilder.h"
 #include "StoredShape.h"
 
+#include <limits>
+
 namespace glia::emit {
 
 using nisa::SlotValue;
@@ -75,9 +77,10 @@ Tile KernelBuilder::sbuf(DType d, int64_t partitions, std::vector<int64_t> free)
   const std::vector<int64_t> shape = onChipShape(partitions, std::move(free));
   return rowMajor(t.alloc(Space::Sbuf, "t" + std::to_string(names++), d, shape, -1, -1), Space::Sbuf, d, shape, true);
 }
-Tile KernelBuilder::psum(int64_t partitions, std::vector<int64_t> free, DType d) {
+Tile KernelBuilder::psum(int64_t partitions, std::vector<int64_t> free, DType d, int64_t at) {
   const std::vector<int64_t> shape = onChipShape(partitions, std::move(free));
-  return rowMajor(t.alloc(Space::Psum, "p" + std::to_string(names++), d, shape, -1, -1), Space::Psum, d, shape, true);
+  return rowMajor(t.alloc(Space::Psum, "p" + std::to_string(names++), d, shape, at < 0 ? -1 : 0, at), Space::Psum, d, shape,
+                  true);
 }
 
 SlotValue KernelBuilder::operand(const Tile &x) const {
@@ -157,8 +160,8 @@ void KernelBuilder::transposeByDma(const Tile &dst, const Tile &src, int64_t mid
   emit("dma_transpose", {operand(dst), operand(src), {}, {}, SlotValue::of(static_cast<int32_t>(middle))});
 }
 
-void KernelBuilder::tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op) {
-  emit("tensor_tensor", {operand(dst), operand(a), operand(b), choice("tensor_tensor", "op", op)});
+void KernelBuilder::tensor(const Tile &dst, const Tile &a, const Tile &b, std::string_view op, int engine) {
+  emit("tensor_tensor", {operand(dst), operand(a), operand(b), choice("tensor_tensor", "op", op)}, engine);
 }
 void KernelBuilder::scalar(const Tile &dst, const Tile &data, std::string_view op0, ScalarOperand operand0, bool reverse0,
                            std::string_view op1, ScalarOperand operand1, bool reverse1) {
@@ -178,17 +181,25 @@ void KernelBuilder::scalarTensor(const Tile &dst, const Tile &data, std::string_
                operand(other)});
 }
 void KernelBuilder::scalarReduce(const Tile &dst, const Tile &data, std::string_view op0, const ScalarOperand &operand0,
-                                 std::string_view op, const Tile &result, bool negate) {
+                                 std::string_view op, const Tile &result, bool negate, bool goesOn) {
   constexpr std::string_view kName = "tensor_scalar_reduce";
   emit(kName, {operand(dst),
                operand(data),
                choice(kName, "op0", op0),
                scalarSlot(operand0),
                choice(kName, "reduce_op", op),
-               choice(kName, "reduce_cmd", "reset_reduce"),
+               choice(kName, "reduce_cmd", goesOn ? "reduce" : "reset_reduce"),
                {},
-               operand(result),
+               result.handle < 0 ? SlotValue() : operand(result),
                SlotValue::of(static_cast<int32_t>(negate))});
+}
+void KernelBuilder::rangeSelect(const Tile &dst, const Tile &data, const Bound &a, const Bound &b, int64_t first,
+                                const Tile &result, bool goesOn) {
+  constexpr std::string_view kName = "range_select";
+  emit(kName,
+       {operand(dst), operand(data), choice(kName, "comp_op0", a.op), operand(a.number), choice(kName, "comp_op1", b.op),
+        operand(b.number), SlotValue::of(static_cast<int32_t>(first)), SlotValue::of(-std::numeric_limits<float>::max()),
+        choice(kName, "reduce_cmd", goesOn ? "reduce" : "reset_reduce"), result.handle < 0 ? SlotValue() : operand(result)});
 }
 void KernelBuilder::activation(const Tile &dst, const Tile &data, std::string_view fn, ScalarOperand scale,
                                ScalarOperand bias) {
@@ -198,9 +209,9 @@ void KernelBuilder::activation(const Tile &dst, const Tile &data, std::string_vi
   emit("activation", std::move(slots));
 }
 void KernelBuilder::activationSum(const Tile &dst, const Tile &data, std::string_view fn, const ScalarOperand &bias,
-                                  const Tile &sum) {
-  emit("activation", {operand(dst), operand(data), choice("activation", "fn", fn), SlotValue::of(1.0f), scalarSlot(bias),
-                      choice("activation", "reduce_cmd", "reset_reduce"), operand(sum)});
+                                  const Tile &sum, double scale) {
+  emit("activation", {operand(dst), operand(data), choice("activation", "fn", fn), SlotValue::of(static_cast<float>(scale)),
+                      scalarSlot(bias), choice("activation", "reduce_cmd", "reset_reduce"), operand(sum)});
 }
 void KernelBuilder::move(const Tile &dst, const Tile &src) { emit("tensor_copy", {operand(dst), operand(src)}); }
 void KernelBuilder::fill(const Tile &dst, double value) {

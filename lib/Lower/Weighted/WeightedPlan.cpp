@@ -250,11 +250,13 @@ private:
     return next + kPieces <= kContract && p.rowSide.type == p.columnSide.type && p.rowSide.type != DType::F16 ? next : 0;
   }
 
-  // As many columns as there is room for. Narrow scores of rows of several groups, with the pieces beside them, are as well made twice.
+  // As many columns as there is room for. Narrow scores of rows of several groups, with the pieces beside them, are as well made twice, unless
+  // transfers have the time to turn nearly all weights.
   bool chooseGroup() {
+    constexpr double kNearlyAll = 7.0 / 8;
     const bool narrow = p.rowSide.type != DType::F32 && roomForPieces();
     if (p.width > kWidestTurned || !target.has("dma_transpose") || !target.has("exact_transpose") ||
-        (narrow && p.columns > kMostGroup && p.keep.empty()))
+        (narrow && p.columns > kMostGroup && p.keep.empty() && p.byTransfers(target) < kNearlyAll))
       return false;
     for (p.group = kMostGroup; p.bytes() > target.sbufBytes / 8 * 7; p.group /= 2)
       if (p.group <= kScoreColumns) {
@@ -283,10 +285,32 @@ int64_t WeightedPlan::indexOf(int64_t flat, size_t axis) const {
 int64_t WeightedPlan::madeBytes(int64_t blocks, int64_t columns) { return 2 * blocks * (columns + kContract) * 4; }
 
 int64_t WeightedPlan::ahead() const {
-  constexpr int64_t kColumns = 6144, kMost = 12;                       // scored while a block of weights is on its way
-  const int64_t each = keep.empty() ? columns : (columns + 1) / 2;     // that count, about
-  const int64_t least = keep.empty() || weights == DType::F32 ? 3 : 6; // rows of several lengths wait for each other
-  return std::clamp(kColumns / each, least, kMost);
+  constexpr int64_t kMost = 12;
+  const int64_t each = keep.empty() ? columns : (columns + 1) / 2; // that count, about
+  // Columns that are scored while a block of weights is on its way, and the fewest blocks of rows: those of several lengths wait for each other.
+  const auto [most, least] = weights == DType::F32 ? std::pair(6144, 3)
+                             : keep.empty()        ? std::pair(8192, 4)
+                                                   : std::pair(6144, 6);
+  return std::clamp<int64_t>(most / each, least, kMost);
+}
+
+double WeightedPlan::byTransfers(const Target &t) const {
+  const auto block = static_cast<double>(kContract);
+  const double scores = block + t.number("cost.issue_floor") * block / kScoreColumns;
+  const double passes = rowSide.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
+  const double products = 2 * block * passes;
+  const double rate = t.dmaEngines * t.number("dma.bytes_per_ns");
+  const double transfer =
+      block * block * static_cast<double>(sizeOf(weights)) / (rate * t.number("dma.transpose_rate_sbuf"));
+  // Operands and results, by blocks of weights.
+  const int64_t perRow = contract * sizeOf(rowSide.type) + width * sizeOf(values.type),
+                perColumn = contract * sizeOf(columnSide.type) + width * sizeOf(values.type);
+  const double others = block * block *
+                        (static_cast<double>(perRow) / static_cast<double>(columns) +
+                         static_cast<double>(perColumn) / static_cast<double>(row.count * sharing)) /
+                        rate;
+  const double time = std::max(scores / t.number("clock.vector"), products / t.number("clock.tensor"));
+  return std::clamp((time - others) / transfer, 0.0, 1.0);
 }
 
 double WeightedPlan::foundEarly() const {

@@ -54,6 +54,9 @@ struct WeightedPlan {
   int64_t bytes() const;                            // of SBUF, per partition
   // Blocks of rows that are scored before the weights of one are multiplied, in tiles: more of them where rows are shorter.
   int64_t ahead() const;
+  // Of blocks of weights, in tiles, those that transfers turn: with all that they move, they take as long as Vector takes for the scores, or the
+  // Tensor engine for its products.
+  double byTransfers(const Target &t) const;
   // How far the largest scores are ahead of the weights, in rows that are weighed together, where scores are made in two orientations.
   double foundEarly() const;
   // Of these: what the steps give, of so many blocks of rows and the next ones.

@@ -4,12 +4,12 @@
 
 namespace glia::emit {
 
-WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide)
-    : k(k), rows(rows), wide(wide), turned(k.target().has("exact_transpose") && wide <= kContract) {
+WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, int64_t at)
+    : k(k), rows(rows), wide(wide), at(at), turned(k.target().has("exact_transpose") && wide <= kContract) {
   const int64_t count = blocksOf(rows, kRowBlockOf);
   begun.assign(static_cast<size_t>(count), false);
   if (turned) {
-    whole = k.psum(wide, {rows});
+    whole = k.psum(wide, {rows}, DType::F32, at);
     return;
   }
   const int64_t share = std::max<int64_t>(1, kBank / wide); // of a bank
@@ -44,7 +44,8 @@ Tile WeightedSums::of(int64_t block) {
     k.move(out, whole);
   }
   const int64_t n = limit(block + 1) - limit(block);
-  const Tile back = k.psum(n, {wide});
+  // In the place of those that have left it.
+  const Tile back = k.psum(n, {wide}, DType::F32, at < 0 ? -1 : at + block * wide * sizeOf(DType::F32));
   k.transpose(back, out.columns(limit(block), n));
   return back;
 }

@@ -9,28 +9,25 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kTurnedAtOnce = 4;  // blocks of weights that share a bank of PSUM
-constexpr int64_t kBlocksPerTurn = 8; // of a transfer
-constexpr size_t kLoadAhead = 2;      // groups whose operands are loaded
-constexpr size_t kTurnAhead = 1;      // blocks of rows that are scored before weights are turned
-
-// Of blocks of weights, those that transfers turn: that takes them as long as Vector takes for the scores, or the Tensor engine for its products.
-double shareOfTransfers(const Target &t, const WeightedPlan &p) {
-  const auto block = static_cast<double>(kContract);
-  const double scores = block + t.number("cost.issue_floor") * block / kScoreColumns;
-  const double passes = p.rowSide.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
-  const double products = 2 * block * passes;
-  const double rate = t.dmaEngines * t.number("dma.bytes_per_ns") * t.number("dma.transpose_rate_sbuf");
-  const double transfer = block * block * static_cast<double>(sizeOf(p.weights)) / rate;
-  return std::min(1.0, std::max(scores / t.number("clock.vector"), products / t.number("clock.tensor")) / transfer);
-}
+constexpr int64_t kScorePlaces = 3; // in PSUM, of two banks
+constexpr int64_t kPlace = 1024;    // bytes of PSUM: turned weights, and sums, have two places of a bank each
+constexpr int64_t kTurnedFrom = kScorePlaces * kScoreColumns * 4, kSumsFrom = kTurnedFrom + 2 * kPlace;
+constexpr int64_t kTurnedAtOnce = 4;     // blocks of weights
+constexpr int64_t kWeighedAtOnce = 2048; // columns of an exp
+constexpr int64_t kBlocksPerTurn = 8;    // of a transfer
+constexpr size_t kLoadAhead = 2;         // groups whose operands are loaded
+constexpr size_t kTurnAhead = 1;         // blocks of rows that are scored before weights are turned
 
 } // namespace
 
 WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)),
-      byTransfers(shareOfTransfers(k.target(), p)) {}
+      byTransfers(p.byTransfers(k.target())),
+      ranges(std::isinf(masked) && masked < 0 && PlaceBounds::suits(k.target(), p.keep)), bounds(k, p.keep),
+      goesOn(p.keep.empty() || ranges), placed(p.width <= kContract && p.weights != DType::F32) {}
+
+int64_t WeightedTiles::turnedPlace() { return placed ? kTurnedFrom + turned++ % 2 * kPlace : -1; }
 
 void WeightedTiles::run() {
   k.location(m.result->getLoc());
@@ -146,27 +143,42 @@ void WeightedTiles::load(const Group &g, const Group *before) {
   rows.panel = operands.rowPanel(rows.batch, rows.first, rows.count);
 }
 
+// Those that are not all of one kind are one part where bounds are kept in passing.
+std::vector<WeightedOperands::Part> WeightedTiles::partsOf(const Group &g, const Block &b) const {
+  std::vector<WeightedOperands::Part> parts =
+      operands.partsOf(b.first, b.count, g.begin * kContract, std::min(g.end * kContract, p.columns));
+  if (!ranges || parts.empty())
+    return parts;
+  std::vector<WeightedOperands::Part> out;
+  const int64_t end = parts.back().from + parts.back().count;
+  for (int64_t c = parts[0].from; c < end; c += kScoreColumns) {
+    const int64_t n = std::min(kScoreColumns, end - c);
+    out.push_back({c, n, operands.holds(b.first, b.count, c, n)});
+  }
+  return out;
+}
+
 // Scaled scores, the largest of each row, and weights.
 WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) {
   Block &b = g.rows->blocks[block];
   const auto s = std::make_shared<Scores>();
-  s->parts = operands.partsOf(b.first, b.count, g.begin * kContract, std::min(g.end * kContract, p.columns));
+  s->parts = partsOf(g, b);
   s->stand = g.last && b.others > 0 && !std::isinf(masked);
   Steps steps;
   if (s->parts.empty() && !s->stand)
     return steps;
   steps.push_back([this, &b, s] {
-    const int64_t count = static_cast<int64_t>(s->parts.size());
-    s->lowered = k.sbuf(DType::F32, b.count, {count + s->stand});
-    if (count)
+    const int64_t count = goesOn ? 1 : static_cast<int64_t>(s->parts.size());
+    s->largest = k.sbuf(DType::F32, b.count, {count + s->stand});
+    if (!s->parts.empty())
       s->made = k.sbuf(DType::F32, b.count, {s->parts.back().from + s->parts.back().count - s->parts[0].from});
     if (s->stand)
-      k.fill(s->lowered.columns(count, 1), -masked);
+      k.fill(s->largest.columns(count, 1), -masked);
   });
   // Those on a border pass through most engines: the others hide them.
   for (const bool border : {true, false})
     for (size_t i = 0; i < s->parts.size(); ++i)
-      if ((s->parts[i].holds == Holds::Somewhere) == border)
+      if (ranges ? border : (s->parts[i].holds == Holds::Somewhere) == border)
         steps.push_back([this, &g, &b, s, i] { make(g, b, *s, i); });
   steps.push_back([this, &g, &b, s] { weigh(g, b, *s); });
   if (!s->parts.empty())
@@ -176,30 +188,60 @@ WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) 
 
 void WeightedTiles::make(const Group &g, const Block &b, const Scores &s, size_t part) {
   const WeightedOperands::Part &x = s.parts[part];
-  const Tile scores = operands.scores(*g.rows->shared, g.rows->panel, b.first - g.rows->first, b.count, x);
-  const Tile made = s.made.columns(x.from - s.parts[0].from, x.count),
-             lowered = s.lowered.columns(static_cast<int64_t>(part), 1);
+  const Tile scores = operands.scores(*g.rows->shared, g.rows->panel, b.first - g.rows->first, b.count, x,
+                                      placed ? scored++ % kScorePlaces * kScoreColumns * 4 : -1);
+  const Tile made = s.made.columns(x.from - s.parts[0].from, x.count);
+  if (goesOn) {
+    const Tile result = part + 1 == s.parts.size() ? s.largest : Tile();
+    if (x.holds != Holds::Everywhere)
+      return bounds.select(made, scores, b.first, x.from, result, part > 0);
+    return k.scalarReduce(made, scores, "multiply", ranges ? 1.0 : m.scale, "max", result, !ranges, part > 0);
+  }
+  const Tile largest = s.largest.columns(static_cast<int64_t>(part), 1);
   if (x.holds == Holds::Everywhere)
-    return k.scalarReduce(made, scores, "multiply", m.scale, "max", lowered, true);
+    return k.scalarReduce(made, scores, "multiply", m.scale, "max", largest, true);
   k.scalar(made, scores, "multiply", m.scale);
   operands.keep(made, b.first, x.from, masked);
-  k.reduce(lowered, made, "max", true);
+  k.reduce(largest, made, "max", true);
+}
+
+// The largest score of the groups so far, below zero. A group of nothing but -inf, or of nothing that counts, has weights of 0, not NaN.
+void WeightedTiles::lower(const Group &g, Block &b, const Scores &s) {
+  const Tile before = b.lowered;
+  const bool several = !g.first || !g.last;
+  b.lowered = s.largest;
+  if (ranges) {
+    const int64_t from = s.parts[0].from, n = s.made.elements();
+    bool all = true; // rows have something that counts
+    for (int64_t r = 0; r < b.count; ++r)
+      all &= operands.holds(b.first + r, 1, from, n) != Holds::Nowhere;
+    b.lowered = k.sbuf(DType::F32, b.count, {1});
+    if (all && !several) { // GpSimd has the time
+      if (factor.handle < 0) {
+        factor = k.sbuf(DType::F32, kContract, {1});
+        k.fill(factor, -m.scale);
+      }
+      return k.tensor(b.lowered, s.largest, factor.rows(0, b.count), "multiply", static_cast<int>(Engine::GpSimd));
+    }
+    k.scalar(b.lowered, s.largest, "max", -kLargest, false, "multiply", -m.scale);
+    if (before.handle >= 0)
+      k.tensor(b.lowered, b.lowered, before, "min");
+    return;
+  }
+  if (s.largest.elements() > 1) {
+    b.lowered = k.sbuf(DType::F32, b.count, {1});
+    k.reduce(b.lowered, s.largest, "min");
+  }
+  if (before.handle >= 0)
+    k.scalar(b.lowered, b.lowered, "min", kLargest, false, "min", before);
+  else if (several)
+    k.scalar(b.lowered, b.lowered, "min", kLargest);
 }
 
 void WeightedTiles::weigh(Group &g, Block &b, Scores &s) {
-  const int64_t count = s.lowered.elements();
   const Tile before = b.lowered;
-  b.lowered = s.lowered;
-  if (count > 1) {
-    b.lowered = k.sbuf(DType::F32, b.count, {1});
-    k.reduce(b.lowered, s.lowered, "min");
-  }
-  // A group of nothing but -inf has weights of 0, not NaN.
-  if (before.handle >= 0)
-    k.scalar(b.lowered, b.lowered, "min", kLargest, false, "min", before);
-  else if (!g.first || !g.last)
-    k.scalar(b.lowered, b.lowered, "min", kLargest);
-  const int64_t columns = s.parts.empty() ? 0 : s.made.elements(), chunks = blocksOf(columns, kScoreColumns);
+  lower(g, b, s);
+  const int64_t columns = s.parts.empty() ? 0 : s.made.elements(), chunks = blocksOf(columns, kWeighedAtOnce);
   // Sums of the weights: of each chunk, and of what is masked.
   Tile totals = k.sbuf(DType::F32, b.count, {chunks + s.stand});
   if (s.stand)
@@ -207,9 +249,9 @@ void WeightedTiles::weigh(Group &g, Block &b, Scores &s) {
   if (columns)
     s.weights = k.sbuf(p.weights, b.count, {columns});
   for (int64_t i = 0; i < chunks; ++i) {
-    const int64_t n = std::min(kScoreColumns, columns - i * kScoreColumns);
-    k.activationSum(s.weights.columns(i * kScoreColumns, n), s.made.columns(i * kScoreColumns, n), "exp", b.lowered,
-                    totals.columns(i, 1));
+    const int64_t n = std::min(kWeighedAtOnce, columns - i * kWeighedAtOnce);
+    k.activationSum(s.weights.columns(i * kWeighedAtOnce, n), s.made.columns(i * kWeighedAtOnce, n), "exp", b.lowered,
+                    totals.columns(i, 1), ranges ? m.scale : 1);
   }
   if (totals.elements() > 1) {
     const Tile sum = k.sbuf(DType::F32, b.count, {1});
@@ -242,7 +284,7 @@ WeightedTiles::Steps WeightedTiles::turn(const Group &g, const Block &b, const s
     const int64_t n = std::max<int64_t>(1, std::min(kTurnedAtOnce, whole - i)),
                   each = std::min(kContract, columns - i * kContract);
     steps.push_back([this, &b, s, out, i, n, each] {
-      const Tile in = k.psum(each, {n, b.count}, p.weights);
+      const Tile in = k.psum(each, {n, b.count}, p.weights, turnedPlace());
       for (int64_t j = 0; j < n; ++j)
         k.transpose(in.index(0, j), s->weights.columns((i + j) * kContract, each));
       k.move(out(i, n).rows(0, each), in);
@@ -260,7 +302,7 @@ void WeightedTiles::weighOthers(Group &g, const Block &b, const Tile &total) {
   }
   if (g.other.handle < 0)
     g.other = k.sbuf(p.weights, kContract, {g.rows->count});
-  const Tile weights = k.sbuf(p.weights, b.count, {kContract}), in = k.psum(kContract, {b.count}, p.weights);
+  const Tile weights = k.sbuf(p.weights, b.count, {kContract}), in = k.psum(kContract, {b.count}, p.weights, turnedPlace());
   k.activation(weights, filled.rows(0, b.count), "exp", 1.0, b.lowered);
   k.transpose(in, weights);
   k.move(g.other.columns(b.first - g.rows->first, b.count), in);
@@ -271,7 +313,8 @@ void WeightedTiles::weighOthers(Group &g, const Block &b, const Tile &total) {
 WeightedTiles::Steps WeightedTiles::multiply(Group &g) {
   Steps steps;
   const auto sums = std::make_shared<std::optional<WeightedSums>>();
-  steps.push_back([this, &g, sums] { sums->emplace(k, g.rows->count, p.width); });
+  steps.push_back(
+      [this, &g, sums] { sums->emplace(k, g.rows->count, p.width, placed ? kSumsFrom + summed++ % 2 * kPlace : -1); });
   for (int64_t c = g.begin; c < g.end; ++c)
     steps.push_back([this, &g, sums, c] {
       const auto [from, to] = rowsOf(*g.rows, c);

@@ -1,5 +1,6 @@
 // Writes a weighted mean whose scores are made once, and whose weights transfers turn.
 #pragma once
+#include "PlaceBounds.h"
 #include "WeightedOperands.h"
 
 #include <functional>
@@ -46,7 +47,8 @@ private:
     std::vector<WeightedOperands::Part> parts;
     bool stand = false; // for columns that count as `masked`
     Tile made, weights; // [rows, columns]
-    Tile lowered;       // the largest of each part and of what is masked, below zero
+    // The largest: of all parts where Vector goes on from one to the next, else of each part and of what is masked, below zero.
+    Tile largest;
   };
   using Steps = std::vector<std::function<void()>>;
 
@@ -57,12 +59,23 @@ private:
   double masked;       // what is exponentiated where a condition does not hold
   double byTransfers;  // the share of the weights that transfers turn
   Tile filled, nought; // scores that are `masked`; weights of 0
+  // Where a condition does not hold, Vector puts the lowest number in passing. What is exponentiated has no factor then: exp takes it.
+  const bool ranges;
+  PlaceBounds bounds;
+  Tile factor;       // below zero
+  const bool goesOn; // Vector finds the largest of several parts without looking at each
+  // Places in PSUM, so that none of these waits for a gap between others.
+  const bool placed;
+  int64_t scored = 0, turned = 0, summed = 0;
 
   void means();
+  int64_t turnedPlace();
   std::shared_ptr<Rows> rowsAt(int64_t batch, int64_t first) const;
   void load(const Group &g, const Group *before);
+  std::vector<WeightedOperands::Part> partsOf(const Group &g, const Block &b) const;
   Steps score(Group &g, size_t block, Steps &turns);
   void make(const Group &g, const Block &b, const Scores &s, size_t part);
+  void lower(const Group &g, Block &b, const Scores &s);
   void weigh(Group &g, Block &b, Scores &s);
   Steps turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s);
   void weighOthers(Group &g, const Block &b, const Tile &total);
