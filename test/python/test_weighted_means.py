@@ -89,6 +89,36 @@ def test_rows_of_several_groups_of_columns(name, masked, size):
     expect(attend(LONG[name], masked=masked), [q, k, v], "trn2")
 
 
+BANDS = {
+    "ahead": lambda i, j: i + 37 >= j,
+    "band": lambda i, j: (i - j < 200) & (j - i < 90),
+    "far band": lambda i, j: (j - i > 3900) & (j - i < 6000),
+    "corner": lambda i, j: i + j >= 5000,
+    "later and not later": lambda i, j: (i >= j + 10) & (j >= i + 10),
+}
+
+
+@pytest.mark.parametrize("target", ["trn2", "trn3"])
+@pytest.mark.parametrize("name", BANDS)
+@pytest.mark.parametrize("size", [(64, BF16), (128, BF16), (64, F32)])
+def test_bounds_of_columns(name, target, size):
+    """Rows whose columns lie between bounds, in one group of columns or more. Some rows have none, alone or in a group; what is hidden may be NaN."""
+    deep, dtype = size
+    q, k, v = qkv(1, 500, 5100, deep, deep, dtype)
+    k = k.at[0, 4980:5000].multiply(4).at[0, 300, 2].set(jnp.nan).at[0, 4600, 1].set(jnp.inf)
+    expect(attend(BANDS[name], 0.1), [q, k, v], target)
+
+
+@pytest.mark.parametrize("target", ["trn2", "trn3"])
+def test_hidden_numbers_do_not_matter(target):
+    """A key of NaN is hidden from all rows before it, also in its own block."""
+    q, k, v = qkv(2, 700, 700, 64, 64, BF16)
+    exe = expect(attend(CAUSAL["causal"]), [q, k.at[:, 333].set(jnp.nan), v], target)
+    got = np.asarray(exe(q, k.at[:, 333].set(jnp.nan), v), np.float32)
+    assert np.isfinite(got[:, :333]).all()
+    assert np.isnan(got[:, 333:]).all()
+
+
 def test_what_is_not_finite_in_groups_of_columns():
     q, k, v = (np.array(a) for a in qkv(1, 256, 9100, 128, 64))
     q[0, 3] = np.nan

@@ -98,8 +98,8 @@ Tile WeightedOperands::mask(bool turned, int64_t row, int64_t rows, int64_t colu
 }
 
 Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t from, int64_t n, const Part &part,
-                              int64_t at) {
-  const Tile s = k.psum(n, {part.count}, DType::F32, at);
+                              const Tile &in) {
+  const Tile s = in.handle < 0 ? k.psum(n, {part.count}) : in.rows(0, n).columns(0, part.count);
   for (int64_t x = 0; x < part.count;) {
     // A product stays in a bank and in a load of columns.
     const int64_t w = std::min({kBank - x % kBank, part.count - x, kColumnsPerLoad - (part.from + x) % kColumnsPerLoad});

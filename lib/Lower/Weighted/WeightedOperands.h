@@ -42,8 +42,8 @@ public:
     return places.partsOf(row, rows, from, to, most);
   }
   std::vector<Part> partsOf(int64_t row, int64_t rows) const { return partsOf(row, rows, 0, p.columns); }
-  // Scores of the rows [from, from + n) of a panel, on partitions; at a place in PSUM, if it matters.
-  Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part, int64_t at = -1);
+  // Scores of the rows [from, from + n) of a panel, on partitions; in a tile of PSUM, if one is given.
+  Tile scores(const Shared &s, const Tile &panel, int64_t from, int64_t n, const Part &part, const Tile &in = {});
   // Of rows and columns from these on, in SBUF: a number where a condition does not hold.
   void keep(const Tile &x, int64_t row, int64_t column, double number) { places.keep(k, x, row, column, number); }
   void leave(const Tile &out, const Tile &x);          // PSUM

@@ -294,6 +294,12 @@ int64_t WeightedPlan::ahead() const {
   return std::clamp<int64_t>(most / each, least, kMost);
 }
 
+int64_t WeightedPlan::transfersAhead() const {
+  constexpr int64_t kColumns = 6144, kMost = 3;
+  const int64_t each = keep.empty() ? columns : (columns + 1) / 2; // that count, about
+  return weights == DType::F32 ? 1 : std::clamp<int64_t>(kColumns / each, 1, kMost);
+}
+
 double WeightedPlan::byTransfers(const Target &t) const {
   const auto block = static_cast<double>(kContract);
   const double scores = block + t.number("cost.issue_floor") * block / kScoreColumns;
@@ -325,7 +331,7 @@ int64_t WeightedPlan::bytes() const {
       depth * columns * sizeOf(columnSide.type) + blocksOf(columns, kContract) * (width + 1) * sizeOf(values.type);
   const int64_t turning = 2 * depth * kContract * sizeOf(columnSide.type);
   if (group) { // scores and weights of three blocks of rows, turned ones; sums of values that do not count
-    const int64_t made = 3 * std::min(group, columns) * (4 + sizeOf(weights)),
+    const int64_t made = std::min(group, columns) * (3 * 4 + (2 + transfersAhead()) * sizeOf(weights)),
                   turned = (ahead() + 4) * std::min(group, columns) * sizeOf(weights);
     const int64_t others = keep.empty() ? 0 : blocksOf(columns, kRowsOfTiles) * (width + 1) * sizeOf(values.type);
     return (batches > sharing ? 2 : 1) * once + turning + 3 * depth * kRowsOfTiles * sizeOf(rowSide.type) + made + turned +

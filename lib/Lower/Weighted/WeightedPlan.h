@@ -54,6 +54,8 @@ struct WeightedPlan {
   int64_t bytes() const;                            // of SBUF, per partition
   // Blocks of rows that are scored before the weights of one are multiplied, in tiles: more of them where rows are shorter.
   int64_t ahead() const;
+  // Blocks of rows that are scored before transfers turn the weights of one, as written: until then their memory is not given away.
+  int64_t transfersAhead() const;
   // Of blocks of weights, in tiles, those that transfers turn: with all that they move, they take as long as Vector takes for the scores, or the
   // Tensor engine for its products.
   double byTransfers(const Target &t) const;

@@ -4,12 +4,12 @@
 
 namespace glia::emit {
 
-WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, int64_t at)
-    : k(k), rows(rows), wide(wide), at(at), turned(k.target().has("exact_transpose") && wide <= kContract) {
+WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, const Tile &in)
+    : k(k), rows(rows), wide(wide), in(in), turned(k.target().has("exact_transpose") && wide <= kContract) {
   const int64_t count = blocksOf(rows, kRowBlockOf);
   begun.assign(static_cast<size_t>(count), false);
   if (turned) {
-    whole = k.psum(wide, {rows}, DType::F32, at);
+    whole = in.handle < 0 ? k.psum(wide, {rows}) : in.rows(0, wide).columns(0, rows);
     return;
   }
   const int64_t share = std::max<int64_t>(1, kBank / wide); // of a bank
@@ -22,11 +22,17 @@ WeightedSums::WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, int64_t
 }
 
 void WeightedSums::add(int64_t from, int64_t to, const Tile &weights, const Tile &values) {
+  const bool inBlocks = weights.dims.size() > 1;
+  const auto isWhole = [&](int64_t b) { return limit(b + 1) - limit(b) == kRowBlockOf; };
   for (int64_t b = from; b < to;) {
     int64_t end = b + 1; // blocks that are begun alike are one product
-    while (turned && end < to && begun[static_cast<size_t>(end)] == begun[static_cast<size_t>(b)])
+    while (turned && end < to && begun[static_cast<size_t>(end)] == begun[static_cast<size_t>(b)] &&
+           (!inBlocks || isWhole(end)))
       ++end;
-    const Tile mine = weights.columns(limit(b) - limit(from), limit(end) - limit(b));
+    const int64_t n = limit(end) - limit(b);
+    const Tile mine = !inBlocks      ? weights.columns(limit(b) - limit(from), n)
+                      : end == b + 1 ? weights.index(0, b - from).columns(0, n)
+                                     : weights.part(0, b - from, end - b);
     if (turned)
       k.matmul(whole.columns(limit(b), limit(end) - limit(b)), values, mine, begun[static_cast<size_t>(b)]);
     else
@@ -45,7 +51,7 @@ Tile WeightedSums::of(int64_t block) {
   }
   const int64_t n = limit(block + 1) - limit(block);
   // In the place of those that have left it.
-  const Tile back = k.psum(n, {wide}, DType::F32, at < 0 ? -1 : at + block * wide * sizeOf(DType::F32));
+  const Tile back = in.handle < 0 ? k.psum(n, {wide}) : in.rows(0, n).columns(block * wide, wide);
   k.transpose(back, out.columns(limit(block), n));
   return back;
 }

@@ -8,16 +8,18 @@ namespace glia::emit {
 // Tensor engine then takes 512 rows at a time. Else 128 rows at a time are on partitions.
 class WeightedSums {
 public:
-  // `at`: a place in PSUM for sums that are columns, of `wide` fp32 numbers per row and at most as many as there are rows; -1: any.
-  WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, int64_t at = -1);
-  // The weights of the rows of blocks [from, to), on the partitions of `values`, which has `wide` columns.
+  // `in`: a tile of PSUM for sums whose rows are columns, and for what they are turned to.
+  WeightedSums(KernelBuilder &k, int64_t rows, int64_t wide, const Tile &in = {});
+  // The weights of the rows of blocks [from, to), on the partitions of `values`, which has `wide` columns. The rows may have blocks as a
+  // dimension.
   void add(int64_t from, int64_t to, const Tile &weights, const Tile &values);
   bool has(int64_t block) const { return begun[static_cast<size_t>(block)]; }
   Tile of(int64_t block); // rows on partitions
 
 private:
   KernelBuilder &k;
-  int64_t rows, wide, at;
+  int64_t rows, wide;
+  Tile in;
   bool turned;
   Tile whole, out;          // turned: all sums; the same in SBUF
   std::vector<Tile> blocks; // not turned

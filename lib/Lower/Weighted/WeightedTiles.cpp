@@ -9,13 +9,9 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kScorePlaces = 3; // in PSUM, of two banks
-constexpr int64_t kPlace = 1024;    // bytes of PSUM: turned weights, and sums, have two places of a bank each
-constexpr int64_t kTurnedFrom = kScorePlaces * kScoreColumns * 4, kSumsFrom = kTurnedFrom + 2 * kPlace;
 constexpr int64_t kTurnedAtOnce = 4;     // blocks of weights
 constexpr int64_t kWeighedAtOnce = 2048; // columns of an exp
 constexpr int64_t kBlocksPerTurn = 8;    // of a transfer
-constexpr size_t kLoadAhead = 2;         // groups whose operands are loaded
 constexpr size_t kTurnAhead = 1;         // blocks of rows that are scored before weights are turned
 
 } // namespace
@@ -25,9 +21,31 @@ WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const Weig
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)),
       byTransfers(p.byTransfers(k.target())),
       ranges(std::isinf(masked) && masked < 0 && PlaceBounds::suits(k.target(), p.keep)), bounds(k, p.keep),
-      goesOn(p.keep.empty() || ranges), placed(p.width <= kContract && p.weights != DType::F32) {}
+      goesOn(p.keep.empty() || ranges) {
+  if (p.width > kContract || p.weights == DType::F32)
+    return;
+  constexpr int64_t kScores = 3;
+  const int64_t bank = k.target().psumBankBytes;
+  scorePlaces = {DType::F32, kScoreColumns, 0, kScores};
+  turnedPlaces = {p.weights, kTurnedAtOnce * kRowBlockOf, kScores * kScoreColumns * sizeOf(DType::F32), 2};
+  sumPlaces = {DType::F32, kRowsOfTiles, turnedPlaces.from + bank, 2};
+}
 
-int64_t WeightedTiles::turnedPlace() { return placed ? kTurnedFrom + turned++ % 2 * kPlace : -1; }
+Tile WeightedTiles::Places::next(KernelBuilder &k) {
+  if (!count)
+    return {};
+  const size_t i = used++ % static_cast<size_t>(count);
+  if (i == tiles.size())
+    tiles.push_back(k.psum(kContract, {columns}, type, from + static_cast<int64_t>(i) * columns * sizeOf(type)));
+  return tiles[i];
+}
+
+// Turned weights, on so many partitions.
+Tile WeightedTiles::turnedIn(int64_t columns, int64_t blocks, int64_t rows) {
+  const Tile place = turnedPlaces.next(k);
+  return place.handle < 0 ? k.psum(columns, {blocks, rows}, p.weights)
+                          : place.rows(0, columns).columns(0, blocks * rows).reshaped({blocks, rows});
+}
 
 void WeightedTiles::run() {
   k.location(m.result->getLoc());
@@ -89,18 +107,22 @@ void WeightedTiles::means() {
       due[done]();
     ++now;
   };
+  const auto transfersAhead = static_cast<size_t>(p.transfersAhead());
+  const size_t loadAhead = transfersAhead > 1 ? 3 : 2; // groups whose operands are loaded
   size_t loaded = 0;
   for (size_t i = 0; i < all.size(); ++i) {
-    for (; loaded < std::min(all.size(), i + kLoadAhead); ++loaded)
+    for (; loaded < std::min(all.size(), i + loadAhead); ++loaded)
       load(all[loaded], loaded > 0 ? &all[loaded - 1] : nullptr);
     Group &g = all[i];
-    if (g.end > g.begin)
-      g.turned = k.sbuf(p.weights, std::min(kContract, p.columns), {g.end - g.begin, g.rows->count});
     const size_t blocks = g.rows->blocks.size();
+    if (g.end > g.begin)
+      g.turned = k.sbuf(p.weights, std::min(kContract, p.columns),
+                        {static_cast<int64_t>(blocks), g.end - g.begin, std::min(kRowBlockOf, g.rows->count)});
     for (size_t b = 0; b < blocks; ++b) {
-      Steps turns;
-      between(score(g, b, turns));
+      Steps turns, transfers;
+      between(score(g, b, turns, transfers));
       late.push_back({now + kTurnAhead, 1, std::move(turns)});
+      late.push_back({now + transfersAhead, 1, std::move(transfers)});
     }
     late.push_back({now + static_cast<size_t>(p.ahead()), blocks, multiply(g)});
   }
@@ -159,7 +181,7 @@ std::vector<WeightedOperands::Part> WeightedTiles::partsOf(const Group &g, const
 }
 
 // Scaled scores, the largest of each row, and weights.
-WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) {
+WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns, Steps &transfers) {
   Block &b = g.rows->blocks[block];
   const auto s = std::make_shared<Scores>();
   s->parts = partsOf(g, b);
@@ -182,14 +204,14 @@ WeightedTiles::Steps WeightedTiles::score(Group &g, size_t block, Steps &turns) 
         steps.push_back([this, &g, &b, s, i] { make(g, b, *s, i); });
   steps.push_back([this, &g, &b, s] { weigh(g, b, *s); });
   if (!s->parts.empty())
-    turns = turn(g, b, s);
+    turns = turn(g, b, s, transfers);
   return steps;
 }
 
 void WeightedTiles::make(const Group &g, const Block &b, const Scores &s, size_t part) {
   const WeightedOperands::Part &x = s.parts[part];
-  const Tile scores = operands.scores(*g.rows->shared, g.rows->panel, b.first - g.rows->first, b.count, x,
-                                      placed ? scored++ % kScorePlaces * kScoreColumns * 4 : -1);
+  const Tile scores =
+      operands.scores(*g.rows->shared, g.rows->panel, b.first - g.rows->first, b.count, x, scorePlaces.next(k));
   const Tile made = s.made.columns(x.from - s.parts[0].from, x.count);
   if (goesOn) {
     const Tile result = part + 1 == s.parts.size() ? s.largest : Tile();
@@ -267,24 +289,27 @@ void WeightedTiles::weigh(Group &g, Block &b, Scores &s) {
   b.total = totals;
 }
 
-// [rows, columns] become [columns, blocks, rows].
-WeightedTiles::Steps WeightedTiles::turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s) {
+// [rows, columns] become [columns, blocks of columns, rows], one block of rows behind the other.
+WeightedTiles::Steps WeightedTiles::turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s,
+                                         Steps &transfers) {
   const int64_t first = s->parts[0].from, columns = s->parts.back().from + s->parts.back().count - first;
   const int64_t blocks = blocksOf(columns), whole = columns / kContract,
                 byDma = std::lround(static_cast<double>(whole) * byTransfers);
   const auto out = [&g, &b, first](int64_t block, int64_t n) {
-    return g.turned.part(0, first / kContract - g.begin + block, n).part(1, b.first - g.rows->first, b.count);
+    return g.turned.index(0, (b.first - g.rows->first) / kRowBlockOf)
+        .part(0, first / kContract - g.begin + block, n)
+        .columns(0, b.count);
   };
   Steps steps;
   for (int64_t i = 0; i < byDma; i += kBlocksPerTurn)
-    steps.push_back([this, s, out, i, n = std::min(kBlocksPerTurn, byDma - i)] {
+    transfers.push_back([this, s, out, i, n = std::min(kBlocksPerTurn, byDma - i)] {
       k.transposeByDma(out(i, n), s->weights.columns(i * kContract, n * kContract), n);
     });
   for (int64_t i = byDma; i < blocks;) {
     const int64_t n = std::max<int64_t>(1, std::min(kTurnedAtOnce, whole - i)),
                   each = std::min(kContract, columns - i * kContract);
     steps.push_back([this, &b, s, out, i, n, each] {
-      const Tile in = k.psum(each, {n, b.count}, p.weights, turnedPlace());
+      const Tile in = turnedIn(each, n, b.count);
       for (int64_t j = 0; j < n; ++j)
         k.transpose(in.index(0, j), s->weights.columns((i + j) * kContract, each));
       k.move(out(i, n).rows(0, each), in);
@@ -302,7 +327,7 @@ void WeightedTiles::weighOthers(Group &g, const Block &b, const Tile &total) {
   }
   if (g.other.handle < 0)
     g.other = k.sbuf(p.weights, kContract, {g.rows->count});
-  const Tile weights = k.sbuf(p.weights, b.count, {kContract}), in = k.psum(kContract, {b.count}, p.weights, turnedPlace());
+  const Tile weights = k.sbuf(p.weights, b.count, {kContract}), in = turnedIn(kContract, 1, b.count);
   k.activation(weights, filled.rows(0, b.count), "exp", 1.0, b.lowered);
   k.transpose(in, weights);
   k.move(g.other.columns(b.first - g.rows->first, b.count), in);
@@ -313,14 +338,13 @@ void WeightedTiles::weighOthers(Group &g, const Block &b, const Tile &total) {
 WeightedTiles::Steps WeightedTiles::multiply(Group &g) {
   Steps steps;
   const auto sums = std::make_shared<std::optional<WeightedSums>>();
-  steps.push_back(
-      [this, &g, sums] { sums->emplace(k, g.rows->count, p.width, placed ? kSumsFrom + summed++ % 2 * kPlace : -1); });
+  steps.push_back([this, &g, sums] { sums->emplace(k, g.rows->count, p.width, sumPlaces.next(k)); });
   for (int64_t c = g.begin; c < g.end; ++c)
     steps.push_back([this, &g, sums, c] {
       const auto [from, to] = rowsOf(*g.rows, c);
       const Tile values = operands.valuesAt(*g.rows->shared, c).columns(0, p.width);
       if (from < to)
-        (*sums)->add(from, to, part(*g.rows, g.turned.index(0, c - g.begin).rows(0, values.partitions), from, to), values);
+        (*sums)->add(from, to, g.turned.index(1, c - g.begin).rows(0, values.partitions).part(0, from, to - from), values);
     });
   steps.push_back([this, &g, sums] {
     if (g.last)

@@ -38,7 +38,7 @@ private:
     std::shared_ptr<Rows> rows;
     int64_t begin = 0, end = 0;
     bool first = false, last = false;
-    Tile turned;               // weights: [columns, blocks, rows]
+    Tile turned;               // weights: [columns, blocks of rows, blocks of columns, rows]
     Tile other;                // the weights of a column that counts as `masked`: [columns, rows]
     std::vector<Tile> factors; // of what the groups before gave, by blocks of rows
   };
@@ -64,20 +64,27 @@ private:
   PlaceBounds bounds;
   Tile factor;       // below zero
   const bool goesOn; // Vector finds the largest of several parts without looking at each
-  // Places in PSUM, so that none of these waits for a gap between others.
-  const bool placed;
-  int64_t scored = 0, turned = 0, summed = 0;
+  // Places in PSUM, of half a bank or more, so that none of these waits for a gap between others. Where there are none, memory is given out.
+  struct Places {
+    DType type = DType::F32;
+    int64_t columns = 0, from = 0; // of each; the byte of the first
+    int64_t count = 0;
+    size_t used = 0;
+    std::vector<Tile> tiles;
+    Tile next(KernelBuilder &k);
+  };
+  Places scorePlaces, turnedPlaces, sumPlaces;
 
   void means();
-  int64_t turnedPlace();
+  Tile turnedIn(int64_t columns, int64_t blocks, int64_t rows);
   std::shared_ptr<Rows> rowsAt(int64_t batch, int64_t first) const;
   void load(const Group &g, const Group *before);
   std::vector<WeightedOperands::Part> partsOf(const Group &g, const Block &b) const;
-  Steps score(Group &g, size_t block, Steps &turns);
+  Steps score(Group &g, size_t block, Steps &turns, Steps &transfers);
   void make(const Group &g, const Block &b, const Scores &s, size_t part);
   void lower(const Group &g, Block &b, const Scores &s);
   void weigh(Group &g, Block &b, Scores &s);
-  Steps turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s);
+  Steps turn(const Group &g, const Block &b, const std::shared_ptr<Scores> &s, Steps &transfers);
   void weighOthers(Group &g, const Block &b, const Tile &total);
   Steps multiply(Group &g);
   static std::pair<int64_t, int64_t> rowsOf(const Rows &rows, int64_t column);
