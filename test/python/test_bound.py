@@ -129,8 +129,8 @@ def test_products_are_near_however_their_operands_lie(layout, dtype):
 
 # Least time by predicted time. On trn1 Vector and Scalar take turns at PSUM, which the least time does not know.
 HEADS = {
-    ("bf16", False): {"trn1": 0.53, "trn2": 0.61, "trn3": 0.62},
-    ("bf16", True): {"trn1": 0.4, "trn2": 0.42, "trn3": 0.47},
+    ("bf16", False): {"trn1": 0.53, "trn2": 0.69, "trn3": 0.74},
+    ("bf16", True): {"trn1": 0.4, "trn2": 0.46, "trn3": 0.47},
     ("f32", False): {"trn1": 0.32, "trn2": 0.45, "trn3": 0.46},
 }
 
@@ -142,3 +142,16 @@ def test_attention_is_not_far(short, causal, target):
     exe = glia.jit(lambda q, k, v: attention(q, k, v, causal), target=target).compile(heads, heads, heads)
     assert exe.groups == 1
     assert exe.bound()["total"] / exe.time() >= HEADS[short, causal][target]
+
+
+@pytest.mark.parametrize(("target", "due"), [("trn2", 0.52), ("trn3", 0.52)])
+@pytest.mark.parametrize("wide", [64, 128])
+def test_bounds_of_columns_are_kept_in_passing(wide, target, due):
+    def f(q, k, v):
+        s = jnp.einsum("bqd,bkd->bqk", q, k) * wide**-0.5
+        s = jnp.where(jnp.arange(2048)[:, None] >= jnp.arange(2048)[None], s, -jnp.inf)
+        return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
+
+    heads = of(4, 2048, wide, dtype=jnp.bfloat16)
+    exe = glia.jit(f, target=target).compile(heads, heads, heads)
+    assert exe.bound()["total"] / exe.time() >= due
