@@ -275,8 +275,10 @@ Steps GradientKernel::multiply(const std::shared_ptr<Rows> &rows) {
       r.ofProducts = k.sbuf(DType::F32, r.count, {1});
       k.reduce(r.ofProducts, *sums, "add");
     }
-    if (!r.measured)
+    if (!r.measured) {
       numbers(r);
+      products.defer(r);
+    }
   });
   return steps;
 }

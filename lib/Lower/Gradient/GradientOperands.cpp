@@ -57,6 +57,9 @@ std::shared_ptr<GradientOperands::Shared> GradientOperands::load(int64_t batch, 
   }
   s->others.resize(p.products.size());
   s->sums.resize(p.products.size());
+  s->deferred.resize(p.products.size());
+  s->seen.assign(static_cast<size_t>(blocksOf(columns)), false);
+  s->met.assign(p.products.size(), s->seen);
   s->begun.assign(p.products.size(), std::vector<bool>(static_cast<size_t>(blocksOf(columns)), false));
   for (size_t i = 0; i < p.products.size(); ++i)
     if (products && !g.products[i].overRows)

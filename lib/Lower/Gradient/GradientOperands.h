@@ -24,6 +24,10 @@ public:
     std::map<std::pair<int64_t, int64_t>, Tile> notCounted; // sums of columns of the second contraction outside blocks
     std::vector<Tile> sums;                                 // of products over rows: [columns, blocks, width]
     std::vector<std::vector<bool>> begun;                   // of these: by blocks
+    // Columns that count for no row yet: what these rows give them, one number for all columns, is summed before it is multiplied.
+    std::vector<Tile> deferred;         // of products over rows: [rows, width]
+    std::vector<bool> seen;             // blocks that count for some row, as rows come
+    std::vector<std::vector<bool>> met; // of each product: as products come
   };
   // Rows of both contractions: [contract, 1, depth, rows].
   struct Panels {

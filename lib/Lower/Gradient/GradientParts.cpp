@@ -100,6 +100,7 @@ Steps GradientKernel::scoreAgain(const std::shared_ptr<Rows> &rows) {
     }
     if (r.others > 0)
       weighOthers(r);
+    products.defer(r);
   });
   for (const ColumnPart &part : partsOf(*rows))
     steps.push_back([this, rows, part] {

@@ -330,7 +330,7 @@ int64_t GradientPlan::bytes(const WeightedGradient &g) const {
     const int64_t width = products[i].width;
     if (g.products[i].overRows) {
       sums += streams() ? blocksOf(width) * columns * 4 : blocks * width * 4;
-      small += 2 * held * width * sizeOf(weights) + 4 * width * 4;
+      small += 2 * held * width * sizeOf(weights) + 4 * width * 4 + (keep.empty() ? 0 : held * width * 4);
     } else {
       shared += blocks * width * sizeOf(weights);
       small += (4 * (width + 2 * kContract) + (inParts() ? all * width : 0)) * 4;

@@ -48,6 +48,43 @@ Tile GradientProducts::otherOf(const GradientRows &r, size_t product) {
   return nought.rows(0, r.count);
 }
 
+const Tile &GradientProducts::ones() {
+  if (one.handle < 0) {
+    one = k.sbuf(DType::F32, kContract, {kContract});
+    k.fill(one, 1);
+  }
+  return one;
+}
+
+void GradientProducts::defer(GradientRows &r) {
+  GradientOperands::Shared &s = *r.shared;
+  r.before = r.after = s.deferred;
+  std::fill(s.seen.begin() + r.begin, s.seen.begin() + r.end, true);
+  if (llvm::all_of(s.seen, [](bool x) { return x; }))
+    return;
+  for (size_t i = 0; i < g.products.size(); ++i) {
+    if (!g.products[i].overRows)
+      continue;
+    const Tile old = s.deferred[i], out = k.sbuf(DType::F32, kContract, {p.products[i].width});
+    if (r.count < kContract && old.handle >= 0)
+      k.move(out, old);
+    else if (r.count < kContract)
+      k.fill(out, 0);
+    const Tile to = out.rows(0, r.count), other = g.products[i].form.product ? Tile() : r.other.columns(0, 1);
+    Tile factor = other;
+    if (other.handle >= 0 && other.dtype != DType::F32) {
+      factor = k.sbuf(DType::F32, r.count, {1});
+      k.move(factor, other);
+    }
+    const ScalarOperand by = other.handle >= 0 ? ScalarOperand(factor) : ScalarOperand(0.0f);
+    if (old.handle >= 0)
+      k.scalarTensor(to, r.moving[i], "multiply", by, "add", old.rows(0, r.count));
+    else
+      k.scalar(to, r.moving[i], "multiply", by);
+    s.deferred[i] = r.after[i] = out;
+  }
+}
+
 void GradientProducts::runs(int64_t first, int64_t end, const Kind &kind, llvm::function_ref<void(int64_t, int64_t)> run) {
   for (int64_t c = first; c < end;) {
     int64_t to = c + 1;
@@ -265,15 +302,31 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
   Tile &sums = rows[0]->shared->sums[product];
   if (sums.handle < 0)
     sums = k.sbuf(DType::F32, std::min(kContract, width), {blocksOf(width), rows[0]->columns});
-  std::vector<bool> some;
+  std::vector<bool> some, met;
   for (int64_t w = 0; w < width; w += kContract) {
     const int64_t n = std::min(kContract, width - w);
     const Tile bank = k.psum(n, {columnsUpTo(*rows[0], end) - start});
     some.assign(static_cast<size_t>(end - first), false);
+    met = rows[0]->shared->met[product];
+    const auto give = [&](const Tile &deferred, int64_t a, int64_t b) {
+      const int64_t from = columnsUpTo(*rows[0], a), count = columnsUpTo(*rows[0], b) - from;
+      k.matmul(bank.columns(from - start, count), deferred.columns(w, n), ones().columns(0, 1).broadcast(0, count),
+               some[static_cast<size_t>(a - first)], /*ones=*/true);
+      for (int64_t c = a; c < b; ++c)
+        some[static_cast<size_t>(c - first)] = true;
+    };
     for (const Rows &r : rows) {
-      const auto kind = [&](int64_t c) { return 2 * r->counts(c) + some[static_cast<size_t>(c - first)]; };
+      const auto kind = [&](int64_t c) {
+        return 4 * met[static_cast<size_t>(c)] + 2 * r->counts(c) + some[static_cast<size_t>(c - first)];
+      };
       runs(first, end, kind, [&](int64_t a, int64_t b) {
-        const bool counts = r->counts(a), begun = some[static_cast<size_t>(a - first)];
+        const bool counts = r->counts(a);
+        if (!counts && !met[static_cast<size_t>(a)])
+          return;
+        if (!met[static_cast<size_t>(a)] && r->before[product].handle >= 0)
+          give(r->before[product], a, b);
+        std::fill(met.begin() + a, met.begin() + b, true);
+        const bool begun = some[static_cast<size_t>(a - first)];
         const int64_t from = columnsUpTo(*rows[0], a), count = columnsUpTo(*rows[0], b) - from;
         const Tile moving = counts ? formed(*r, product).columns(from - columnsUpTo(*rows[0], r->begin), count)
                                    : otherOf(*r, product).columns(0, 1).broadcast(0, count);
@@ -282,8 +335,16 @@ void GradientProducts::stream(const std::vector<Rows> &rows, size_t product, int
           some[static_cast<size_t>(c - first)] = true;
       });
     }
+    if (rows.back()->ends && rows.back()->after[product].handle >= 0)
+      runs(
+          first, end, [&](int64_t c) { return met[static_cast<size_t>(c)] ? 2 : some[static_cast<size_t>(c - first)]; },
+          [&](int64_t a, int64_t b) {
+            if (!met[static_cast<size_t>(a)])
+              give(rows.back()->after[product], a, b);
+          });
     keep(rows, product, sums.rows(0, n).index(0, w / kContract), bank, first, some);
   }
+  rows[0]->shared->met[product] = met;
   std::vector<bool> &begun = rows[0]->shared->begun[product];
   for (int64_t c = first; c < end; ++c) {
     begun[static_cast<size_t>(c)] = begun[static_cast<size_t>(c)] || some[static_cast<size_t>(c - first)];
@@ -306,16 +367,27 @@ void GradientProducts::stay(const std::vector<Rows> &rows, size_t product, int64
   if (sums.handle < 0)
     sums = k.sbuf(DType::F32, std::min(kContract, rows[0]->columns), {blocksOf(rows[0]->columns), width});
   const Tile bank = k.psum(std::min(kContract, rows[0]->columns), {(end - first) * width});
-  std::vector<bool> some;
+  std::vector<bool> some, &met = rows[0]->shared->met[product];
   for (int64_t c = first; c < end; ++c) {
     const int64_t n = columnsUpTo(*rows[0], c + 1) - columnsUpTo(*rows[0], c);
     some.push_back(false);
-    for (const Rows &r : rows) {
-      const Tile stationary =
-          r->counts(c) ? formed(*r, product).columns((c - r->begin) * kContract, n) : otherOf(*r, product).columns(0, n);
-      k.matmul(bank.rows(0, n).columns((c - first) * width, width), stationary, r->moving[product], some.back());
+    const Tile out = bank.rows(0, n).columns((c - first) * width, width);
+    const auto add = [&](const Tile &stationary, const Tile &moving) {
+      k.matmul(out, stationary, moving, some.back());
       some.back() = true;
+    };
+    for (const Rows &r : rows) {
+      if (r->counts(c)) {
+        if (!met[static_cast<size_t>(c)] && r->before[product].handle >= 0)
+          add(ones().columns(0, n), r->before[product]);
+        met[static_cast<size_t>(c)] = true;
+        add(formed(*r, product).columns((c - r->begin) * kContract, n), r->moving[product]);
+      } else if (met[static_cast<size_t>(c)]) {
+        add(otherOf(*r, product).columns(0, n), r->moving[product]);
+      }
     }
+    if (!met[static_cast<size_t>(c)] && rows.back()->ends && rows.back()->after[product].handle >= 0)
+      add(ones().columns(0, n), rows.back()->after[product]);
   }
   keep(rows, product, sums, bank, first, some);
   std::vector<bool> &begun = rows[0]->shared->begun[product];

@@ -36,6 +36,8 @@ struct GradientRows : GradientOperands::RowNumbers {
   Tile weights, gradient;   // as the products take them: [rows, columns]
   Tile other;               // the weight of a column that does not count: [rows, 128]
   std::vector<Tile> moving; // of each product over the rows: [rows, width]
+  std::vector<Tile> before,
+      after; // of each product over the rows: what rows up to these give to columns that count for none of them
   bool counts(int64_t column) const { return begin <= column && column < end; } // a block
 };
 
@@ -54,6 +56,8 @@ public:
   };
   Steps turn(const std::shared_ptr<Together> &t, size_t i);
   Steps overColumns(const std::shared_ptr<Together> &t);
+  // What the rows give to columns that count for none up to them.
+  void defer(GradientRows &r);
   // Over the rows of several blocks.
   Steps overRows(const std::vector<Rows> &rows);
 
@@ -64,7 +68,7 @@ private:
   GradientOperands &operands;
   bool streams, exact; // exact: turning moves bits
   double byTransfers;  // the share of blocks that transfers turn
-  Tile nought;         // [rows, columns]
+  Tile nought, one;    // [rows, columns]
   Turning turning;     // of sums, bit by bit
 
   // Of blocks of columns [first, end): those of one kind together.
@@ -73,6 +77,7 @@ private:
   static int64_t columnsUpTo(const GradientRows &r, int64_t block) { return std::min(block * kContract, r.columns); }
   const Tile &formed(const GradientRows &r, size_t product) const;
   Tile otherOf(const GradientRows &r, size_t product);
+  const Tile &ones();
   void turnBlock(const Tile &out, const Tile &x);
   Tile finiteOf(const GradientRows &r, int64_t from, int64_t n);
   void turnSums(const Tile &out, const Tile &sums, const ScalarOperand &factor);
