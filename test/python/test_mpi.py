@@ -118,6 +118,13 @@ step = jax.jit(lambda x, w, v: jax.nn.relu(x @ w) @ v)
 for _ in range(3):
     y = step(place(x, "x"), place(w, None, "y"), place(v, "y"))
 np.testing.assert_array_equal(np.asarray(y), np.maximum(x @ w, 0) @ v)
+
+# Results in the place of arguments, step after step.
+update = jax.jit(lambda w, x: w - 2 * x.T @ (x @ w), donate_argnums=0)
+placed = place(w, "x", "y")
+for _ in range(2):
+    placed = update(placed, place(np.eye(32, dtype=np.float32), "x"))
+np.testing.assert_array_equal(np.asarray(placed), w)
 print("right")
 """)
     made = start(2, sys.executable, script, mpi=mpi, GLIA_DEVICES="8", JAX_PLATFORMS="glia")
