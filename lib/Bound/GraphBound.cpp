@@ -127,6 +127,8 @@ public:
     for (mlir::Operation &op : body)
       if (nameOf(&op) == "select")
         chosen(&op);
+    for (mlir::Operation &op : llvm::reverse(body))
+      neededBy(&op);
     for (mlir::Operation &op : body)
       one(&op);
     memory(body);
@@ -184,6 +186,24 @@ private:
       if (k != Kind::Product && k != Kind::Reduction && countOf(user->getResult(0)) == countOf(v))
         behindChoice(user->getResult(0), part);
     }
+  }
+
+  // What is only combined, element by element, with elements that are not all needed is not needed there either: of a product of two masked
+  // tensors as little as of one.
+  void neededBy(mlir::Operation *op) {
+    if (op->getNumResults() != 1 || op->use_empty() ||
+        !(runsOverElements(kindOf(op)) || kindOf(op) == Kind::Passing || kindOf(op) == Kind::Product))
+      return;
+    double most = 0;
+    for (mlir::Operation *user : op->getResult(0).getUsers()) {
+      const Kind k = user->getNumResults() == 1 ? kindOf(user) : Kind::Kernel;
+      const bool each =
+          k == Kind::Reduction || ((k == Kind::Binary || k == Kind::Quotient || k == Kind::Passing || k == Kind::Nothing) &&
+                                   countOf(user->getResult(0)) == countOf(op->getResult(0)));
+      most = std::max(most, each ? shareOf(user) : 1);
+    }
+    if (most < 1)
+      need(op, most);
   }
 
   bool narrow(mlir::Operation *op) const {

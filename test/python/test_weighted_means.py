@@ -119,6 +119,24 @@ def test_hidden_numbers_do_not_matter(target):
     assert np.isnan(got[:, 333:]).all()
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("scale", [0.125, 0.3, 3.0, 2.0**-31])
+@pytest.mark.parametrize("kind", ["1e8", "1e19", "of -inf alone"])
+def test_bounds_and_scores_of_any_size(target, scale, kind):
+    """Large scores are no NaN, and rows that see nothing but -inf are."""
+    q, k, v = qkv(2, 384, 384, 64, 64, F32)
+    if kind == "of -inf alone":
+        q, k = q.at[0].set(abs(q[0]) + 0.1), k.at[0, :40].set(-jnp.inf)
+    else:
+        k = k.at[1].multiply(float(kind))
+    function = attend(CAUSAL["causal"], scale)
+    got = np.asarray(glia.jit(function, target=target)(q, k, v))
+    own = np.asarray(jax.jit(function)(q, k, v))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(own))
+    assert np.isnan(got).any() == (kind == "of -inf alone")
+    np.testing.assert_allclose(got[0], own[0], rtol=0, atol=2e-5)  # of larger scores XLA's sums weigh the choice
+
+
 def test_what_is_not_finite_in_groups_of_columns():
     q, k, v = (np.array(a) for a in qkv(1, 256, 9100, 128, 64))
     q[0, 3] = np.nan

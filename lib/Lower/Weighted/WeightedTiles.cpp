@@ -14,15 +14,24 @@ constexpr int64_t kWeighedAtOnce = 2048; // columns of an exp
 constexpr int64_t kBlocksPerTurn = 8;    // of a transfer
 constexpr size_t kTurnAhead = 1;         // blocks of rows that are scored before weights are turned
 
+// A score below this weighs nothing: what is hidden is lower still.
+constexpr double kCounts = 1e38;
+
+// Scores are the same bits whether they are multiplied by it before or behind, and what is hidden stays far below.
+bool isExact(double scale) {
+  int exponent = 0;
+  return std::frexp(scale, &exponent) == 0.5 && exponent <= 1 && exponent >= -30;
+}
+
 } // namespace
 
 WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const WeightedPlan &p, Epilogue &behind)
     : k(k), m(m), p(p), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)),
       byTransfers(p.byTransfers(k.target())),
-      ranges(std::isinf(masked) && masked < 0 && PlaceBounds::suits(k.target(), p.keep)), bounds(k, p.keep),
-      goesOn(p.keep.empty() || ranges) {
-  if (p.width > kContract || p.weights == DType::F32)
+      ranges(std::isinf(masked) && masked < 0 && isExact(m.scale) && PlaceBounds::suits(k.target(), p.keep)),
+      bounds(k, p.keep), goesOn(p.keep.empty() || ranges) {
+  if (p.width > kContract || p.weights == DType::F32 || !goesOn)
     return;
   constexpr int64_t kScores = 3;
   const int64_t bank = k.target().psumBankBytes;
@@ -233,19 +242,8 @@ void WeightedTiles::lower(const Group &g, Block &b, const Scores &s) {
   const bool several = !g.first || !g.last;
   b.lowered = s.largest;
   if (ranges) {
-    const int64_t from = s.parts[0].from, n = s.made.elements();
-    bool all = true; // rows have something that counts
-    for (int64_t r = 0; r < b.count; ++r)
-      all &= operands.holds(b.first + r, 1, from, n) != Holds::Nowhere;
     b.lowered = k.sbuf(DType::F32, b.count, {1});
-    if (all && !several) { // GpSimd has the time
-      if (factor.handle < 0) {
-        factor = k.sbuf(DType::F32, kContract, {1});
-        k.fill(factor, -m.scale);
-      }
-      return k.tensor(b.lowered, s.largest, factor.rows(0, b.count), "multiply", static_cast<int>(Engine::GpSimd));
-    }
-    k.scalar(b.lowered, s.largest, "max", -kLargest, false, "multiply", -m.scale);
+    k.scalar(b.lowered, s.largest, "max", -kCounts, false, "multiply", -m.scale);
     if (before.handle >= 0)
       k.tensor(b.lowered, b.lowered, before, "min");
     return;

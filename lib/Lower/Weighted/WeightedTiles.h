@@ -62,7 +62,6 @@ private:
   // Where a condition does not hold, Vector puts the lowest number in passing. What is exponentiated has no factor then: exp takes it.
   const bool ranges;
   PlaceBounds bounds;
-  Tile factor;       // below zero
   const bool goesOn; // Vector finds the largest of several parts without looking at each
   // Places in PSUM, of half a bank or more, so that none of these waits for a gap between others. Where there are none, memory is given out.
   struct Places {
