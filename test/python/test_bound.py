@@ -144,14 +144,14 @@ def test_attention_is_not_far(short, causal, target):
     assert exe.bound()["total"] / exe.time() >= HEADS[short, causal][target]
 
 
-@pytest.mark.parametrize(("target", "due"), [("trn2", 0.52), ("trn3", 0.52)])
+@pytest.mark.parametrize("target", ["trn2", "trn3"])
 @pytest.mark.parametrize("wide", [64, 128])
-def test_bounds_of_columns_are_kept_in_passing(wide, target, due):
+def test_bounds_of_columns_are_kept_in_passing(wide, target):
     def f(q, k, v):
-        s = jnp.einsum("bqd,bkd->bqk", q, k) * wide**-0.5
+        s = jnp.einsum("bqd,bkd->bqk", q, k) * 0.125
         s = jnp.where(jnp.arange(2048)[:, None] >= jnp.arange(2048)[None], s, -jnp.inf)
         return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(s, -1), v)
 
     heads = of(4, 2048, wide, dtype=jnp.bfloat16)
     exe = glia.jit(f, target=target).compile(heads, heads, heads)
-    assert exe.bound()["total"] / exe.time() >= due
+    assert exe.bound()["total"] / exe.time() >= 0.52

@@ -164,7 +164,7 @@ def folder(tmp_path_factory):
         "commands.txt": "break vector#0\ncontinue\n",
     }.items():
         (out / name).write_text(text)
-    for name in ("kernel.py", "k.py", "script.py", "example.py"):
+    for name in ("kernel.py", "k.py", "script.py", "example.py", "product.py"):
         (out / name).write_text(KERNEL)
     story = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "workbench.md").read_text(), re.S)[1]
     (out / "attention.py").write_text(story.replace("            m = bm\n", "            m = new\n"))

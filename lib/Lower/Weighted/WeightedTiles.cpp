@@ -31,7 +31,7 @@ WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const Weig
       byTransfers(p.byTransfers(k.target())),
       ranges(std::isinf(masked) && masked < 0 && isExact(m.scale) && PlaceBounds::suits(k.target(), p.keep)),
       bounds(k, p.keep), goesOn(p.keep.empty() || ranges) {
-  if (p.width > kContract || p.weights == DType::F32 || !goesOn)
+  if (p.width > kContract || p.weights == DType::F32)
     return;
   constexpr int64_t kScores = 3;
   const int64_t bank = k.target().psumBankBytes;
