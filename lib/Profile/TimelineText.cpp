@@ -24,8 +24,8 @@ public:
     std::vector<Row> rows(engines + program.cores);
     for (size_t i = 0; i < engines; ++i)
       rows[i].name = nameOf(static_cast<int>(i / kNumEngines), name(static_cast<Engine>(i % kNumEngines)));
-    for (int core = 0; core < program.cores; ++core)
-      rows[engines + static_cast<size_t>(core)].name = nameOf(core, "transfers");
+    for (uint32_t core = 0; core < program.cores; ++core)
+      rows[engines + core].name = nameOf(static_cast<int>(core), "transfers");
     for (const TimelineEvent &e : time.timeline)
       add(rows[e.lane < engines ? e.lane : engines + e.core], e);
     std::erase_if(rows, [](const Row &r) { return r.share.empty(); });
