@@ -50,7 +50,7 @@ public:
   } // what `come` said the last time
 
 private:
-  static constexpr uint32_t kPage = 1024;
+  static constexpr uint32_t kPage = 256;
   using Page = Cow<std::array<uint32_t, kPage>>;
   Cow<std::vector<Page>> pages;
 };
