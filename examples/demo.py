@@ -39,24 +39,6 @@ def run_one(example, target):
     return ("ok" if worst <= example.tolerance else "WRONG"), worst, time
 
 
-def timeline(program, inputs):
-    """Text bars: one row per engine and queue, time from left to right."""
-    profile = program.profile(inputs)
-    total = profile.total
-    rows = {}
-    for lane, start, end in profile.timeline:
-        row = rows.setdefault(lane, [0.0] * WIDTH)
-        first, last = start / total * WIDTH, end / total * WIDTH
-        for i in range(int(first), min(int(last) + 1, WIDTH)):
-            row[i] += max(0.0, min(last, i + 1) - max(first, i))
-    name_width = max(map(len, rows))
-    for lane, row in rows.items():
-        bar = "".join(" ░▒▓█"[min(4, int(np.ceil(min(x, 1) * 4)))] for x in row)
-        print(f"  {lane:{name_width}} |{bar}|")
-    print(f"  {'':{name_width}}  0{f'{total / 1000:.1f} us':>{WIDTH - 1}}")
-    return profile
-
-
 def show_kernels():
     """NKI kernels; returns how many are not as they should be."""
     failures = 0
@@ -230,7 +212,8 @@ def main():
     example = next(e for e in EXAMPLES if e.name == "matmul")
     program = glia.assemble(example.path.read_text(), target="trn2", file=example.path.name)
     print("matmul 512 x 512 x 512 on trn2:")
-    profile = timeline(program, None)
+    profile = program.profile(None)
+    print(profile.draw(WIDTH), end="")
     page = Path("build/demo.html")
     page.write_text(profile.html())
     print(f"\nThe same timeline, to zoom: {page}")
