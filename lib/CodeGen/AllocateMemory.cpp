@@ -1,6 +1,6 @@
 // Gives every allocation an address, from lifetimes. Memory that was freed longest ago is used first, so that a new tensor rarely
-// has to wait for the readers of an old one; if that does not fit, the largest tensors are placed first, as low as possible; if
-// that does not fit either, tensors of SBUF that are not used for a while are moved to HBM (SpillPlan).
+// has to wait for the readers of an old one; if that does not fit, large tensors are placed before, the largest first and as low as
+// possible: as few of them as it takes. If not even that fits, tensors of SBUF that are not used for a while are moved to HBM (SpillPlan).
 #include "KernelCost.h"
 #include "Lifetimes.h"
 #include "SpillLoops.h"
@@ -10,6 +10,8 @@
 #include "glia/Support/Diagnostic.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 namespace glia {
 
@@ -33,14 +35,14 @@ public:
   bool fits(bool half) {
     int64_t most = 0;
     peak(most, /*pins=*/false); // which may lie side by side
-    if (most > capacity || (!(half && inOrder(halfCapacity())) && !inOrder(capacity) && !largestFirst()))
+    if (most > capacity || (!(half && place(halfCapacity())) && !place(capacity) && !packed()))
       return false;
     for (size_t i = 0; i < all.size(); ++i)
       write(all[i], at[i]);
     return true;
   }
 
-  void place(const llvm::DenseMap<mlir::Operation *, int64_t> &addresses) {
+  void use(const llvm::DenseMap<mlir::Operation *, int64_t> &addresses) {
     for (Lifetime &l : all)
       write(l, addresses.lookup(l.op));
   }
@@ -104,6 +106,7 @@ private:
   const Target &target;
   int64_t capacity;
   std::vector<int64_t> at;
+  static constexpr int64_t kSmallest = 64; // bytes
 
   int64_t halfCapacity() const {
     const int64_t bank = space == Space::Psum ? target.psumBankBytes : 64;
@@ -138,31 +141,51 @@ private:
                 p);
   }
 
-  std::vector<Placed> pins() const {
+  // Those that have their place before the others: what the kernel pins, and, the largest first and as low as possible, what has so many
+  // bytes. nullopt: they do not fit.
+  std::optional<std::vector<Placed>> fixed(int64_t large) {
     std::vector<Placed> out;
-    for (const Lifetime &l : all)
-      if (l.pinned)
-        out.push_back({(*l.op.getAt())[1], (*l.op.getAt())[1] + l.bytes, l.from, l.to});
+    std::vector<size_t> order;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].pinned) {
+        at[i] = (*all[i].op.getAt())[1];
+        insertSorted(out, {at[i], at[i] + all[i].bytes, all[i].from, all[i].to});
+      } else if (all[i].bytes >= large) {
+        order.push_back(i);
+      }
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return all[a].bytes != all[b].bytes ? all[a].bytes > all[b].bytes : a < b; });
+    std::vector<Placed> taken;
+    for (size_t i : order) {
+      checkpoint();
+      const Lifetime &l = all[i];
+      taken.clear();
+      llvm::copy_if(out, std::back_inserter(taken), [&](const Placed &p) { return p.from < l.to && l.from < p.to; });
+      at[i] = fit(taken, l.bytes, 0, capacity);
+      if (at[i] < 0)
+        return std::nullopt;
+      insertSorted(out, {at[i], at[i] + l.bytes, l.from, l.to});
+    }
     return out;
   }
 
-  bool inOrder(int64_t capacity) {
+  // What has fewer bytes than that is placed in program order.
+  bool place(int64_t capacity, int64_t large = std::numeric_limits<int64_t>::max()) {
     at.assign(all.size(), 0);
-    const std::vector<Placed> fixed = pins();
-    std::vector<Placed> live;
+    const std::optional<std::vector<Placed>> before = fixed(large);
+    if (!before)
+      return false;
+    std::vector<Placed> live, both;
     int64_t cursor = 0;
     for (size_t i = 0; i < all.size(); ++i) {
       const Lifetime &l = all[i];
-      if (l.pinned) {
-        at[i] = (*l.op.getAt())[1];
+      if (l.pinned || l.bytes >= large)
         continue;
-      }
       std::erase_if(live, [&](const Placed &p) { return p.to <= l.from; });
       const std::vector<Placed> *taken = &live;
-      std::vector<Placed> both;
-      if (!fixed.empty()) {
+      if (!before->empty()) {
         both = live;
-        for (const Placed &p : fixed)
+        for (const Placed &p : *before)
           if (p.from < l.to && l.from < p.to)
             insertSorted(both, p);
         taken = &both;
@@ -180,33 +203,12 @@ private:
     return true;
   }
 
-  bool largestFirst() {
-    at.assign(all.size(), 0);
-    std::vector<size_t> order;
-    std::vector<Placed> placed;
-    for (const Placed &p : pins())
-      insertSorted(placed, p);
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (all[i].pinned)
-        at[i] = (*all[i].op.getAt())[1];
-      else
-        order.push_back(i);
-    }
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return all[a].bytes != all[b].bytes ? all[a].bytes > all[b].bytes : a < b; });
-    for (size_t i : order) {
-      checkpoint();
-      const Lifetime &l = all[i];
-      std::vector<Placed> taken;
-      for (const Placed &p : placed)
-        if (p.from < l.to && l.from < p.to)
-          taken.push_back(p);
-      at[i] = fit(taken, l.bytes, 0, capacity);
-      if (at[i] < 0)
-        return false;
-      insertSorted(placed, {at[i], at[i] + l.bytes, l.from, l.to});
-    }
-    return true;
+  // With fewer and fewer in program order, at last none.
+  bool packed() {
+    for (int64_t large = capacity / 4; large >= kSmallest; large /= 2)
+      if (place(capacity, large))
+        return true;
+    return place(capacity, 0);
   }
 
   static void write(Lifetime &l, int64_t byte) {
@@ -245,7 +247,7 @@ void allocateMemory(nisa::KernelOp k, const Target &target) {
         before.refuse();
       const auto addresses = spillTensors(core, plan.tensors, target);
       collect();
-      sbuf.place(addresses);
+      sbuf.use(addresses);
     }
     if (!psum.fits(false))
       psum.refuse();

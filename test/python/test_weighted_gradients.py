@@ -141,6 +141,16 @@ def test_long_rows_fit():
         assert exe.groups == 1 and exe.profile().to_json()["hbm_bytes_written"] == 3 * 4096 * 128 * 4
 
 
+def test_room_is_judged_once():
+    """Whether it fits does not depend on how tensors lie, which is known later."""
+    arguments = [jax.ShapeDtypeStruct(s, BF16) for s in ((1, 1, 512, 64), (1, 512, 64), (1, 512, 64), (1, 1, 512, 64))]
+    groups = [
+        glia.jit(gradients(), target=f"trn1,memory.sbuf_bytes={n}").compile(*arguments).groups
+        for n in range(40960, 48128, 512)
+    ]
+    assert groups == sorted(groups, reverse=True) and groups[0] > 1 and groups[-1] == 1
+
+
 def test_large_scores():
     expect(gradients(scale=5.0), data(1, 1, 200, 300, 64, 64, BF16), "trn2")
 

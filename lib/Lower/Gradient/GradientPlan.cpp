@@ -165,7 +165,12 @@ private:
         to.free = {{along(p.row.inScores), p.row.count}};
       to.byBytes = turnsOnChip(target, to) && turnsBytes(target, to.type);
       to.turning.byScalar = !target.has("vector_scalar_psum_concurrent");
-      turning = std::max(turning, turningBytes(target, to, blocksOf(countOf(to.contract))));
+      // However it lies: the answer is the same before tensors have their places.
+      PanelSource turned = to;
+      turned.contract = {{1, countOf(to.contract)}};
+      turned.free = {{countOf(to.contract) + 1, countOf(to.free)}};
+      turned.byBytes = turnsBytes(target, to.type);
+      turning = std::max(turning, turningBytes(target, turned, blocksOf(countOf(to.contract))));
     }
     out.contract = countOf(out.rows.contract);
     return true;
@@ -253,15 +258,16 @@ private:
     return true;
   }
 
-  // Sums over the rows of few blocks cost most, then scores in fp32 where the graph rounds them, then stages that wait for each other.
+  // Sums over the rows of few blocks cost most, then scores in fp32 where the graph rounds them, then stages that wait for each other. In parts,
+  // the next part's operands come while this one is at work: there more is left for what comes before its time.
   bool room() {
-    share = target.has("exact_transpose") || p.weights == DType::F32 ? 30 : 28;
+    constexpr int64_t kLeastSpan = 1024, kNearlyAll = 31, kMuch = 26;
+    share = kNearlyAll;
     if (fits({4, 2, 1}))
       return true;
-    constexpr int64_t kLeastSpan = 1024;
     if (g.masked == HUGE_VAL)
       return false;
-    for (const auto [least, most] : {std::pair(4, 23), std::pair(1, 23), std::pair(1, 28)})
+    for (const auto [least, most] : {std::pair(4, kMuch), std::pair(1, kMuch), std::pair(1, kNearlyAll)})
       for (int64_t parts = 2; blocksOf(p.columns, parts) >= kLeastSpan; ++parts) {
         p.span = blocksOf(blocksOf(p.columns, parts), kBank) * kBank;
         share = most;
@@ -271,7 +277,6 @@ private:
     return false;
   }
 
-  // The rest is for small tiles, and for loads that come before their time.
   int64_t budget() const { return target.sbufBytes / 32 * share; }
 
   bool fits(std::initializer_list<int64_t> leasts) {
