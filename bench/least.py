@@ -3,8 +3,11 @@
 python bench/least.py [NAME ...] [TARGET ...]        only rows whose name has one of these in it, on these targets
 """
 
+import os
 import sys
 import time
+
+os.environ["GLIA_CACHE"] = "off"  # compile times are those of a first compile
 
 import glia
 import jax

@@ -47,6 +47,7 @@ std::tuple<std::shared_ptr<Program>, nb::dict> compileBytes(const GraphBytes &gr
   options.dump = std::move(dump);
   options.topology = std::move(topology);
   options.strictSharding = strictSharding;
+  options.keep = true;
   CompiledGraph made = withoutLock([&] {
     graph::Graph g = graph::readGraph(bytes, file);
     setReplicas(*g.module, replicas);

@@ -17,6 +17,7 @@ config.test_source_root = os.path.join(source, "test")
 config.test_exec_root = os.path.join(build, "lit")
 
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]])
+config.environment["GLIA_CACHE"] = "off"  # kernels that earlier runs kept are not what is tested
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

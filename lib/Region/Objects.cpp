@@ -18,22 +18,28 @@ static constexpr double kLongest = 40000; // ns, of a group
 static constexpr int64_t kMostBesides = 2000, kMostOfLong = 5000; // instructions of a group, and of a region
 
 std::shared_ptr<const Program> Objects::of(const Group &g) {
-  std::shared_ptr<const Program> &object = groups[structureOf(g)];
-  if (object)
-    return object;
+  const auto [it, fresh] = groups.try_emplace(structureOf(g));
+  if (!fresh)
+    return it->second;
   const auto show = [&](nisa::Kernel &kernel) {
     dump.kernel(kernel);
     if (options.onKernel)
       options.onKernel(kernel);
   };
   const std::string name = std::string(g.family->name()) + std::to_string(groups.size());
-  return object = std::make_shared<Program>(compileGroup(g, name, options.target, options.cores, show));
+  return it->second = std::make_shared<Program>(
+             kept.group(g, it->first, name, [&] { return compileGroup(g, name, options.target, options.cores, show); }));
 }
 
 std::shared_ptr<const Program> Objects::of(const Region &r) {
   auto [it, fresh] = regions.try_emplace(structureOf(r));
-  if (fresh)
-    it->second = compileIfBetter(r);
+  if (fresh) {
+    const std::string name = "region" + std::to_string(regions.size());
+    KeptObjects::Choice made = kept.region(r, it->first, name, besides, [&] { return compileIfBetter(r, name); });
+    chosen.push_back(std::move(made.choice));
+    if (made.program)
+      it->second = std::make_shared<Program>(std::move(*made.program));
+  }
   return it->second;
 }
 
@@ -86,13 +92,13 @@ static double busiest(const TimingResult &t) {
 static constexpr double kLeastGain = 0.02;
 
 // The candidates, and the first of those that take least.
-std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
+KeptObjects::Choice Objects::compileIfBetter(const Region &r, const std::string &name) {
   std::vector<std::shared_ptr<const Program>> apart;
   for (const Group &g : r.groups)
     apart.push_back(of(g));
-  RegionChoice choice{"region" + std::to_string(regions.size()), r.groups.size(), {}, 0};
+  KeptObjects::Choice out{{name, r.groups.size(), {}, 0}, std::nullopt};
+  RegionChoice &choice = out.choice;
   choice.tried.push_back({"apart", simulateTime(linkApart(r, apart, options.target)).total});
-  std::shared_ptr<const Program> best;
   bool triesAll =
       options.effort > 1 || besides; // or an engine has much to do, of which others may take some; or it costs little
   std::string text;
@@ -101,23 +107,22 @@ std::shared_ptr<const Program> Objects::compileIfBetter(const Region &r) {
     if (options.onKernel)
       options.onKernel(kernel);
   };
-  for (const auto &[name, aim] : {std::pair{"each result soon", Aim::Soon}, std::pair{"engines even", Aim::Even}}) {
+  for (const auto &[way, aim] : {std::pair{"each result soon", Aim::Soon}, std::pair{"engines even", Aim::Even}}) {
     if (aim == Aim::Even && !triesAll)
       continue;
-    std::optional<Program> p = compileRegion(r, choice.kernel, options.target, aim, show);
+    std::optional<Program> p = compileRegion(r, name, options.target, aim, show);
     if (!p)
       break;
     const TimingResult timing = simulateTime(*p);
     triesAll |= busiest(timing) > timing.total / 2 || timing.instructions <= kFew;
     if (timing.total < choice.tried[choice.taken].time * (choice.taken ? 1 : 1 - kLeastGain)) {
       choice.taken = choice.tried.size();
-      best = std::make_shared<Program>(std::move(*p));
-      dump.kernel(choice.kernel, text);
+      out.program = std::move(p);
+      dump.kernel(name, text);
     }
-    choice.tried.push_back({name, timing.total});
+    choice.tried.push_back({way, timing.total});
   }
-  chosen.push_back(std::move(choice));
-  return best;
+  return out;
 }
 
 } // namespace glia::emit

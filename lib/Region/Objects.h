@@ -2,6 +2,7 @@
 #pragma once
 #include "Form/Region.h"
 #include "GraphDump.h"
+#include "KeptObjects.h"
 #include "glia/Program/Program.h"
 #include "glia/Region/CompileGraph.h"
 #include "glia/Region/RegionLengths.h"
@@ -13,7 +14,7 @@ namespace glia::emit {
 
 class Objects {
 public:
-  Objects(const GraphOptions &options, GraphDump &dump) : options(options), dump(dump) {}
+  Objects(const GraphOptions &options, GraphDump &dump) : options(options), dump(dump), kept(options) {}
 
   std::shared_ptr<const Program> of(const Group &g);
   // Null: its groups are better off alone.
@@ -29,12 +30,13 @@ public:
 private:
   const GraphOptions &options;
   GraphDump &dump;
+  KeptObjects kept;                                                      // of earlier compiles
   std::map<std::string, std::shared_ptr<const Program>> groups, regions; // by structure
   std::map<const Program *, double> times;                               // of groups, ns
   std::vector<RegionChoice> chosen;
   bool besides = false; // long groups may be parts of regions
 
-  std::shared_ptr<const Program> compileIfBetter(const Region &r);
+  KeptObjects::Choice compileIfBetter(const Region &r, const std::string &name);
   double timeOf(const std::shared_ptr<const Program> &object);
   Stage stageOf(const Group &g, std::map<const Program *, size_t> &kinds);
 };

@@ -2,6 +2,7 @@
 #include "glia/Support/Diagnostic.h"
 #include "glia/Support/Text.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -108,7 +109,7 @@ void writeFile(const std::string &path, std::span<const std::byte> bytes) {
       std::free(resolved);
     }
   }
-  static int counter = 0;
+  static std::atomic<int> counter = 0;
   TemporaryFile temporary{real + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(counter++)};
   Descriptor d{::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
   if (d.fd < 0) {

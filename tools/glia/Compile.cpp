@@ -112,6 +112,7 @@ int compileModel(const Options &o, std::string_view text) {
                 "(nki.jit(schedule=...)).");
   GraphOptions options;
   options.dump = o.dump;
+  options.keep = true;
   setGraphOptions(o.graph, options);
   if (!o.target.empty())
     options.target = o.target;

@@ -36,6 +36,7 @@ static Program programOfGraph(std::string_view text, const Source &s) {
   GraphOptions options;
   setGraphOptions(s.graph, options);
   options.target = targetOf(s, options.target);
+  options.keep = true;
   graph::Graph g = graph::readGraph(text, s.file);
   graph::roundProducts(*g.module, s.graph.autoCast);
   CompiledGraph compiled = compileGraph(*g.module, options);

@@ -35,6 +35,7 @@ void addRules(CLI::App &app, Tool &tool);
 void addExplain(CLI::App &app, Tool &tool);
 void addTargets(CLI::App &app, Tool &tool);
 void addTopologies(CLI::App &app, Tool &tool);
+void addCache(CLI::App &app, Tool &tool);
 void addDevices(CLI::App &app, Tool &tool);
 void addIsa(CLI::App &app, Tool &tool);
 void addCompletion(CLI::App &app, Tool &tool);

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember({"text", "json"}));
   app.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia && glia verify softmax.glia");
   for (auto add : {addAsm, addDis, addVerify, addRun, addDebug, addProfile, addDiff, addBound, addRules, addExplain,
-                   addTargets, addTopologies, addDevices, addIsa, addReduce, addCompletion})
+                   addTargets, addTopologies, addDevices, addCache, addIsa, addReduce, addCompletion})
     add(app, tool);
 #ifdef GLIA_COMPILER
   addCompile(app, tool);

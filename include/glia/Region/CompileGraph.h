@@ -30,6 +30,7 @@ struct GraphOptions {
   int effort = 1;
   std::string topology;        // name or file: what the ranks lie on, for their time; empty: what is usual for the target
   bool strictSharding = false; // refuse what would be gathered because an operation needs it whole
+  bool keep = false;           // on disk: kernels of this graph for later ones, in the user's cache (DiskCache.h)
   int cores = 1;               // 2: both cores of a logical one (LNC2) share the work of each group that can be cut
 };
 

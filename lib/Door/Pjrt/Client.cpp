@@ -1,7 +1,7 @@
 #include "Client.h"
-#include "BuildId.h"
 #include "Failure.h"
 #include "Fork.h"
+#include "glia/Support/BuildId.h"
 #include "glia/Target/Target.h"
 #include "glia/Target/Title.h"
 

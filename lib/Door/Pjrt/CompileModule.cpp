@@ -97,6 +97,7 @@ CompiledPtr compile(std::string_view bytes, std::string_view format, const Setti
   options.target = settings.target;
   options.cores = settings.lnc;
   options.topology = settings.topology;
+  options.keep = true;
   CompiledGraph made = compileGraph(*g.module, options);
   if (VerifyResult r = verifyRanks(made.program); !r.ok())
     throw Error(withCompilerFaults(std::move(r.diagnostics), made.program,

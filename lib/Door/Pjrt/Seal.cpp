@@ -1,5 +1,5 @@
 #include "Seal.h"
-#include "BuildId.h"
+#include "glia/Support/BuildId.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

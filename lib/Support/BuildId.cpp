@@ -1,4 +1,4 @@
-#include "BuildId.h"
+#include "glia/Support/BuildId.h"
 #include "glia/Support/Diagnostic.h"
 
 #include <elf.h>
@@ -7,12 +7,12 @@
 #include <cstring>
 #include <string_view>
 
-namespace glia::pjrt {
+namespace glia {
 
 namespace {
 
 struct Wanted {
-  uintptr_t address; // of something in this library
+  uintptr_t address; // of something in this program or library
   std::string id;
 };
 
@@ -58,4 +58,4 @@ std::string buildId() {
   return wanted.id;
 }
 
-} // namespace glia::pjrt
+} // namespace glia
