@@ -28,7 +28,7 @@ constexpr Advice kAdvice[] = {
     {"SIM-RANGE",
      "Keep the argument inside the range that docs/numerics.md gives for the function; outside, the device may differ."},
     {"SIM-FOOTPRINT", "This is a mistake in glia's definition of the instruction; please report it."},
-    {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip)."},
+    {"DGE-OOB", "Keep the index or register in range, or let the transfer skip what is out of range (oob=skip, in NKI oob_mode=nisa.oob_mode.skip)."},
     {"GATHER-OOB", "Keep the indices below the number of elements: clamp them, or declare the range of the input."},
     {"MATMUL-IDENTITY", "Give a transpose by matmul an identity (or a permutation) as its moving operand."},
     {"READ-ONLY", "Write to a scratch or output tensor."},

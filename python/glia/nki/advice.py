@@ -31,8 +31,35 @@ def _race(d, cores: int):
     return d.message.replace("another instruction", "the other core", 1), _CORES, notes
 
 
+_REPEAT = (
+    "Slice the larger operand, or repeat the smaller one: nl.broadcast_to(tile, shape) does so in every dimension, over "
+    "partitions, too."
+)
+_PLACES = {  # where an operand is, and who cannot reach it
+    (
+        "HBM",
+        "engine",
+    ): "Engines compute on tiles in SBUF or PSUM: nl.load makes one of a tensor in HBM, nl.store writes it back.",
+    ("PSUM", "DMA"): "Copy it to a tile in SBUF first, with nl.copy or nisa.tensor_copy.",
+    (
+        "SBUF",
+        "tensor engine",
+    ): "The Tensor engine writes to PSUM: nl.ndarray(shape, dtype=nl.float32, buffer=nl.psum); copy "
+    "from there with nl.copy or nisa.tensor_copy.",
+}
+
+
+def _reach(d, cores: int):
+    """The verifier speaks of any memory and any engine."""
+    found = re.search(r"is in (\w+), which (?:the )?(.+) cannot (?:read|write)", d.message)
+    advice = found and next((x for (m, who), x in _PLACES.items() if m == found[1] and found[2].endswith(who)), None)
+    return advice and (_with_arguments(d), advice, d.notes)
+
+
 _ADVICE: dict[str, Callable] = {
+    "ENGINE-REACH": _reach,
     "RACE": _race,
+    "SAME-SHAPE": lambda d, cores: (_with_arguments(d), _REPEAT, d.notes),
     "SCATTER-UNIQUE": lambda d, cores: (d.message, _DISTINCT, d.notes),
     "DYNAMIC-UNPROVED": lambda d, cores: (d.message, _INSIDE, d.notes),
 }

@@ -62,7 +62,12 @@ class Arrays:
                     "Convert it, for example with .astype(np.float32) or .astype(np.int32).",
                 ) from None
             if array.size == 0:
-                raise _t.failure("NKI-SHAPE", f"the argument `{name}` is an empty array", value=array.shape)
+                raise _t.failure(
+                    "NKI-SHAPE",
+                    f"the argument `{name}` is an empty array",
+                    "Call the kernel only where there is something to compute.",
+                    value=array.shape,
+                )
             if kind != "numpy":
                 self.kind, self.like = kind, x
             self.axis.part(name, array.shape)

@@ -150,7 +150,7 @@ def _range(t, dim: int, k: slice, n: int):
     """Start, size and step of a slice."""
     step = 1 if k.step is None else _as_integer(t, k.step)
     if step < 1:
-        _t.error("NKI-SLICE", "the step of a slice is positive", value=step, limit="1")
+        _t.error("NKI-SLICE", "the step of a slice is positive", "Views go forwards only.", value=step, limit="1")
         step = 1
     start, stop = _bound(t, k.start, n, 0), _bound(t, k.stop, n, n)
     if type(start) is VirtualRegister or type(stop) is VirtualRegister:

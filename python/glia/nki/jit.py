@@ -27,7 +27,7 @@ from .purity import Watch
 from .raised import argument_error, endless_recursion, innermost
 from .ranks import RankAxis
 from .source import user_place
-from .unused import warnings_of
+from .suspect import warnings_of
 from .watch import Watcher
 
 _IGNORED = {"mode", "debug_kernel", "show_compiler_tb", "experimental_flags", "platform_target", "kernel_return"}

@@ -16,13 +16,22 @@ _OLDER = {
 }
 
 
+_SHORT = 3  # letters of a name that stand for more than chance
+
+
+def _meant(name: str, known) -> str | None:
+    """What it is short for (`mul`, `sub`), or nearly spelt like."""
+    longer = [x for x in known if len(name) >= _SHORT and x.startswith(name)]
+    if longer:
+        return min(longer, key=lambda x: (len(x), x))
+    return next(iter(difflib.get_close_matches(name, known, 1)), None)
+
+
 class MissingName(AttributeError):
     """An AttributeError that knows its advice."""
 
     def __init__(self, module: str, name: str, known):
-        close = difflib.get_close_matches(name, known, 1)
-        self.advice = _OLDER.get(name) or (
-            f"Did you mean `{close[0]}`?" if close else "docs/nki-api.md lists its names."
-        )
+        close = _meant(name, known)
+        self.advice = _OLDER.get(name) or (f"Did you mean `{close}`?" if close else "docs/nki-api.md lists its names.")
         self.text = f"{module} has no `{name}`"
         super().__init__(f"{self.text}. {self.advice}", name=name)

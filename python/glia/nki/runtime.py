@@ -13,7 +13,7 @@ import numpy as np
 from .. import _glia
 from ..dtypes import numpy_dtype
 from ..program import Program, step_limit
-from ..warn import report
+from ..warn import mode, report
 from . import environment, nan
 from . import trace as _t
 from .advice import for_author
@@ -41,7 +41,8 @@ def _compiled(traced: Traced):
     problems = traced.kernel.check()
     if problems:
         raise _glia.error_of([traced.called_from(d) for d in merged([for_author(d, traced.cores) for d in problems])])
-    report(traced.warnings())
+    if mode() != "off":  # finding them takes a tenth of the time
+        report(traced.warnings())
     compiled = traced.kernel.compile()
     spilled = [text for text in compiled.contract.get("spill", "").split("; ") if text]
     if spilled:

@@ -6,6 +6,7 @@ terms in bytes (or partitions)."""
 
 from __future__ import annotations
 
+import difflib
 import dis
 import sys
 from operator import index as _integer
@@ -128,6 +129,10 @@ class NkiTensor(NKIObject):
 
     def __array_ufunc__(self, ufunc, *_, **__):
         raise _t.failure("NKI-OPERATOR", f"NumPy's {ufunc.__name__} is called on a tensor", "Use the functions of nl.")
+
+    @property
+    def __jax_array__(self):  # which JAX asks for before all else
+        raise _t.failure("NKI-OPERATOR", "a function of JAX is called on a tensor", "Use the functions of nl.")
 
     # ---- the operand of an instruction
 
@@ -336,8 +341,11 @@ def dtype_of(dtype) -> dtypes.DType:
     """The type, which the machine must have."""
     try:
         found = dtypes.of(dtype)
-    except TypeError as e:
-        raise _t.failure("NKI-DTYPE", str(e)) from None
+    except TypeError:
+        known = [name for name, x in dtypes.ALL.items() if x.machine is not None]
+        close = difflib.get_close_matches(str(dtype), known, 1)
+        text = f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(known)}."
+        raise _t.failure("NKI-DTYPE", f"{dtype!r} is no element type of NKI", text) from None
     if found.machine is None:
         raise _t.failure("NKI-DTYPE", f"tensors of type {found} (MX) are not supported")
     return found

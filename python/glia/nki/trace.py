@@ -128,6 +128,9 @@ class Trace:
         self.registers: list[Register] = []
         self.locations: dict[tuple[str, int], int] = {}
         self.errors: list = []  # (Diagnostic, soft)
+        self.turned: dict[
+            int, tuple
+        ] = {}  # entry of ops that copies to a tensor with the dimensions exchanged -> both shapes
         self.names: set[str] = set()
         self.given: set[str] = set()  # those that the kernel's author chose
         self.counters: dict[str, int] = {}

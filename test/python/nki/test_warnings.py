@@ -84,6 +84,12 @@ def nan_that_matters(x):
     return stored(b)
 
 
+def copied_as_if_transposed(x):
+    out = nl.ndarray((64, 128), x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))  # NKI-TURNED
+    return out
+
+
 @pytest.mark.parametrize(
     "function,code",
     [
@@ -92,6 +98,7 @@ def nan_that_matters(x):
         (end_of_a_chain, "NKI-UNUSED"),
         (wrong_tile_stored, "NKI-UNUSED"),
         (scratch_that_nobody_loads, "NKI-UNUSED"),
+        (copied_as_if_transposed, "NKI-TURNED"),
         (log_of_a_negative, "RUN-NAN"),
         (nan_that_matters, "RUN-NAN"),
     ],
@@ -132,6 +139,16 @@ def carried_sums(x):
             reduce_cmd=command,
         )
     return stored(total)
+
+
+def order_that_is_meant(x):
+    out = nl.ndarray((64, 128), x.dtype, buffer=nl.shared_hbm)
+    nl.store(out.reshape((128, 64)), nl.load(x))
+    return out
+
+
+def test_a_reshape_says_that_the_order_is_meant():
+    np.testing.assert_array_equal(nki.jit(order_that_is_meant)(X), X.reshape(64, 128))
 
 
 def test_what_is_used_is_not_warned_of():

@@ -128,7 +128,10 @@ def dma_copy(
     s, si, ss = indexed(src, "src")
     if di is None and si is None:
         if not d[6] and not s[6] and oob_mode is _oob_error and dge_mode is _dge_unknown and e == UNSET:
-            return emit("dma_copy", (d, s), UNSET, name)
+            made = emit("dma_copy", (d, s), UNSET, name)
+            if len(dst.shape) == 2 and dst.shape != src.shape and dst.shape == src.shape[::-1] and 1 not in dst.shape:
+                made._trace.turned[made._index] = (src.shape, dst.shape)
+            return made
         dge = _descriptors(dge_mode, bool(d[6] or s[6]), d[1] != s[1], e)
         oob = choice(OOB, oob_mode, "oob_mode")
         return emit("dma_copy", (d, s, None, None, None, None, oob, dge), _issuer(dge, e), name)

@@ -42,7 +42,13 @@ def store(dst, value):
     """A tensor in HBM gets the contents of a tile, or a number."""
     dst = _tensor(dst, "store", "dst")
     if dst.storage.on_chip:
-        T.error("dst of nl.store is on chip", "nl.store writes to HBM; use nl.copy or nisa.tensor_copy on chip")
+        swapped = type(value) is NkiTensor and not value.storage.on_chip
+        T.error(
+            f"dst of nl.store is on chip: `{dst.storage.name}`",
+            "it is nl.store(dst, value), and the tensor in HBM comes first"
+            if swapped
+            else "nl.store writes to HBM; use nl.copy or nisa.tensor_copy on chip",
+        )
         return
     if type(value) is not NkiTensor:
         assign(dst, value)
@@ -109,8 +115,12 @@ def assign(view, value) -> None:
         try:
             float(value)
         except (TypeError, ValueError):
+            made = isinstance(value, _t.NkiInstruction)
             raise T.failure(
-                f"a {type(value).__name__} is assigned to a tensor", "assign a number or a tensor"
+                f"a {type(value).__name__} is assigned to a tensor",
+                "nisa calls return an instruction; what it writes is in its dst"
+                if made
+                else "assign a number or a tensor",
             ) from None
         _assign_number(view, value)
         return

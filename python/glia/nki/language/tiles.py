@@ -57,7 +57,11 @@ def chosen(dtype, default):
 def tile(x, call: str, what: str) -> NkiTensor:
     """`x` as an operand of an engine: on chip, at a first partition that engines can start from."""
     if type(x) is not NkiTensor:
-        raise failure(f"{what} of nl.{call} is a {type(x).__name__} and must be a tile", "load it with nl.load first")
+        made = isinstance(x, _t.NkiInstruction)
+        advice = (
+            "nisa calls return an instruction; what it writes is in its dst" if made else "load it with nl.load first"
+        )
+        raise failure(f"{what} of nl.{call} is a {type(x).__name__} and must be a tile", advice)
     if not x.storage.on_chip:
         error(f"{what} of nl.{call} is in HBM", "load it with nl.load first")
         return loaded(x)

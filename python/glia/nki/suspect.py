@@ -1,5 +1,5 @@
-"""Finds what a kernel computes for nobody: results that reach no output. A line is named if nothing that it computes, in any
-iteration and on any core, is used; of a chain of such lines the last one."""
+"""What a kernel is warned of. What it computes for nobody: results that reach no output; a line is named if nothing that it computes, in
+any iteration and on any core, is used; of a chain of such lines the last one. Copies that look like transposes, and are none."""
 
 from __future__ import annotations
 
@@ -29,6 +29,26 @@ def warnings_of(traces: list, tensors, function: str, place) -> list:
             f"kernel {function}",
         )
         for at, name in dead
+    ] + _turned(traces, function)
+
+
+def _turned(traces: list, function: str) -> list:
+    """Copies of [a, b] to [b, a], once for each line: they keep the order of the elements."""
+    found: dict = {}
+    for t in traces:
+        places = list(t.locations)
+        for entry, shapes in t.turned.items():
+            found.setdefault(places[t.ops[entry][3]], shapes)
+    return [
+        warning(
+            "NKI-TURNED",
+            f"{list(src)} is copied to {list(dst)} in the order of its elements, and is not transposed",
+            "nl.transpose, nl.load_transpose2d and nisa.dma_transpose transpose. If the order is meant, say so: "
+            f"dst.reshape({tuple(src)}).",
+            at,
+            f"kernel {function}",
+        )
+        for at, (src, dst) in found.items()
     ]
 
 
