@@ -4,6 +4,7 @@
 #include "Transforms/InstrFacts.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/CodeGen/ProgramWriter.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Transforms/ChooseEngines.h"
 #include "glia/Verify/RuleBook.h"
 #include "glia/Verify/StaticRules.h"
@@ -74,6 +75,7 @@ public:
       for (int e = 0; e < kNumEngines; ++e) // each engine has a queue of its own
         queues[e] = writer.builder().queue(format("q%d.%d", c, e), c);
       core.walk([&](Operation *op) {
+        checkpoint();
         if (auto alloc = dyn_cast<nisa::AllocOp>(op)) {
           checkAllocation(alloc);
           if (!alloc.getAt()) // apart from every other one

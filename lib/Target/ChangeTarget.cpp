@@ -37,6 +37,24 @@ std::vector<TargetChange> parseChanges(std::string_view text) {
   return out;
 }
 
+// The values whose names have a part in common with a key that there is not: `psum.banks` is a question about PSUM.
+static std::string related(const std::string &key, const std::vector<std::string_view> &keys, std::string otherwise) {
+  constexpr size_t kMost = 6;
+  for (size_t from = 0; from < key.size();) {
+    const size_t to = std::min(key.find_first_of("._", from), key.size());
+    const std::string part = key.substr(from, to - from);
+    from = to + 1;
+    std::string with;
+    size_t count = 0;
+    for (std::string_view k : keys)
+      if (part.size() > 2 && k.find(part) != k.npos && !k.starts_with("feature."))
+        with += (count++ ? ", " : "") + std::string(k);
+    if (count && count <= kMost)
+      return "Those about " + part + ": " + with + ".";
+  }
+  return otherwise;
+}
+
 // `vector.clock` for `clock.vector` is understood as a question.
 static std::string advice(const Target &t, const std::string &key) {
   std::vector<std::string_view> keys;
@@ -45,7 +63,7 @@ static std::string advice(const Target &t, const std::string &key) {
   const size_t dot = key.find('.');
   const std::string turned = dot == std::string::npos ? key : key.substr(dot + 1) + "." + key.substr(0, dot);
   const std::string list = "`glia targets " + t.name + "` lists them.";
-  return t.values.contains(turned) ? "Did you mean `" + turned + "`?" : didYouMean(key, keys, list);
+  return t.values.contains(turned) ? "Did you mean `" + turned + "`?" : didYouMean(key, keys, related(key, keys, list));
 }
 
 // A part of what is counted is counted too.

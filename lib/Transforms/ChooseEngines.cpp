@@ -16,6 +16,7 @@
 #include "SoonestEngine.h"
 #include "glia/ISA/AluRules.h"
 #include "glia/ISA/Transfer.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Target/WhoHas.h"
 
@@ -121,6 +122,7 @@ private:
 
   void visit(Block &block, double weight) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
+      checkpoint();
       if (auto loop = dyn_cast<nisa::LoopOp>(op))
         visit(loop.getBody().front(),
               weight * (loop.getCount() ? std::max<double>(static_cast<int32_t>(*loop.getCount()), 1) : kUnknownTrips));

@@ -1,6 +1,7 @@
 // Runs the rules on declarations, then on every instruction: may it be issued there, are its operands well formed, and
 // what its own definition asks for.
 #include "StaticParts.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Target/WhoHas.h"
 
 #include <algorithm>
@@ -84,6 +85,7 @@ private:
     for (uint32_t i = 0; i < n; ++i) {
       if (r.full())
         return;
+      checkpoint();
       const Instr &in = s.instrs[i];
       syncs.checkSyncs(*p.opcodes[in.opcode], {core, engine, i},
                        {s.syncs.data() + in.sync, size_t{in.numWaits} + in.numUpdates});

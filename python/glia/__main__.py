@@ -15,6 +15,7 @@ commands:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
@@ -40,7 +41,11 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--full-traceback", action="store_true", help="show the frames of glia itself, too")
     parser.add_argument("--strict", action="store_true", help="kernels run in strict mode, which looks for faults")
     parser.add_argument("--seed", type=int, help="which legal interleaving strict mode takes")
-    parser.add_argument("--json", action="store_true", help="what the command says, one JSON object per line")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="what the command says, one JSON object per line; what the script prints goes to the standard error",
+    )
     diagnostics.add_option(parser)
     if command == "profile":
         parser.add_argument("--html", metavar="FILE", help="write a timeline of each kernel")
@@ -103,6 +108,7 @@ def _show(e: BaseException, full: bool) -> None:
 def _run(command: str, options) -> int:
     from .nki import environment, runtime
     from .nki.jit import check_schedule
+    from .nki.observers import lines_of_json
 
     if options.schedule is not None:
         check_schedule(options.schedule)
@@ -114,7 +120,8 @@ def _run(command: str, options) -> int:
         runtime.observers.append(look)
     sys.argv = [options.file, *options.arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.file)))
-    runpy.run_path(options.file, run_name="__main__")
+    with lines_of_json() if look is not None and options.json and command != "debug" else contextlib.nullcontext():
+        runpy.run_path(options.file, run_name="__main__")
     return 1 if state["bad"] else 0
 
 

@@ -133,7 +133,7 @@ needs_the_compiler = pytest.mark.skipif(not hasattr(glia._glia, "Kernel"), reaso
 
 
 @needs_the_compiler
-def test_compiling_and_verifying():
+def test_checking_compiling_and_verifying():
     from glia import nki
     from glia.nki import isa as nisa
     from glia.nki import language as nl
@@ -151,6 +151,7 @@ def test_compiling_and_verifying():
         return out
 
     kernel = long.trace(np.ones((128, 64), np.float32)).kernel
+    ends_early(kernel.check)
     ends_early(kernel.compile)
     program = kernel.compile()
     ends_early(program.require_verified)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .names import DEFINITIONS, Definition, Imports, Scope
+from .objects import Part, attribute
 from .source import Source
 
 
@@ -53,6 +54,21 @@ def _used(at: Reached) -> Iterator[tuple[Source, Definition | ast.Lambda, str]]:
     for n in _code(at.node):
         if isinstance(n, (ast.Name, ast.Attribute)):
             yield from _meant(at.source, scope, n, 0)
+        if isinstance(n, ast.Attribute):
+            for part in attribute(at.source, scope, n):
+                yield from _part(part)
+
+
+def _part(part: Part):
+    """The functions that an attribute of an object is or holds."""
+    if isinstance(part.what, DEFINITIONS):
+        yield part.source, part.what, part.name
+        return
+    for held in _held(part.what, part.source.imports):
+        if isinstance(held, ast.Lambda):
+            yield part.source, held, part.name
+        else:
+            yield from _meant(part.source, part.scope, held, 0)
 
 
 def _meant(source: Source, scope: Scope, node: ast.expr, depth: int):

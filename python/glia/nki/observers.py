@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,10 +17,34 @@ from .capture import observe
 from .compare import compare as compare_call
 from .watch import Wanted, unknown
 
+_lines: list = []  # where lines of JSON go, while what the script prints goes elsewhere
+
+
+@contextlib.contextmanager
+def lines_of_json() -> Iterator[None]:
+    """The standard output is for lines of JSON alone: what else is printed goes to the standard error."""
+    _lines.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _lines.pop()
+
 
 def _say(as_json: bool, entry: dict, text: str) -> None:
     """One line of JSON, or text for people."""
-    print(json.dumps(entry) if as_json else text)
+    print(json.dumps(_finite(entry), allow_nan=False) if as_json else text, file=_lines[-1] if _lines else None)
+
+
+def _finite(x):
+    """JSON has no NaN and no infinity: they are strings."""
+    if isinstance(x, dict):
+        return {k: _finite(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [_finite(v) for v in x]
+    if isinstance(x, float) and not math.isfinite(x):
+        return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+    return x
 
 
 def profile(options):

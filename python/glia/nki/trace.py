@@ -130,7 +130,7 @@ class Trace:
         self.errors: list = []  # (Diagnostic, soft)
         self.turned: dict[
             int, tuple
-        ] = {}  # entry of ops that copies to a tensor with the dimensions exchanged -> both shapes
+        ] = {}  # copies to a tensor with the dimensions exchanged: entry of ops -> both shapes
         self.names: set[str] = set()
         self.given: set[str] = set()  # those that the kernel's author chose
         self.counters: dict[str, int] = {}

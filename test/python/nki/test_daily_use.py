@@ -82,9 +82,9 @@ def test_a_seed_without_strict_mode(run):
 
 
 def test_json(run):
-    told = [json.loads(line) for line in run("profile", "--json", "k.py").stdout.splitlines() if line[0] == "{"]
+    told = [json.loads(line) for line in run("profile", "--json", "k.py").stdout.splitlines()]
     assert told[0]["kernel"] == "double" and told[0]["call"] == 1 and told[0]["total_ns"] > 0 and told[0]["lanes"]
-    told = [json.loads(line) for line in run("check", "--json", "k.py").stdout.splitlines() if line[0] == "{"]
+    told = [json.loads(line) for line in run("check", "--json", "k.py").stdout.splitlines()]
     assert told == [{"kernel": "double", "agrees": True}]
     for reference, ok in (("reference", True), ("wrong", False)):
         r = run("compare", "--reference", reference, "--json", "k.py")
@@ -93,6 +93,16 @@ def test_json(run):
         assert ok or entry["difference"]["expected"] == 3.0
     told = json.loads(run("run", "--watch", "m", "--json", "k.py").stdout.splitlines()[0])
     assert told["name"] == "m" and told["line"] == 7 and np.array(told["value"]).sum() == 128 * 64 * 2
+
+
+def test_json_is_alone_on_the_standard_output(run):
+    """What the script prints goes elsewhere, and values that JSON has not are strings."""
+    text = KERNEL.replace("m = nl.add(t, t)", "m = nl.log(nl.subtract(t, t))").replace("np.ones", "-np.ones")
+    for command in (["profile"], ["check"], ["compare", "--reference", "reference"], ["run", "--watch", "m"]):
+        r = run(*command, "--json", "--warn", "off", "k.py", text=text)
+        told = [json.loads(line, parse_constant=pytest.fail) for line in r.stdout.splitlines()]
+        assert len(told) == 1 and r.stderr.startswith("result")
+    assert told[0]["value"] == [["-Infinity"] * 64] * 128
 
 
 @pytest.mark.parametrize("command", [["run"], ["profile"], ["check"]], ids=str)

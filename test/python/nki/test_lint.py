@@ -305,6 +305,52 @@ def test_other_names(tmp_path, head, line, codes):
     assert [x.code for x in found(tmp_path, text)] == codes
 
 
+F = "def f(x): return [i for i in x]\n"
+OBJECTS = [
+    (
+        F + "@dataclass\nclass A:\n    n: int\n    load: object = None\nTOOLS = A(3, f)",
+        "TOOLS.load(x)",
+        ["LINT-COMPREHENSION"],
+    ),
+    (F + "@dataclass\nclass A:\n    load: object = f\nTOOLS = A()", "TOOLS.load(x)", ["LINT-COMPREHENSION"]),
+    (F + "class A(NamedTuple):\n    load: object\nTOOLS = A(load=f)\nT = TOOLS", "T.load(x)", ["LINT-COMPREHENSION"]),
+    (F + "class A:\n    def __init__(self, g): self.load = g\nTOOLS = A(f)", "TOOLS.load(x)", ["LINT-COMPREHENSION"]),
+    (F + "class A:\n    def __init__(self, g=f): self.load = g\nTOOLS = A()", "TOOLS.load(x)", ["LINT-COMPREHENSION"]),
+    ("class A:\n    def __init__(self): self.load = lambda x: x\nTOOLS = A()", "TOOLS.load(x)", ["LINT-LAMBDA"]),
+    (
+        F + "class B:\n    load = staticmethod(f)\nclass A(B): pass\nTOOLS = A()",
+        "TOOLS.load(x)",
+        ["LINT-COMPREHENSION"],
+    ),
+    (
+        "class A:\n    def load(self, x): return self.all(x)\n    def all(self, x): return [i for i in x]\nTOOLS = A()",
+        "TOOLS.load(x)",
+        ["LINT-COMPREHENSION"],
+    ),
+    # What the kernel does not use of the object.
+    (F + "@dataclass\nclass A:\n    n: int\n    load: object = f\nTOOLS = A(3)", "y = TOOLS.n", []),
+    ("class A:\n    def host(self, x): return [i for i in x]\n    size = 3\nTOOLS = A()", "y = TOOLS.size", []),
+    (F + "@dataclass\nclass A:\n    load: object\nTOOLS = A(f)", "TOOLS = x\n    TOOLS.load(x)", []),
+]
+
+
+@pytest.mark.parametrize("head,line,codes", OBJECTS)
+def test_what_objects_hold(tmp_path, head, line, codes):
+    text = KERNEL.replace("{line}", line).replace("@nki.jit", f"{head}\n\n@nki.jit")
+    assert [x.code for x in found(tmp_path, text)] == codes
+
+
+def test_an_object_of_a_file_beside(tmp_path):
+    (tmp_path / "tools.py").write_text(
+        "class Tools:\n    def __init__(self, f):\n        self.f = f\n    def load(self, x):\n        return self.f(x)\n"
+        "def plain(x):\n    return [i for i in x]\nTOOLS = Tools(plain)\n"
+    )
+    text = "import nki\nimport tools\n\n@nki.jit\ndef kernel(x):\n    return tools.TOOLS.load(x)\n"
+    assert [(x.code, x.context) for x in found(tmp_path, text)] == [
+        ("LINT-COMPREHENSION", "function plain, used by kernel kernel")
+    ]
+
+
 def test_what_functions_around_a_kernel_hold(tmp_path):
     text = (
         HEAD

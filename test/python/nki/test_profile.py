@@ -142,6 +142,7 @@ def test_another_machine(profile):
     [
         ("vector.clock=2x", "TARGET-KEY", "clock.vector"),
         ("dma.fixed_latncy=0", "TARGET-KEY", "dma.fixed_latency"),
+        ("psum.banks=4x", "TARGET-KEY", "memory.psum_bytes"),
         ("dma.fixed_latency", "TARGET-CHANGE", "KEY=NUMBER"),
         ("dma.fixed_latency=fast", "TARGET-CHANGE", "KEY=NUMBER"),
         ("", "TARGET-CHANGE", "KEY=NUMBER"),
