@@ -179,12 +179,25 @@ bool Values::holds(std::string_view condition, int stream) {
   return debug::holds(condition, [&](std::string_view text) { return number(text, stream); });
 }
 
+bool Values::isObject(std::string_view name) const {
+  if (name.starts_with("core") && name.find('.') != std::string_view::npos)
+    name.remove_prefix(name.find('.') + 1);
+  for (int core = 0; core < static_cast<int>(program.cores); ++core)
+    if (object(name, core))
+      return true;
+  return false;
+}
+
+// A name may be that of a tile and of the semaphore that says when it is there: both are shown.
 std::string Values::print(std::string_view text, int stream) {
+  std::string out;
   if (const std::optional<std::string> r = registerText(text, stream, nullptr))
-    return *r;
-  if (const int s = semaphore(text); s >= 0)
-    return std::string(text) + ": " + std::to_string(replay.machine().semaphoreNow(s));
-  return show(elements(text));
+    out = *r;
+  else if (const int s = semaphore(text); s >= 0)
+    out = std::string(text) + ": " + std::to_string(replay.machine().semaphoreNow(s));
+  if (out.empty())
+    return show(elements(text));
+  return isObject(text) ? show(elements(text)) + "\n" + (semaphore(text) >= 0 ? "semaphore " : "register ") + out : out;
 }
 
 // `?` is an element that nothing has defined, `~` one that a transfer under way writes.

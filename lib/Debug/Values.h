@@ -36,6 +36,7 @@ private:
 
   std::optional<std::string> registerText(std::string_view text, int stream, double *value);
   int semaphore(std::string_view text) const; // -1: none
+  bool isObject(std::string_view name) const;
   std::optional<ObjectRef> object(std::string_view name, int core) const;
   Elements ofObject(ObjectRef o, int core, std::string_view slices, std::string_view name);
   Elements ofMemory(Space s, int core, std::string_view slices, std::string_view type);

@@ -422,7 +422,14 @@ def devices(count: int | None = None) -> list:
 
     if count is not None and not xla_bridge.backends_are_initialized():
         os.environ.setdefault("GLIA_DEVICES", str(count))
-    found = jax.devices("glia")
+    try:
+        found = jax.devices("glia")
+    except RuntimeError:  # JAX_PLATFORMS leaves it out
+        raise _t.failure(
+            "JIT-DEVICES",
+            f"JAX does not look for the platform glia: JAX_PLATFORMS is {os.environ.get('JAX_PLATFORMS', '')!r}",
+            "Leave JAX_PLATFORMS unset, or say JAX_PLATFORMS=glia or cpu,glia.",
+        ) from None
     if count is not None and count > len(found):
         raise _t.failure(
             "JIT-DEVICES",

@@ -150,7 +150,7 @@ def changes_text(changes: str | Mapping[str, float | str]) -> str:
     """Changes to a target, as `--what-if` takes them."""
     if isinstance(changes, Mapping):
         return ",".join(f"{key}={value}" for key, value in changes.items())
-    return changes
+    return changes if isinstance(changes, str) else repr(changes)  # which is refused
 
 
 class Profile:

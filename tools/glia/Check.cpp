@@ -7,6 +7,7 @@
 #include "glia/Target/Target.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace glia::tool {
 
@@ -15,6 +16,7 @@ void addCheck(CLI::App &app, Tool &tool) {
     std::string file, target = "trn2";
     GraphFlags graph;
     uint64_t seed = 1;
+    bool json = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c =
@@ -23,6 +25,7 @@ void addCheck(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
   addGraphFlags(c, o->graph, true);
   c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
+  c->add_flag("--json", o->json, "As JSON");
   c->footer("Example: glia check model.mlir --target trn1 --seed 3\nWith --auto-cast the reference rounds, too.");
   c->callback([o, &tool] {
     tool.command = [o] {
@@ -40,6 +43,18 @@ void addCheck(CLI::App &app, Tool &tool) {
       }
       if (!check.ok())
         throw Error(check.wrong);
+      if (o->json) {
+        nlohmann::ordered_json results = nlohmann::ordered_json::array();
+        for (const CheckedResult &r : check.results)
+          results.push_back({{"error", r.error}, {"reference_error", r.reference}});
+        write(asText({{"ok", true},
+                      {"ranks", check.ranks},
+                      {"operations", check.operations},
+                      {"groups", check.groups},
+                      {"kernels", check.kernels},
+                      {"results", results}}));
+        return 0;
+      }
       if (check.ranks > 1)
         write(format("the results of %d ranks equal the reference; no group was compared alone\n", check.ranks));
       else

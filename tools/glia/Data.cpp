@@ -1,4 +1,5 @@
 #include "Data.h"
+#include "Tool.h"
 #include "glia/Program/TensorParts.h"
 #include "glia/Runtime/ElementValue.h"
 #include "glia/Runtime/Npy.h"
@@ -6,6 +7,7 @@
 #include "glia/Support/Text.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace glia::tool {
 
@@ -94,38 +96,83 @@ void writeOutputs(const Program &p, TensorData outputs, const std::vector<std::s
   }
 }
 
-std::string summary(const Program &p, const TensorData &outputs) {
-  std::string out;
-  for (const CallerTensor &c : callerTensors(p)) {
-    const Tensor &t = c.whole;
-    auto it = outputs.find(t.name);
-    if (!c.isOutput() || it == outputs.end())
+namespace {
+
+constexpr int64_t kFirst = 6; // elements that are shown
+
+struct OutputSummary {
+  const Tensor &tensor;
+  double least = INFINITY, most = -INFINITY, sum = 0; // of what is no NaN
+  int64_t nans = 0;
+  std::vector<double> first;
+  int64_t numbers() const { return tensor.elements() - nans; }
+  double mean() const { return sum / static_cast<double>(numbers()); }
+};
+
+OutputSummary summaryOf(const Tensor &t, const std::vector<std::byte> &data) {
+  OutputSummary out{t};
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const double v = elementValue(t.dtype, data.data() + i * sizeOf(t.dtype));
+    if (i < kFirst)
+      out.first.push_back(v);
+    if (std::isnan(v)) {
+      ++out.nans;
       continue;
-    const int64_t n = t.elements(), size = sizeOf(t.dtype);
-    double lo = INFINITY, hi = -INFINITY, sum = 0;
-    int64_t nans = 0;
-    std::string first;
-    for (int64_t i = 0; i < n; ++i) {
-      const double v = elementValue(t.dtype, it->second.data() + i * size);
-      if (i < 6)
-        first += format(" %.7g", v);
-      if (std::isnan(v)) {
-        ++nans;
-        continue;
-      }
-      lo = std::min(lo, v), hi = std::max(hi, v), sum += v;
     }
-    std::string shape;
-    for (int64_t d : t.shape)
-      shape += (shape.empty() ? "" : ", ") + std::to_string(d);
-    out += printable(t.name) + " : " + std::string(name(t.dtype)) + "[" + shape + "]";
-    if (nans < n)
-      out += format("  min %.7g  max %.7g  mean %.7g", lo, hi, sum / static_cast<double>(n - nans));
-    if (nans)
-      out += format("  %lld NaN", (long long)nans);
-    out += "  [" + first.substr(1) + (n > 6 ? " ..." : "") + "]\n";
+    out.least = std::min(out.least, v), out.most = std::max(out.most, v), out.sum += v;
   }
   return out;
+}
+
+template <class Use> void forOutputs(const Program &p, const TensorData &outputs, Use use) {
+  for (const CallerTensor &c : callerTensors(p))
+    if (auto it = outputs.find(c.whole.name); c.isOutput() && it != outputs.end())
+      use(summaryOf(c.whole, it->second));
+}
+
+// JSON has neither NaN nor infinity.
+nlohmann::ordered_json numberOf(double v) {
+  if (std::isfinite(v))
+    return v;
+  return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";
+}
+
+} // namespace
+
+std::string summary(const Program &p, const TensorData &outputs) {
+  std::string out;
+  forOutputs(p, outputs, [&](const OutputSummary &s) {
+    std::string shape, first;
+    for (int64_t d : s.tensor.shape)
+      shape += (shape.empty() ? "" : ", ") + std::to_string(d);
+    for (double v : s.first)
+      first += (first.empty() ? "" : " ") + format("%.7g", v);
+    out += printable(s.tensor.name) + " : " + std::string(name(s.tensor.dtype)) + "[" + shape + "]";
+    if (s.numbers())
+      out += format("  min %.7g  max %.7g  mean %.7g", s.least, s.most, s.mean());
+    if (s.nans)
+      out += format("  %lld NaN", (long long)s.nans);
+    out += "  [" + first + (s.tensor.elements() > kFirst ? " ..." : "") + "]\n";
+  });
+  return out;
+}
+
+std::string summaryJson(const Program &p, const TensorData &outputs, const std::string &printed) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  forOutputs(p, outputs, [&](const OutputSummary &s) {
+    nlohmann::ordered_json j = {{"name", s.tensor.name}, {"dtype", name(s.tensor.dtype)}, {"shape", s.tensor.shape}};
+    if (s.numbers()) {
+      j["min"] = numberOf(s.least);
+      j["max"] = numberOf(s.most);
+      j["mean"] = numberOf(s.mean());
+    }
+    j["nans"] = s.nans;
+    j["first"] = nlohmann::ordered_json::array();
+    for (double v : s.first)
+      j["first"].push_back(numberOf(v));
+    list.push_back(std::move(j));
+  });
+  return asText({{"outputs", list}, {"printed", printed}});
 }
 
 } // namespace glia::tool

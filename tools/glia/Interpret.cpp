@@ -11,6 +11,7 @@
 #include <bit>
 #include <charconv>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace glia::tool {
 
@@ -18,6 +19,18 @@ namespace {
 
 std::vector<std::byte> npyOf(const HostTensor &h) {
   return formatNpy({descrOf(h.element, h.pairs), {h.shape.begin(), h.shape.end() - (h.pairs ? 1 : 0)}, h.bytes});
+}
+
+std::vector<std::string> firstOf(const HostTensor &h) {
+  constexpr size_t kFirst = 8;
+  const size_t size = info(h.element).bytes;
+  std::vector<std::string> out(std::min<size_t>(h.bytes.size() / size, kFirst));
+  for (size_t k = 0; k < out.size(); ++k) {
+    Word w;
+    decode(h.element, h.bytes.data() + k * size, &w, 1);
+    out[k] = textOf(h.element, w);
+  }
+  return out;
 }
 
 // One line per result: type, shape, and the first elements.
@@ -30,15 +43,19 @@ std::string summary(const std::vector<HostTensor> &results) {
       out += std::to_string(n) + "x";
     const ElementInfo &t = info(h.element);
     out += std::string(t.name) + ">";
-    const size_t count = h.bytes.size() / t.bytes, shown = std::min<size_t>(count, 8);
-    for (size_t k = 0; k < shown; ++k) {
-      Word w;
-      decode(h.element, h.bytes.data() + k * t.bytes, &w, 1);
-      out += " " + textOf(h.element, w);
-    }
-    out += shown < count ? " ...\n" : "\n";
+    const std::vector<std::string> first = firstOf(h);
+    for (const std::string &text : first)
+      out += " " + text;
+    out += first.size() < h.bytes.size() / t.bytes ? " ...\n" : "\n";
   }
   return out;
+}
+
+std::string summaryJson(const std::vector<HostTensor> &results) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const HostTensor &h : results)
+    list.push_back({{"type", info(h.element).name}, {"shape", h.shape}, {"first", firstOf(h)}});
+  return asText({{"results", list}});
 }
 
 } // namespace
@@ -48,6 +65,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
     std::string file, function, autoCast;
     std::vector<std::string> inputs, outputs;
     InterpretOptions interpret;
+    bool json = false;
   };
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("interpret", "Evaluates a graph on the host: the reference, without the machine");
@@ -60,6 +78,7 @@ void addInterpret(CLI::App &app, Tool &tool) {
   c->add_option("--function", o->function, "The function to evaluate; @main if not given");
   c->add_option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it");
   c->add_flag("--in-double", o->interpret.inDouble, "Evaluate every float type as f64");
+  c->add_flag("--json", o->json, "The summary as JSON; also beside --output");
   c->footer("Example: glia interpret model.mlir --input 0=x.npy --output 0=y.npy");
   c->callback([o, &tool] {
     tool.command = [o] {
@@ -84,7 +103,9 @@ void addInterpret(CLI::App &app, Tool &tool) {
         Progress progress("interpreting");
         results = interpret(*g.module, std::string(function.getSymName()), std::move(inputs), o->interpret);
       }
-      if (files.empty())
+      if (o->json)
+        write(summaryJson(results));
+      else if (files.empty())
         write(summary(results));
       for (const auto &[i, file] : files)
         if (i < results.size())

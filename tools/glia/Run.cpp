@@ -15,7 +15,7 @@ void addRun(CLI::App &app, Tool &tool) {
     RunOptions run;
     uint64_t maxSteps = kDefaultMaxSteps;
     OrderOptions orders;
-    bool noVerify = false, everyOrder = false;
+    bool noVerify = false, everyOrder = false, json = false;
     int ranks = 0;
     std::string schedule;
   };
@@ -33,9 +33,10 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--hold", o->run.hold,
                 "Hold an instruction back as long as possible, e.g. core0.vector#12; the program need not be proved")
       ->needs(strict);
-  c->add_option("--schedule", o->schedule,
-                "Take the orders in this file, written by `glia debug --find-race`, and show how each ends")
-      ->needs(strict);
+  CLI::Option *schedule =
+      c->add_option("--schedule", o->schedule,
+                    "Take the orders in this file, written by `glia debug --find-race`, and show how each ends")
+          ->needs(strict);
   c->add_flag("--steered", o->run.steered,
               "Let the seed hold engines and queues back for long stretches instead of drawing every step")
       ->needs(strict);
@@ -60,6 +61,9 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--max-states", o->orders.maxStates, "Give up after so many states of the machine")
       ->needs(every)
       ->check(CLI::PositiveNumber);
+  c->add_flag("--json", o->json, "The summary as JSON, with what the program printed; also beside --output")
+      ->excludes(every)
+      ->excludes(schedule);
   c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
             "x=x.npy --strict --seed 7\n         glia run small.gasm --input x=x.npy --every-order");
   c->callback([o, &tool] {
@@ -70,19 +74,21 @@ void addRun(CLI::App &app, Tool &tool) {
                     "Leave --ranks out, or compile the program for as many.");
       const TensorData inputs = readInputs(p, o->inputs);
       checkOutputs(p, o->outputs);
-      auto deliver = [&](TensorData outputs) {
+      auto deliver = [&](TensorData outputs, const std::string &printed) {
         if (const RankNetwork *n = ranksOf(p) > 1 ? launchedNetwork() : nullptr; n && n->process() != 0)
           return; // the first process has them too
-        if (o->outputs.empty())
+        if (o->json)
+          write(summaryJson(p, outputs, printed));
+        else if (o->outputs.empty())
           write(summary(p, outputs));
-        else
+        if (!o->outputs.empty())
           writeOutputs(p, std::move(outputs), o->outputs);
       };
       if (o->everyOrder) {
         TensorData outputs;
         const int status = everyOrder(tool, p, inputs, o->orders, outputs);
         if (status == 0)
-          deliver(std::move(outputs));
+          deliver(std::move(outputs), "");
         return status;
       }
       if (!o->schedule.empty())
@@ -95,7 +101,7 @@ void addRun(CLI::App &app, Tool &tool) {
         o->run.maxSteps = stepLimit(o->maxSteps);
         r = run(p, inputs, o->run);
       }
-      if (!r.printed.empty())
+      if (!r.printed.empty() && !o->json)
         write(r.printed);
       if (r.range) {
         r.range->notes.push_back(
@@ -110,7 +116,7 @@ void addRun(CLI::App &app, Tool &tool) {
         print(tool, all);
         return 1;
       }
-      deliver(std::move(r.outputs));
+      deliver(std::move(r.outputs), r.printed);
       return 0;
     };
   });

@@ -1,3 +1,4 @@
+#include "FileKind.h"
 #include "Tool.h"
 #include "glia/Program/Assembler.h"
 #include "glia/Program/Container.h"
@@ -29,14 +30,18 @@ static nlohmann::json toJson(const Diagnostic &d) {
           {"notes", d.notes}};
 }
 
+// Names may hold any bytes; JSON is UTF-8.
+std::string asText(const nlohmann::ordered_json &j) {
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics) {
   std::string out;
   if (tool.jsonDiagnostics) {
     nlohmann::json list = nlohmann::json::array();
     for (const Diagnostic &d : diagnostics)
       list.push_back(toJson(d));
-    // Names may hold any bytes; JSON is UTF-8.
-    out = nlohmann::json{{"diagnostics", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    out = asText(nlohmann::json{{"diagnostics", list}});
   } else {
     for (const Diagnostic &d : diagnostics)
       out += render(d) + "\n";
@@ -72,8 +77,12 @@ Program loadProgram(const std::string &path, const std::string &target) {
     if (path.ends_with(ending) && !looksLikeContainer(f.bytes))
       throw Error("PROGRAM-FILE", path + " is a graph or a kernel, not a program",
                   "Make a program of it first: glia compile " + path + " -o program.glia");
+  refuseScript(path);
   const bool text = path.ends_with(".gasm") || (!looksLikeContainer(f.bytes) && !path.ends_with(".glia"));
   Progress progress(text ? "assembling" : "opening");
+  if (text && f.text().find('\0') != std::string_view::npos)
+    throw Error("PROGRAM-FILE", path + " is neither a program file nor the text of a program",
+                "`glia asm` and `glia compile` make programs.");
   if (text)
     return assemble(f.text(), path, chosen);
   Program p = load(path);

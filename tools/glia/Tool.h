@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -47,7 +48,8 @@ void addCheck(CLI::App &app, Tool &tool);     // likewise
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);
 void print(const Tool &tool, const std::vector<Diagnostic> &diagnostics); // on stderr, as text or JSON
-void write(std::string_view text);                                        // to stdout; throws Error FILE-WRITE
+std::string asText(const nlohmann::ordered_json &j);
+void write(std::string_view text); // to stdout; throws Error FILE-WRITE
 // A folder that is not there is found before the work, not after it. Throws Error FILE-WRITE.
 void checkFolder(const std::string &output);
 std::string grouped(uint64_t n); // 1,234,567

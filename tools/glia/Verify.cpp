@@ -7,6 +7,7 @@
 #include "glia/Verify/RankOrder.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace glia::tool {
@@ -25,8 +26,32 @@ static std::string counts(const Program &p, const VerifyResult &r) {
          grouped(n[2]) + " may trap";
 }
 
+static constexpr const char *kProof[] = {"proved", "skips out-of-range elements", "may trap"};
+
+static std::string json(const std::string &file, const Program &p, const VerifyResult &r) {
+  nlohmann::ordered_json accesses = nlohmann::ordered_json::array();
+  Decoded d;
+  for (const DynamicAccess &a : r.dynamicAccesses) {
+    decode(p, a.core, a.engine, a.index, d);
+    const bool slot = a.slot >= 0 && a.slot < static_cast<int>(d.def->slots.size());
+    accesses.push_back({{"verdict", kProof[static_cast<int>(a.proof)]},
+                        {"core", a.core},
+                        {"engine", name(a.engine)},
+                        {"index", a.index},
+                        {"instruction", d.def->name},
+                        {"operand", slot ? d.def->slots[a.slot].name : ""},
+                        {"why", a.why}});
+  }
+  return asText({{"file", file},
+                 {"proved", true},
+                 {"target", titleOf(*p.target)},
+                 {"instructions", p.instructionCount()},
+                 {"loops_walked", r.loopsWalked},
+                 {"loops_by_invariant", r.loopsByInvariant},
+                 {"dynamic_accesses", accesses}});
+}
+
 static std::string verdicts(const Program &p, const VerifyResult &r) {
-  static constexpr const char *kProof[] = {"proved", "skips out-of-range elements", "may trap"};
   std::string out;
   Decoded d;
   for (const DynamicAccess &a : r.dynamicAccesses) {
@@ -45,7 +70,7 @@ namespace {
 struct Options {
   std::string file, target;
   std::vector<std::string> ranks, certificates, with;
-  bool requireProved = false, accesses = false;
+  bool requireProved = false, accesses = false, json = false;
 };
 
 // `number`: of the program, among those that are different.
@@ -69,8 +94,11 @@ bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Prog
   }
   if (!o.certificates.empty())
     writeFile(o.certificates[number], certificate);
-  write(file + ": proved; " + counts(p, r) + "\n");
-  if (o.accesses)
+  if (o.json)
+    write(json(file, p, r));
+  else
+    write(file + ": proved; " + counts(p, r) + "\n");
+  if (o.accesses && !o.json)
     write(verdicts(p, r));
   return true;
 }
@@ -87,6 +115,7 @@ void addVerify(CLI::App &app, Tool &tool) {
   c->add_option("--target", o->target, "Verify for this target instead of the program's own");
   c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
   c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
+  c->add_flag("--json", o->json, "As JSON, with every dynamic access; one object for each program");
   auto *certificate = c->add_option("--certificate", o->certificates,
                                     "Write what the proof rests on to this file; with --rank, once for each program")
                           ->allow_extra_args(false);
@@ -126,7 +155,8 @@ void addVerify(CLI::App &app, Tool &tool) {
         print(tool, wrong);
         return 1;
       }
-      write(format("%zu ranks: proved together\n", byRank.size()));
+      write(o->json ? asText({{"ranks", byRank.size()}, {"proved_together", true}})
+                    : format("%zu ranks: proved together\n", byRank.size()));
       return 0;
     };
   });

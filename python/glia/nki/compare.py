@@ -98,13 +98,39 @@ def compare(
             where = (value.name, value.file, value.line, value.iteration, value.core)
             return Comparison(Difference(*where, *found, lines), counted)
         counted[value.name] = counted.get(value.name, 0) + 1
-    for n, (a, b) in enumerate(zip(_leaves(made), results)):
-        name = "result" if len(results) == 1 else f"result {n}"
+    found_results = _leaves(made)
+    _check_results(found_results, results, marks)
+    for n, (a, b) in enumerate(zip(found_results, results)):
+        name = _result_name(n, len(results))
         found = _difference(a, b, tolerance, name)
         if found is not None:
             return Comparison(Difference(name, "", 0, {}, 0, *found, _lines_of_result(calls, n)), counted)
         counted[name] = 1
     return Comparison(None, counted)
+
+
+def _result_name(n: int, count: int) -> str:
+    return "result" if count == 1 else f"result {n}"
+
+
+def _check_results(made: list, expected: list, marks: list[Mark]) -> None:
+    """What cannot be held against each other is no agreement."""
+    if not expected and not marks:
+        raise _failure(
+            "the reference returns nothing and marks nothing: there is nothing to compare with",
+            'Return what the kernel returns, or mark values: glia.mark("m", m).',
+        )
+    if expected and len(made) != len(expected):
+        raise _failure(
+            f"the kernel returns {len(made)} arrays and the reference {len(expected)}",
+            "Return the same arrays in the same order, or None where only marks are meant.",
+        )
+    for n, (a, b) in enumerate(zip(made, expected)):
+        if [d for d in a.shape if d != 1] != [d for d in b.shape if d != 1]:
+            raise _failure(
+                f"the {_result_name(n, len(expected))} has shape {a.shape}, that of the reference {b.shape}",
+                "Return arrays of the kernel's shapes.",
+            )
 
 
 def _expected(reference, args, kwargs) -> tuple[list, list[Mark]]:
@@ -116,6 +142,10 @@ def _expected(reference, args, kwargs) -> tuple[list, list[Mark]]:
             for x in (given if isinstance(given, (list, tuple)) else [given])
         ]
         return [], marks
+    if not callable(reference):
+        raise _failure(
+            f"the reference is {reference!r}", "Give a function of the same arguments, or names and arrays: {'m': m}."
+        )
     with collecting() as marks:
         out = reference(*[np.array(to_numpy(x)) if kind_of(x) else x for x in args], **kwargs)
     return _leaves(out), marks
@@ -177,7 +207,8 @@ def _failure(message: str, advice: str):
 
 def _difference(found: np.ndarray, expected: np.ndarray, tolerance: float | None, name: str):
     """Index, both values, how many differ, the number of elements and what is allowed; None if they agree."""
-    if found.size != expected.size:
+    turned = found.ndim == 2 and found.shape != expected.shape and found.shape == expected.shape[::-1]
+    if found.size != expected.size or (turned and 1 not in found.shape):
         raise _failure(
             f"`{name}` has shape {found.shape} in the kernel and {expected.shape} in the reference",
             "Mark what one tile holds, in the layout of the tile.",

@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Wanted:
-        name, at, place = text.partition("@")
+        name, at, place = text.partition("@") if isinstance(text, str) else ("", "", "")
         file, _, line = place.rpartition(":")
         if not re.match(r"[^\W\d]", name) or (at and not line.isdigit()):
             raise _t.failure("NKI-WATCH", f"{text!r} is nothing to watch", "Say m, m@46 or m@kernel.py:46.")

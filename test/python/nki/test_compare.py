@@ -101,6 +101,40 @@ def test_what_cannot_be_compared(wrong, text, fails):
     assert text in d.message
 
 
+def two(x):
+    outs = [nl.ndarray(shape, x.dtype, buffer=nl.shared_hbm) for shape in (x.shape, x.shape[::-1])]
+    nl.store(outs[0], nl.load(x))
+    nl.store(outs[1].reshape(x.shape), nl.load(x))
+    return tuple(outs)
+
+
+@pytest.mark.parametrize(
+    "wrong, text",
+    [
+        (lambda x: None, "the reference returns nothing and marks nothing"),
+        (lambda x: x, "the kernel returns 2 arrays and the reference 1"),
+        (lambda x: (x, x, x), "the kernel returns 2 arrays and the reference 3"),
+        (lambda x: (x, x), "the result 1 has shape (64, 128), that of the reference (128, 64)"),
+        (None, "the reference is None"),
+    ],
+)
+def test_no_agreement_where_nothing_was_compared(wrong, text, fails):
+    (d,) = fails(lambda: glia.compile(nki.jit(two), X).compare(wrong, X))
+    assert d.code == "NKI-COMPARE" and d.message.startswith(text) and d.advice
+
+
+def test_a_tile_that_is_marked_the_other_way(fails):
+    (d,) = fails(lambda: glia.compile(nki.jit(loaded), X).compare({"t": X.T}, X))
+    assert d.message == "`t` has shape (128, 64) in the kernel and (64, 128) in the reference"
+
+
+def loaded(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    nl.store(out, t)
+    return out
+
+
 def test_arguments_stay_as_they_are():
     def updating(x):
         t = nl.add(nl.load(x), 1.0)
