@@ -38,6 +38,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--target", help="trn1, trn2, trn3 or a target file")
     parser.add_argument("--schedule", help="best or as_written: of kernels that do not say one (nki.jit(schedule=...))")
     parser.add_argument("--warn", help="what happens to warnings: show, error or off")
+    parser.add_argument("--nan", action="store_true", help="a NaN in a result is an error, with the line that made it")
     parser.add_argument("--full-traceback", action="store_true", help="show the frames of glia itself, too")
     parser.add_argument("--strict", action="store_true", help="kernels run in strict mode, which looks for faults")
     parser.add_argument("--seed", type=int, help="which legal interleaving strict mode takes")
@@ -161,6 +162,7 @@ def main(argv: list[str] | None = None) -> int:
     diagnostics.choose(options.diagnostics)
     try:
         warn.choose(options.warn)
+        warn.refuse_nans(options.nan)
         hook.install(options.target)
         status = _run(command, options)
         sys.stdout.flush()

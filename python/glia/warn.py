@@ -10,6 +10,7 @@ from .diagnostics import show
 
 MODES = ("show", "error", "off")
 _chosen: list[str] = []
+_refused: list[str] = []  # codes that are errors
 _shown: set[tuple] = set()
 _reported: set = set()
 
@@ -28,6 +29,11 @@ def mode() -> str:
     return _checked(given, "GLIA_WARN") if given else MODES[0]
 
 
+def refuse_nans(refuse: bool) -> None:
+    """Whether a NaN in a result is an error, whatever happens to other warnings (`--nan`)."""
+    _refused[:] = ["RUN-NAN"] if refuse else []
+
+
 def _checked(mode: str, what: str) -> str:
     if mode not in MODES:
         raise _glia.make_error("RUN-WARN", f"{what} is {mode!r}", f"Say one of {', '.join(MODES)}.")
@@ -41,11 +47,14 @@ def warning(code: str, message: str, advice: str = "", place=("", 0), context: s
 
 def asked(about: object) -> bool:
     """Whether somebody wants to know what there is to warn of; `about` names the subject of a `report`, made once."""
-    return mode() == "error" or (mode() == "show" and about not in _reported)
+    return bool(_refused) or mode() == "error" or (mode() == "show" and about not in _reported)
 
 
 def report(warnings: list, about: object = None) -> None:
     """Shows warnings that were not shown before, or raises them as errors."""
+    refused = [_as_error(w) for w in warnings if w.code in _refused]
+    if refused:
+        raise _glia.error_of(refused)
     if not warnings or mode() == "off":
         return
     _reported.add(about)

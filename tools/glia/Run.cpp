@@ -1,4 +1,5 @@
 #include "Data.h"
+#include "NanOrigin.h"
 #include "Orders.h"
 #include "Tool.h"
 #include "glia/Program/RankContract.h"
@@ -15,7 +16,7 @@ void addRun(CLI::App &app, Tool &tool) {
     RunOptions run;
     uint64_t maxSteps = kDefaultMaxSteps;
     OrderOptions orders;
-    bool noVerify = false, everyOrder = false, json = false;
+    bool noVerify = false, everyOrder = false, json = false, nan = false;
     int ranks = 0;
     std::string schedule;
   };
@@ -61,6 +62,9 @@ void addRun(CLI::App &app, Tool &tool) {
   c->add_option("--max-states", o->orders.maxStates, "Give up after so many states of the machine")
       ->needs(every)
       ->check(CLI::PositiveNumber);
+  c->add_flag("--nan", o->nan, "A NaN in an output is an error, with the first instruction that wrote one")
+      ->excludes(every)
+      ->excludes(schedule);
   c->add_flag("--json", o->json, "The summary as JSON, with what the program printed; also beside --output")
       ->excludes(every)
       ->excludes(schedule);
@@ -116,8 +120,11 @@ void addRun(CLI::App &app, Tool &tool) {
         print(tool, all);
         return 1;
       }
+      std::optional<Diagnostic> nan = o->nan ? nanOrigin(p, inputs, r.outputs, o->run) : std::nullopt;
       deliver(std::move(r.outputs), r.printed);
-      return 0;
+      if (nan)
+        print(tool, {*nan});
+      return nan ? 1 : 0;
     };
   });
 }

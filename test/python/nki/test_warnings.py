@@ -237,6 +237,22 @@ def sent_over(x):
     return out
 
 
+@pytest.mark.parametrize("options", [["--nan"], ["--nan", "--warn=off"]], ids=str)
+def test_nans_alone_are_errors(tmp_path, options):
+    text = (
+        "import numpy as np, nki, nki.language as nl\n\n"
+        "@nki.jit\ndef k(x):\n    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)\n    t = nl.load(x)\n"
+        "    nl.exp(t)\n    nl.store(out, nl.log(t))\n    return out\n\n"
+        "k(np.ones((128, 8), np.float32))\nprint('fine')\nk(-np.ones((128, 8), np.float32))\nprint('late')\n"
+    )
+    (tmp_path / "k.py").write_text(text)
+    command = [sys.executable, "-m", "glia", *options, "k.py"]
+    r = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert r.returncode == 1 and r.stdout == "fine\n"
+    assert "error[RUN-NAN]: `out` has 1024 NaN" in r.stderr and "k.py:8" in r.stderr
+    assert ("warning[NKI-UNUSED]" in r.stderr) == ("--warn=off" not in options)
+
+
 def test_a_nan_that_comes_from_the_other_core(fails):
     (d,) = fails(sent_over[2], X)
     assert d.code == "RUN-NAN" and d.line == sent_over.func.__code__.co_firstlineno + 6
