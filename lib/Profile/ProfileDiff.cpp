@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 namespace glia {
 
@@ -30,7 +31,7 @@ void mostChangedFirst(std::vector<Row> &rows) {
   std::erase_if(rows, [](const Row &r) { return std::abs(r.change()) < kSame; });
 }
 
-// Both versions have lines of one name where those are the same line of the same file.
+// What both versions have under one name is one row.
 template <class T, class Name, class Amount>
 std::vector<Row> rowsOf(const std::vector<T> &before, const std::vector<T> &after, Name name, Amount amount) {
   std::vector<Row> rows;
@@ -49,12 +50,48 @@ std::vector<Row> rowsOf(const std::vector<T> &before, const std::vector<T> &afte
   return rows;
 }
 
+// What a line is called in a comparison: by what stands in it and how many such lines are above it, so that lines stay
+// themselves where others are added or left out; where that is not known, by its number.
+std::map<const PlaceUse *, std::string> keysOf(const std::vector<PlaceUse> &all) {
+  std::vector<const PlaceUse *> order;
+  for (const PlaceUse &u : all)
+    order.push_back(&u);
+  std::sort(order.begin(), order.end(), [](const PlaceUse *a, const PlaceUse *b) {
+    return std::tie(a->file, a->line, a->name) < std::tie(b->file, b->line, b->name);
+  });
+  std::map<const PlaceUse *, std::string> keys;
+  std::map<std::string, int> seen;
+  for (const PlaceUse *u : order) {
+    const std::string text = u->file.ends_with(".gasm") ? sourceLine(u->file, u->line) : u->text;
+    keys[u] = text.empty() ? u->name : format("%s #%d", text.c_str(), seen[text]++);
+  }
+  return keys;
+}
+
 std::vector<Row> lineRows(const Version &a, const Version &b) {
-  auto name = [](const PlaceUse &u) { return u.name.empty() ? std::string("(no source)") : u.name; };
-  const auto &x = a.profile, &y = b.profile;
-  const bool lines = std::any_of(x.lines.begin(), x.lines.end(), [](const PlaceUse &u) { return u.line != 0; });
-  return rowsOf(lines ? x.lines : x.operations, lines ? y.lines : y.operations, name,
-                [](const PlaceUse &u) { return u.critical; });
+  const auto hasLines = [](const Profile &x) {
+    return std::any_of(x.lines.begin(), x.lines.end(), [](const PlaceUse &u) { return u.line != 0; });
+  };
+  const bool lines = hasLines(a.profile) || hasLines(b.profile);
+  const std::vector<PlaceUse> &x = lines ? a.profile.lines : a.profile.operations,
+                              &y = lines ? b.profile.lines : b.profile.operations;
+  const auto before = keysOf(x), after = keysOf(y);
+  std::map<std::string, std::string> then, now; // how each is called in its version
+  for (const auto &[u, key] : before)
+    then[key] = u->name.empty() ? "(no source)" : u->name;
+  for (const auto &[u, key] : after)
+    now[key] = u->name.empty() ? "(no source)" : u->name;
+  std::vector<Row> rows = rowsOf(
+      x, y, [&](const PlaceUse &u) { return before.contains(&u) ? before.at(&u) : after.at(&u); },
+      [](const PlaceUse &u) { return u.critical; });
+  for (Row &r : rows) {
+    const auto was = then.find(r.name), is = now.find(r.name);
+    r.name = is == now.end()
+                 ? was->second
+                 : is->second + (was == then.end() || was->second == is->second ? "" : " (was " + was->second + ")");
+  }
+  mostChangedFirst(rows); // in the order of their names
+  return rows;
 }
 
 std::vector<Row> laneRows(const Version &a, const Version &b) {
@@ -88,10 +125,11 @@ std::string diffText(const Version &a, const Version &b) {
       format("%s: %s on %s, %llu instructions\n%s: %s on %s, %llu instructions\n", a.name.c_str(), timeText(x.total).c_str(),
              titleOf(*a.program.target).c_str(), (unsigned long long)x.instructions, b.name.c_str(),
              timeText(y.total).c_str(), titleOf(*b.program.target).c_str(), (unsigned long long)y.instructions);
-  s += x.total == y.total ? "no difference in time"
-       : y.total < x.total && y.total > 0
-           ? format("%.2fx faster (%s)", x.total / y.total, changeText(x.total, y.total).c_str())
-           : format("%.2fx slower (%s)", y.total / std::max(x.total, 1e-3), changeText(x.total, y.total).c_str());
+  const std::string change = changeText(x.total, y.total);
+  s += x.total == y.total             ? "no difference in time"
+       : x.total <= 0 || y.total <= 0 ? change
+       : y.total < x.total            ? format("%.2fx faster (%s)", x.total / y.total, change.c_str())
+                                      : format("%.2fx slower (%s)", y.total / x.total, change.c_str());
   if (moved(x) != moved(y))
     s += format("; HBM moves %s, before %s", sizeText(moved(y)).c_str(), sizeText(moved(x)).c_str());
   return s + "\n" + table("critical path, by line", lineRows(a, b)) + table("busy", laneRows(a, b));

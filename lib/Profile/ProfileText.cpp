@@ -145,7 +145,9 @@ static std::string memoryText(const Profile &x) {
 }
 
 static std::string lineTitle(const PlaceUse &u) {
-  const std::string text = sourceLine(u.file, u.line);
+  std::string text = sourceLine(u.file, u.line);
+  if (text.empty())
+    text = u.text;
   return text.empty() ? u.name.empty() ? "(no source)" : u.name : u.name + ": " + text;
 }
 

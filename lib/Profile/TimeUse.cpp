@@ -63,6 +63,11 @@ std::string sourceLine(const std::string &file, uint32_t line) {
 
 namespace {
 
+// The operation of a kernel is what its author wrote there; that of a graph has a name.
+std::string statementOf(const std::string &operation) {
+  return operation.starts_with("jit(") || operation.find('(') == std::string::npos ? "" : operation;
+}
+
 // Places by number: origins that differ only in what the grouping does not ask for are one.
 class Places {
 public:
@@ -90,7 +95,7 @@ private:
       PlaceUse &u = uses.emplace_back();
       u.name = line ? fileLine(p.strings[text], line) : p.strings[text];
       if (by == Grouping::Line)
-        u.file = p.strings[text], u.line = line;
+        u.file = p.strings[text], u.line = line, u.text = statementOf(p.strings[o.operation]);
     }
     return it->second;
   }

@@ -290,6 +290,8 @@ def test_wrong_arguments():
     assert problems(lambda: exe({"a": x.astype(np.int32)}))[0].code == "JIT-ARGUMENT"
     assert problems(lambda: exe({"b": x}))[0].code == "JIT-ARGUMENT"
     assert problems(lambda: exe())[0].code == "JIT-ARGUMENT"
+    assert "debug" in problems(lambda: exe.run({"a": x}, watch=["a"]))[0].advice
+    assert "interpreter" in problems(lambda: exe.compare(np.sin, {"a": x}))[0].advice
     with pytest.raises(TypeError):
         glia.jit(lambda x: x)("text")
 

@@ -25,6 +25,7 @@ struct PlaceUse {
   std::string name; // "attention.py:24", "dot.3", "attention"
   std::string file; // Line only, with the number
   uint32_t line = 0;
+  std::string text; // Line only: what stood there, where the program knows it; its file may have changed since
   std::array<double, kNumEngines> busy = {}; // ns by engine, all cores together
   double transfers = 0;                      // ns that queues were at work
   int64_t bytes = 0;                         // moved by them

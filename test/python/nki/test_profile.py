@@ -163,6 +163,36 @@ def test_two_versions(profile, x):
     assert "no difference in time" in profile.diff(profile)
 
 
+@nki.jit
+def moved_down(x):
+    """The same steps as of `scaled_twice`, with one more before the last."""
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=3.0)
+    nisa.activation(dst=t, op=nl.exp, data=t)
+    nl.store(out, t)
+    return out
+
+
+@nki.jit
+def scaled_twice(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=3.0)
+    nl.store(out, t)
+    return out
+
+
+def test_lines_that_moved_are_the_same(x):
+    part = x[:128, :512]
+    before, after = (glia.compile(k, part, target="trn2").profile() for k in (scaled_twice, moved_down))
+    rows = before.diff(after).split("critical path, by line")[1].split("busy")[0]
+    added = line_of(moved_down, "nisa.activation(dst=t, op=nl.exp, data=t)")
+    assert f":{added}\n" in rows
+    load = line_of(moved_down, "t = nl.load(x)")
+    assert f":{load}\n" not in rows and f":{line_of(scaled_twice, 't = nl.load(x)')}\n" not in rows
+
+
 def test_json_and_summary_say_the_same(profile):
     j = profile.to_json()
     assert j["total_ns"] == profile.total
