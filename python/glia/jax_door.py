@@ -103,7 +103,9 @@ class GraphExecutable(Executable):
         if tree != self._in_tree:
             advice = "Call it with arguments of the same structure, or compile it again."
             if "watch" in kwargs:
-                advice = "Variables of kernels are watched; a graph has operations: glia.jit(f).debug(x) stops at its lines."
+                advice = (
+                    "Variables of kernels are watched; a graph has operations: glia.jit(f).debug(x) stops at its lines."
+                )
             elif args and callable(args[0]):
                 advice = "The reference of a graph is the interpreter: give the arguments of the function alone."
             raise _t.failure("JIT-ARGUMENT", f"the arguments are {tree}, compiled for {self._in_tree}", advice)

@@ -58,6 +58,7 @@ def _reach(d, cores: int):
 
 _ADVICE: dict[str, Callable] = {
     "ENGINE-REACH": _reach,
+    "LNC2-CORES": lambda d, cores: (d.message, "Launch the kernel on two cores: kernel[2](...).", d.notes),
     "RACE": _race,
     "SAME-SHAPE": lambda d, cores: (_with_arguments(d), _REPEAT, d.notes),
     "SCATTER-UNIQUE": lambda d, cores: (d.message, _DISTINCT, d.notes),

@@ -113,7 +113,11 @@ def _completed(shape, size: int, what: str) -> tuple[int, ...]:
         shape = tuple(size // known if n == -1 else n for n in shape)
     if not shape or min(shape) < 1 or prod(shape) != size:
         raise _t.failure(
-            "NKI-SHAPE", f"{what} to {shape}: {size} elements do not make that shape", value=shape, limit=size
+            "NKI-SHAPE",
+            f"{what} to {shape}: {size} elements do not make that shape",
+            "The sizes multiply to as many elements as there are.",
+            value=shape,
+            limit=size,
         )
     return shape
 
@@ -396,9 +400,13 @@ def _check_on_chip(out, pairs) -> None:
         _wrong(
             out,
             f"the pattern leaves `{storage.name}` of shape {storage.shape}",
+            _PATTERN,
             value=f"partitions {partition} to {partition + count - 1}, elements {low} to {high}",
             limit=f"partitions 0 to {storage.shape[0] - 1}, elements 0 to {row - 1}",
         )
+
+
+_PATTERN = "A pattern is [[step, count], ...], the partition first; the last element is at offset + the sum of step * (count - 1)."
 
 
 def _check_hbm(out, pairs, ignore_first: bool) -> None:
@@ -410,6 +418,7 @@ def _check_hbm(out, pairs, ignore_first: bool) -> None:
         _wrong(
             out,
             f"the pattern leaves `{out.storage.name}` of shape {out.storage.shape}",
+            _PATTERN,
             value=f"elements {low} to {high}",
             limit=f"0 to {size - 1}",
         )

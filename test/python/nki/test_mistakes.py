@@ -108,7 +108,43 @@ def too_far_in_a_loop(x):
     return out
 
 
+def exchange_on_one_core(x):
+    t, u = nl.load(x), nl.ndarray((128, 64), nl.float32)
+    nisa.sendrecv(src=t, dst=u, send_to_rank=1, recv_from_rank=1, pipe_id=0)  # here
+    return stored(u)
+
+
+def no_such_float(x):
+    return stored(nl.load(x, dtype=nl.float64))  # here
+
+
+def text_as_a_number(x):
+    return stored(nl.multiply(nl.load(x), "two"))  # here
+
+
+def wrong_reshape(x):
+    return stored(nl.load(x).reshape((128, 50)))  # here
+
+
+def pattern_too_long(x):
+    return stored(nl.copy(nl.load(x).ap([[64, 128], [1, 80]])))  # here
+
+
 MISTAKES = [
+    (exchange_on_one_core, "an exchange needs two cores", "kernel[2]"),
+    (no_such_float, "nki.language has no `float64`", "nl.float32"),
+    (text_as_a_number, "the second operand of nl.multiply is a str and must be a tile or a number", "nl.load"),
+    (
+        wrong_reshape,
+        "reshape to (128, 50): 8192 elements do not make that shape (found (128, 50); allowed 8192)",
+        "multiply",
+    ),
+    (
+        pattern_too_long,
+        "the pattern leaves `load` of shape (128, 64) (found partitions 0 to 127, elements 0 to 79; allowed partitions 0 to 127, "
+        "elements 0 to 63)",
+        "step",
+    ),
     (short_name, "nki.language has no `mul`", "Did you mean `multiply`?"),
     (a_row_is_added, "`row` (data2) has 1 x 64 elements and `t` (dst) has 128 x 64", "nl.broadcast_to"),
     (computes_in_hbm, "`out` (dst) is in HBM, which the vector engine cannot write", "nl.store writes it back"),

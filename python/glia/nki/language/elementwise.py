@@ -71,7 +71,10 @@ def _pair(name: str, x, y):
             try:
                 float(v)
             except (TypeError, ValueError):
-                raise T.failure(f"{what} of nl.{name} is a {type(v).__name__} and must be a tile or a number") from None
+                raise T.failure(
+                    f"{what} of nl.{name} is a {type(v).__name__} and must be a tile or a number",
+                    "load arrays with nl.load; numbers are those of Python",
+                ) from None
             out.append(v)
     return out[0], out[1], tx, ty
 

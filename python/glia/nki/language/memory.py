@@ -215,7 +215,10 @@ def _number(v, dtype):
     try:
         f = float(v)
     except (TypeError, ValueError):
-        raise T.failure(f"an operand of nl.where is a {type(v).__name__} and must be a tile or a number") from None
+        raise T.failure(
+            f"an operand of nl.where is a {type(v).__name__} and must be a tile or a number",
+            "load arrays with nl.load; numbers are those of Python",
+        ) from None
     return int(f) if dtype.is_integer and f.is_integer() else f
 
 
