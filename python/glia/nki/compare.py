@@ -71,6 +71,8 @@ def compare(
 ) -> Comparison:
     """`reference` is a function of the same arguments that marks its values, or a mapping of names to arrays; `plans` are those of
     earlier runs."""
+    if tolerance is not None and not tolerance >= 0:
+        raise _failure(f"the tolerance is {tolerance!r}", "Give a share of the largest value: 1e-4, or 0 for equal.")
     results, marks = _expected(reference, args, kwargs)
     names = dict.fromkeys(m.name for m in marks)
     wanted = [Wanted(name) for name in names]

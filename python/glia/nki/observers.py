@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .. import _glia
 from . import environment, runtime
 from . import trace as _t
 from .capture import observe
@@ -50,6 +51,11 @@ def _finite(x):
 def profile(options):
     """`options` are those of the command: html, trace, timeline, what_if, sensitivity, json."""
     counts: dict[str, int] = {}
+    for given in filter(None, (options.html, options.trace)):  # found before the work, not after it
+        folder = os.path.dirname(given)
+        if folder and not os.path.isdir(folder):
+            message = f"cannot write {given}: there is no folder {folder}"
+            raise _glia.make_error("FILE-WRITE", message, "Make it, or write elsewhere.")
 
     def path(given: str, name: str, n: int) -> str:
         stem, ending = os.path.splitext(given)

@@ -101,6 +101,12 @@ def test_what_cannot_be_compared(wrong, text, fails):
     assert text in d.message
 
 
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan")])
+def test_a_tolerance_that_is_none(tolerance, fails):
+    (d,) = fails(lambda: glia.compile(nki.jit(running), X, -1).compare(reference, X, -1, tolerance=tolerance))
+    assert d.code == "NKI-COMPARE" and d.message.startswith("the tolerance is")
+
+
 def two(x):
     outs = [nl.ndarray(shape, x.dtype, buffer=nl.shared_hbm) for shape in (x.shape, x.shape[::-1])]
     nl.store(outs[0], nl.load(x))

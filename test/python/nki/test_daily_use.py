@@ -95,6 +95,13 @@ def test_json(run):
     assert told["name"] == "m" and told["line"] == 7 and np.array(told["value"]).sum() == 128 * 64 * 2
 
 
+@pytest.mark.parametrize("option", ["--html", "--trace"])
+def test_a_folder_that_is_not_there(run, option):
+    r = run("profile", option, "nowhere/x", "k.py")
+    assert r.returncode == 1 and not r.stdout
+    assert r.stderr.startswith("error[FILE-WRITE]: cannot write nowhere/x: there is no folder nowhere")
+
+
 def test_json_is_alone_on_the_standard_output(run):
     """What the script prints goes elsewhere, and values that JSON has not are strings."""
     text = KERNEL.replace("m = nl.add(t, t)", "m = nl.log(nl.subtract(t, t))").replace("np.ones", "-np.ones")
