@@ -9,7 +9,17 @@ import torch
 import torch._decomp
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import torch_fourier, torch_linalg, torch_pools, torch_reductions, torch_special
+from . import (
+    torch_bags,
+    torch_extremes,
+    torch_fourier,
+    torch_linalg,
+    torch_max_pools,
+    torch_pools,
+    torch_quotients,
+    torch_reductions,
+    torch_special,
+)
 
 
 def _signbit(x):
@@ -79,7 +89,7 @@ def _lgamma(x):
     shifted = (far - 0.5) * far.log() - far + (0.5 * math.log(2 * math.pi) + series) - product.log()
     large = (y - 0.5) * y.log() - y + 0.5 * math.log(2 * math.pi)
     positive = torch.where(y < 1e4, shifted, large)
-    part = x - x.floor()
+    part = (x - x.round()).abs()  # small beside a pole, so that its sine is exact there
     reflected = math.log(math.pi) - torch.sin(math.pi * part).log() - positive
     finite = torch.where(x < 0.5, reflected, positive)
     pole = (x <= 0) & (part == 0)
@@ -97,26 +107,6 @@ def _angle(x):
 def _addbmm(x, a, b, *, beta=1, alpha=1):
     product = alpha * torch.bmm(a, b).sum(0)
     return product if beta == 0 else beta * x + product
-
-
-def _cummin(x, dim):
-    reverse = torch.neg if x.dtype.is_floating_point else torch.bitwise_not  # larger becomes smaller
-    values, places = torch.cummax(reverse(x), dim)
-    return reverse(values), places
-
-
-def _cummax(plain, x, dim):
-    """NaN stays the largest, and its place is the last one; torch_xla forgets it."""
-    if x.ndim == 0:
-        return x.clone(), torch.zeros(x.shape, dtype=torch.int64, device=x.device)
-    if not x.dtype.is_floating_point:
-        return plain(x, dim)
-    shape = [1] * x.ndim
-    shape[dim] = -1
-    places = torch.arange(x.shape[dim], dtype=torch.int32, device=x.device).reshape(shape)
-    last = plain(torch.where(x.isnan(), places, -1), dim)[0]
-    values, found = plain(torch.where(x.isnan(), -math.inf, x), dim)
-    return torch.where(last >= 0, math.nan, values), torch.where(last >= 0, last.to(torch.int64), found)
 
 
 def _below(boundaries, x, right):
@@ -160,6 +150,15 @@ def _median(x, dim=None, keepdim=False):
     return found if keepdim else tuple(v.squeeze(dim) for v in found)
 
 
+def _rrelu_with_noise(x, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    """A slope below 0 for each element, which is random while training, and that slope: 1 above."""
+    if not training:
+        return torch.where(x > 0, x, x * ((lower + upper) / 2)), noise
+    slopes = torch.rand(x.shape, device=x.device) * (upper - lower) + lower
+    slopes = torch.where(x > 0, 1, slopes).to(x.dtype)
+    return x * slopes, slopes
+
+
 def _round(x, *, decimals):
     power = 10.0 ** abs(decimals)
     return torch.round(x * power) / power if decimals >= 0 else torch.round(x / power) * power
@@ -194,11 +193,13 @@ OWN = {
     "prims::exp2": lambda x: torch.pow(torch.full_like(x, 2.0), x),
     "aten::angle": _angle,
     "aten::addbmm": _addbmm,
-    "aten::cummin": _cummin,
+    "aten::rrelu_with_noise_functional": _rrelu_with_noise,
     "aten::bucketize.Tensor": _bucketize,
     "aten::searchsorted.Tensor": _searchsorted,
     **torch_linalg.OWN,
     **torch_fourier.OWN,
+    **torch_bags.OWN,
+    **torch_max_pools.OWN,
     **torch_pools.OWN,
     **torch_reductions.OWN,
     **torch_special.OWN,
@@ -282,12 +283,13 @@ def _multinomial(plain, weights, count, replacement=False, **kwargs):
 INSTEAD = {
     "aten::native_dropout": _native_dropout,
     "aten::randperm": _randperm,
+    **torch_quotients.INSTEAD,
     "aten::multinomial": _multinomial,
     "aten::unfold": _unfold,
     "aten::unfold_copy": _unfold,
     "aten::scatter_reduce.two": _scatter_reduce,
     **{f"aten::{how}.Scalar": _compare for how in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "aten::cummax": _cummax,
+    **torch_extremes.INSTEAD,
     **{
         f"aten::{name}": _batch_norm(name)
         for name in ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional")

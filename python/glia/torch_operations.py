@@ -75,11 +75,21 @@ class AsTorchMeansIt(TorchDispatchMode):
         raise _refusal(func, problem)
 
 
+_ADVICE = {
+    **dict.fromkeys(
+        ("aten::poisson", "aten::binomial", "aten::_standard_gamma", "aten::_sample_dirichlet"),
+        "Draw it outside of the compiled function, and pass it.",
+    ),
+    "aten::_embedding_bag_backward": "Use functional.embedding with scale_grad_by_freq or sparse, and add the rows.",
+}
+
+
 def _refusal(func, problem: str):
+    other = "Use other operations there, and no number of a tensor (item(), if) in the function."
     return _t.failure(
         "TORCH-FALLBACK",
         f"torch_xla cannot write down {func.name()}: {problem}",
-        "Use other operations there, and no number of a tensor (item(), if) in the function.",
+        _ADVICE.get(func.name(), other),
     )
 
 

@@ -39,6 +39,27 @@ def _nanmedian(x, dim=None, keepdim=False):
     return found if keepdim else tuple(v.squeeze(dim) for v in found)
 
 
+def _mode(x, dim=-1, keepdim=False):
+    """The least of those that are there most often: where the first of the longest runs of equals ends, once they are sorted."""
+    if x.ndim == 0:
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    values, places = torch.sort(x, dim=dim, stable=True)
+    n, shape = x.shape[dim], [1] * x.ndim
+    shape[dim] = -1
+    number = torch.arange(n, dtype=torch.int32, device=x.device).reshape(shape).expand(x.shape)
+    new = torch.cat(
+        [
+            number.narrow(dim, 0, 1),
+            torch.where(values.narrow(dim, 1, n - 1) == values.narrow(dim, 0, n - 1), 0, number.narrow(dim, 1, n - 1)),
+        ],
+        dim,
+    )
+    length = number - torch.cummax(new, dim)[0]
+    end = torch.argmax(length, dim, keepdim=True)
+    found = values.gather(dim, end), places.gather(dim, end)
+    return found if keepdim else tuple(v.squeeze(dim) for v in found)
+
+
 def _index_reduce(x, dim, index, source, reduce, *, include_self=True):
     shape = [1] * source.ndim
     if source.ndim:
@@ -68,6 +89,7 @@ OWN = {
     "aten::logcumsumexp": _logcumsumexp,
     "aten::nanmedian": _nanmedian,
     "aten::nanmedian.dim": _nanmedian,
+    "aten::mode": _mode,
     "aten::index_reduce": _index_reduce,
     "aten::_cdist_backward": _cdist_backward,
 }
