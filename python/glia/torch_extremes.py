@@ -14,7 +14,9 @@ def _extreme(how: str, start: float):
     """amax, amin, and max and min of everything."""
 
     def written(plain, x, dims=None, keepdim=False):
-        if not x.dtype.is_floating_point or x.ndim == 0:
+        if x.ndim == 0:
+            return x.clone()
+        if not x.dtype.is_floating_point:
             return plain(x) if dims is None else plain(x, dims, keepdim)
         over = tuple(sorted({d % x.ndim for d in dims or range(x.ndim)}))
         made = reduced(x, how, start, over)
@@ -45,7 +47,9 @@ def _extreme_and_place(name: str):
 
 def _place(name: str):
     def written(plain, x, dim=None, keepdim=False):
-        if not x.dtype.is_floating_point or x.ndim == 0:
+        if x.ndim == 0:
+            return torch.zeros((), dtype=torch.int64, device=x.device)
+        if not x.dtype.is_floating_point:
             return plain(x, dim, keepdim)
         if dim is not None:
             return _first(x, getattr(torch, name)(x, [dim], True), dim, keepdim)

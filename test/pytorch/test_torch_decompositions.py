@@ -190,6 +190,15 @@ def test_infinities_and_nan(name):
         torch.testing.assert_close(a, b, equal_nan=True)
 
 
+def test_extremes_of_a_number():
+    def function(x):
+        return x.amax(0), x.amin(-1, keepdim=True), *x.max(0), x.argmax(0), x.argmin(), *x.cummin(0), x.int().amax(-1)
+
+    x = torch.tensor(-math.inf)
+    for a, b in zip(compiled(function)(x), function(x), strict=True):
+        assert a.dtype == b.dtype and torch.equal(a, b)
+
+
 @pytest.mark.parametrize("kind", (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32))
 def test_quotients_are_whole(kind):
     """Those without rest too: a float quotient may be off in its last bit."""
