@@ -157,8 +157,7 @@ int compileFile(const Options &o, const FileBytes &f) {
     ReduceOptions r;
     r.file = o.file;
     r.target = o.target;
-    r.cores = o.graph.cores;
-    r.effort = o.graph.effort;
+    r.graph = o.graph;
     return Error(withSmaller(wrong, r, f));
   };
   const FileKind kind = kindOf(o.file, f);

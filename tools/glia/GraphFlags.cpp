@@ -1,4 +1,5 @@
 #include "GraphFlags.h"
+#include "glia/Reduce/Outcome.h"
 #include "glia/Support/Diagnostic.h"
 #ifdef GLIA_COMPILER
 #include "glia/Region/CompileGraph.h"
@@ -22,6 +23,13 @@ void addGraphFlags(CLI::App *c, GraphFlags &f, bool always) {
   note(
       c->add_option("--auto-cast", f.autoCast,
                     of + "bf16 or f16: operands of f32 products are rounded to it, sums stay f32; else nothing is rounded"));
+}
+
+std::string textOf(const GraphFlags &f) {
+  return (f.cores == 1 ? "" : format(" --lnc %d", f.cores)) + (f.effort == 1 ? "" : format(" --effort %d", f.effort)) +
+         (f.topology.empty() ? "" : " --topology " + reduce::shellWord(f.topology)) +
+         (f.strictSharding ? " --strict-sharding" : "") +
+         (f.autoCast.empty() ? "" : " --auto-cast " + reduce::shellWord(f.autoCast));
 }
 
 void refuseGraphFlags(const GraphFlags &f, const std::string &file, const std::string &what) {

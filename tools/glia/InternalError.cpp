@@ -31,8 +31,7 @@ std::string writtenAs(const std::string &text, const std::string &ending) {
 
 std::string commandOf(const ReduceOptions &o, const std::string &file, const std::string &code, const std::string &ending) {
   return "glia reduce " + shellWord(file) + " --keep " + code +
-         (o.target.empty() ? "" : " --target " + shellWord(o.target)) + (o.cores == 1 ? "" : format(" --lnc %d", o.cores)) +
-         (o.effort == 1 ? "" : format(" --effort %d", o.effort)) + " -o smaller" + ending;
+         (o.target.empty() ? "" : " --target " + shellWord(o.target)) + textOf(o.graph) + " -o smaller" + ending;
 }
 
 // Says what was found within a few seconds.

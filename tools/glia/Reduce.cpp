@@ -114,8 +114,7 @@ void addReduce(CLI::App &app, Tool &tool) {
   c->add_option("-o,--output", o->output, "The file to write, as text; without it, standard output");
   c->add_option("--target", o->target, "Built-in target or target file; else the input's own. Graphs: trn2 if not given");
   c->add_option("--seed", o->seed, "With mismatch: which random inputs; 1 if not given");
-  c->add_option("--lnc", o->cores, "Of a graph. 2: each group on both cores of a logical one; 1 if not given");
-  c->add_option("--effort", o->effort, "Of a graph: as of glia compile")->check(CLI::Range(0, 2));
+  addGraphFlags(c, o->graph);
   c->add_option("--seconds", o->seconds, "How long it may search; 60 if not given")->check(CLI::PositiveNumber);
   c->add_option("--try-seconds", o->trySeconds, "How long one try may take; else somewhat more than the input itself")
       ->check(CLI::PositiveNumber);

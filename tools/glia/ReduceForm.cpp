@@ -6,6 +6,7 @@
 #ifdef GLIA_COMPILER
 #include "glia/Dialect/Kernel.h"
 #include "glia/Graph/Read.h"
+#include "glia/Graph/RoundProducts.h"
 #include "glia/Reduce/ReduceGraph.h"
 #include "glia/Reduce/ReduceKernel.h"
 #endif
@@ -43,23 +44,25 @@ Form programForm(const Options &o, const Keep &keep) {
 
 #ifdef GLIA_COMPILER
 // A folder of its own is where candidates are tried: a file is named from the root.
-std::string fromAnywhere(const std::string &target) {
-  return std::filesystem::exists(target) ? std::filesystem::absolute(target).string() : target;
+std::string fromAnywhere(const std::string &name) {
+  return std::filesystem::exists(name) ? std::filesystem::absolute(name).string() : name;
 }
 
 Form graphForm(const Options &o, const Keep &keep, std::string_view bytes) {
   GraphOptions options;
+  setGraphOptions(o.graph, options);
   options.target = o.target.empty() ? options.target : fromAnywhere(o.target);
-  options.cores = o.cores;
-  options.effort = o.effort;
+  options.topology = fromAnywhere(options.topology);
   const bool check = keep.code == kMismatch;
   graph::Graph g = graph::readGraph(bytes, o.file);
   g.main(); // what has none cannot be compiled
-  return {g.text(),
+  const std::string text = g.text();
+  graph::roundProducts(*g.module, o.graph.autoCast); // a wrong type is found before any work
+  return {text,
           "operation",
           ".mlir",
-          [=, seed = o.seed](const std::string &text) {
-            return check ? judgeChecked(text, options, seed) : judgeCompiled(text, options);
+          [=, seed = o.seed, rounded = o.graph.autoCast](const std::string &t) {
+            return check ? judgeChecked(t, options, seed, rounded) : judgeCompiled(t, options, rounded);
           },
           sizeOfGraph,
           [=](Search &search) { reduceGraph(search, check ? Bodies::Kept : Bodies::Any); },
@@ -119,11 +122,13 @@ Judge readerOf(const Options &o, const FileBytes &) {
 } // namespace
 
 Form readForm(const Options &o, const Keep &keep, const FileBytes &f) {
+  if (const FileKind kind = kindOf(o.file, f); kind != FileKind::Graph)
+    refuseGraphFlags(o.graph, o.file, kind == FileKind::Program ? "a program" : "a kernel");
   try {
     return formOf(o, keep, f);
   } catch (const Error &e) {
     const bool text = f.text().find('\0') == std::string_view::npos;
-    if (!text || e.diagnostics()[0].code.starts_with("REDUCE") ||
+    if (!text || e.diagnostics()[0].code.starts_with("REDUCE") || e.diagnostics()[0].code == "GRAPH-CAST" ||
         (keep.command.empty() && !keep.in(outcomeOf(e.diagnostics()))))
       throw;
   }

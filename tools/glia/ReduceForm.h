@@ -1,5 +1,6 @@
 // What `glia reduce` needs to know of a kind of input: how it is read, judged, measured and made smaller.
 #pragma once
+#include "GraphFlags.h"
 #include "Tool.h"
 #include "glia/Reduce/Outcome.h"
 #include "glia/Reduce/Search.h"
@@ -10,7 +11,8 @@ namespace glia::tool {
 struct ReduceOptions {
   std::string file, keep, output, target;
   double seconds = 60, trySeconds = 0;
-  int tries = 100'000, cores = 1, effort = 1;
+  int tries = 100'000;
+  GraphFlags graph;
   uint64_t seed = 1;
 };
 

@@ -16,8 +16,9 @@ enum class Bodies : uint8_t {
 void reduceGraph(Search &search, Bodies bodies);
 Size sizeOfGraph(const std::string &text); // operations but for terminators, those of regions and functions too
 
-// What is wrong with a graph: compiled and verified, as by `glia compile`; or compared with the reference, as by `glia check`.
-Outcome judgeCompiled(const std::string &text, const GraphOptions &options);
-Outcome judgeChecked(const std::string &text, const GraphOptions &options, uint64_t seed);
+// What is wrong with a graph: compiled and verified, as by `glia compile`; or compared with the reference, as by `glia check`. Operands of f32
+// products are rounded to the type `rounded`, if one is given.
+Outcome judgeCompiled(const std::string &text, const GraphOptions &options, std::string_view rounded = {});
+Outcome judgeChecked(const std::string &text, const GraphOptions &options, uint64_t seed, std::string_view rounded = {});
 
 } // namespace glia::reduce
