@@ -86,7 +86,29 @@ def _changed(spec):
     return spec
 
 
-_finder = _Finder()
+# Packages of the vendor's that are not here, and what to use.
+_RANKS = "Write the parallel layers in torch.distributed: docs/pytorch.md, Several ranks"
+_ABSENT = {
+    "neuronx_distributed": _RANKS,
+    "neuronx_distributed_inference": f"Its kernels run by themselves, as NKI kernels. {_RANKS}",
+    "neuronx_distributed_training": _RANKS,
+    "transformers_neuronx": 'Use the model of transformers, with torch.compile(backend="glia") or torch_neuronx.trace',
+    "torch_neuron": "It is for Inferentia 1: use torch_neuronx.trace",
+    "tensorflow_neuronx": "Use JAX or PyTorch",
+}
+
+
+class _LastFinder(importlib.abc.MetaPathFinder):
+    """Asked for what nobody else has: an import of such a package is refused with what to use. A question whether it is there gets a plain no."""
+
+    def find_spec(self, name, path=None, target=None):
+        instead = _ABSENT.get(name)
+        if instead is not None and sys._getframe(2).f_code.co_name != "find_spec":  # importlib.util's
+            raise ModuleNotFoundError(f"glia does not provide {name}. {instead} (docs/neuron-compat.md)", name=name)
+        return None
+
+
+_finder, _last_finder = _Finder(), _LastFinder()
 
 
 def _ours(module) -> bool:
@@ -112,6 +134,7 @@ def install(target: str | None = None) -> None:
     environment.choose_target(None if target is None else find_target(target).reference)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        sys.meta_path.append(_last_finder)
     tracebacks.install()
 
 
@@ -119,6 +142,7 @@ def uninstall() -> None:
     """Undoes install(). Modules that imported `nki` keep glia's."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        sys.meta_path.remove(_last_finder)
         for name in [n for n in sys.modules if n in _MODULES or n.startswith(_VENDORS)]:
             del sys.modules[name]
     tracebacks.uninstall()
