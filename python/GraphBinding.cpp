@@ -90,6 +90,15 @@ std::string textOf(const GraphBytes &graph, std::string_view file, bool location
   return out;
 }
 
+size_t operationsOf(const GraphBytes &graph, std::string_view file) {
+  const std::string_view bytes = bytesOf(graph);
+  const nb::gil_scoped_release release;
+  graph::Graph g = graph::readGraph(bytes, file);
+  size_t count = 0;
+  g.module->walk([&](mlir::Operation *) { ++count; });
+  return count;
+}
+
 } // namespace
 
 void bindGraph(nb::module_ &m) {
@@ -102,6 +111,8 @@ void bindGraph(nb::module_ &m) {
         "which operands of f32 products are "
         "rounded.");
   m.def("graph_text", &textOf, "graph"_a, "file"_a = "<graph>", "locations"_a = false, "The text of a graph of any form.");
+  m.def("graph_operations", &operationsOf, "graph"_a, "file"_a = "<graph>",
+        "How many operations a graph of any form has, functions and the module among them.");
 }
 
 } // namespace glia

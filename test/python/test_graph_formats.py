@@ -48,6 +48,17 @@ def test_artifact(name):
     assert "graph_cases.py" in same(artifact(name))
 
 
+def test_number_of_operations():
+    def count(operation):
+        return 1 + sum(count(o.operation) for region in operation.regions for block in region for o in block)
+
+    data = artifact("loops")
+    with mlir.make_ir_context() as context:
+        assert glia._glia.graph_operations(data) == count(
+            stablehlo.deserialize_portable_artifact(context, data).operation
+        )
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_versions(version):
     written = []
