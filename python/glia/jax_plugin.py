@@ -5,6 +5,8 @@ JAX calls `initialize` when it looks for platforms; nobody else has to. What is 
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import functools
 import importlib.metadata
 import inspect
@@ -38,11 +40,21 @@ def initialize() -> None:
         library_path=str(LIBRARY),
         options=lambda: {"target": environment.target_name()},
     )
+    atexit.register(_stop_compiling)
     _allow_donation(name)
     _allow_compilation_cache(name)
     _know_layouts(name)
     jax_rules.register()
     _refuse_by_name(name)
+
+
+def _stop_compiling() -> None:
+    """After Ctrl-C JAX goes on compiling behind the scenes, waits for that at the end, and then uses devices that are gone already."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY), mode=os.RTLD_NOLOAD)
+    except OSError:  # nobody used the platform
+        return
+    library.GliaStopCompiling()
 
 
 def _take_vendors_name() -> None:

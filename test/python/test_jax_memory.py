@@ -109,3 +109,24 @@ np.asarray(y)
 """
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr
+
+
+def test_an_interrupt_while_compiling_and_the_end_of_the_process():
+    """JAX goes on compiling behind the scenes: the end neither waits for that nor dies of it."""
+    env = {**os.environ, "JAX_PLATFORMS": "glia"}
+    code = """
+import jax, os, signal, threading, jax.numpy as jnp
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def deep(x):
+    for i in range(400):
+        x = jnp.tanh(x @ x) + jnp.sin(x) * i
+    return x.sum()
+lowered = jax.jit(jax.grad(deep)).lower(jnp.ones((512, 512)))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    lowered.compile()
+except KeyboardInterrupt:
+    print("interrupted, and", jnp.arange(3).sum())
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "interrupted, and 3\n"), done.stderr

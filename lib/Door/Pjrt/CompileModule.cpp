@@ -7,10 +7,12 @@
 #include "glia/Graph/Read.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Runtime/CompilerFaults.h"
+#include "glia/Support/Checkpoint.h"
 #include "glia/Support/Checksum.h"
 #include "glia/Verify/VerifyRanks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 namespace glia::pjrt {
@@ -113,6 +115,8 @@ CompiledPtr compile(std::string_view bytes, std::string_view format, const Setti
   return std::make_shared<Compiled>(std::move(signature), std::move(made.program), std::string(bytes), settings.target);
 }
 
+std::atomic<unsigned> stops = 0; // how often everything that was being compiled had to end
+
 std::span<const std::byte> bytesIn(std::string_view text) {
   return {reinterpret_cast<const std::byte *>(text.data()), text.size()};
 }
@@ -179,8 +183,14 @@ graph::Graph readModule(std::string_view bytes, std::string_view format) {
 
 CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks) {
   CompiledPtr out;
-  onDeepStack([&] { out = compile(bytes, format, settings, ranks); });
+  onDeepStack([&, begun = stops.load()] {
+    const Watched watched([=] { return stops.load() != begun; });
+    out = compile(bytes, format, settings, ranks);
+    checkpoint();
+  });
   return out;
 }
+
+void stopCompiling() { ++stops; }
 
 } // namespace glia::pjrt

@@ -81,6 +81,8 @@ struct RanksWanted {
   int64_t replicas = 1, partitions = 1;
 };
 CompiledPtr compileModule(std::string_view bytes, std::string_view format, const Settings &settings, RanksWanted ranks);
+// Ends what is being compiled now, in any thread, with Interrupted; what begins later goes on.
+void stopCompiling();
 
 struct Kept {
   CompiledPtr compiled;

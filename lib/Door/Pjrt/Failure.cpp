@@ -43,7 +43,7 @@ Failure currentFailure() {
   } catch (const Error &e) {
     return {e.diagnostics().empty() ? Code::Internal : codeOf(e.diagnostics().front().code), textOf(e.diagnostics())};
   } catch (const Interrupted &) {
-    return failure(Code::Cancelled, "PJRT-STOPPED", "the run was stopped because the platform is shut down");
+    return failure(Code::Cancelled, "PJRT-STOPPED", "the work was stopped because the platform is shut down");
   } catch (const std::bad_alloc &) {
     return failure(Code::ResourceExhausted, "MEMORY", "the host ran out of memory",
                    "Use a smaller program or input, or a larger machine.");
