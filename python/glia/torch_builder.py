@@ -26,6 +26,11 @@ def reduced(x: torch.Tensor, how: str, start: float, dims: tuple[int, ...]) -> t
     return _built(f"{how}_{'_'.join(map(str, dims))}", write, x)
 
 
+def shifted_left(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    """Integers of one type and shape; by all bits or more, or by less than 0, everything goes. The builder has no other shift."""
+    return _built("shift", lambda a, b: a << b, x, by)
+
+
 def quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Of integers of one type and shape, without what remains."""
     return _built("quotient", lambda a, b: a / b, x, y)

@@ -1,11 +1,12 @@
-"""Quotients that are rounded, remainders and powers as torch means them: torch_xla divides integers as floats, and rounds down what was rounded up before.
+"""Quotients that are rounded, remainders, powers and shifts as torch means them: torch_xla divides integers as floats, rounds down what was rounded up before,
+and shifts by dividing, so that -1 >> 1 is 0.
 Functions of what torch_xla would do, and of the arguments. Imported only where torch is."""
 
 from __future__ import annotations
 
 import torch
 
-from .torch_builder import quotient
+from .torch_builder import quotient, shifted_left
 
 
 def _operands(x, y) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,7 +61,30 @@ def _power(plain, x, y):
     return torch.where((x == 0) & (y < 0), 0, made)
 
 
+def _left(_plain, x, by):
+    return shifted_left(*_operands(x, by))
+
+
+def _right(_plain, x, by):
+    """A quotient by a power of 2, of what is not below 0: ~x is not where x is."""
+    x, by = _operands(x, by)
+    info = torch.iinfo(x.dtype)
+    all_of_it = (by < 0) | (by >= (info.bits - 1 if info.min else info.bits))
+    divisor = shifted_left(torch.ones_like(x), torch.where(all_of_it, 0, by))
+    bits = torch.where(all_of_it, 0, quotient(torch.where(x < 0, ~x, x), divisor))
+    return torch.where(x < 0, ~bits, bits)
+
+
+def _shifts(way: str, written):
+    names = [f"aten::bitwise_{way}_shift.{of}" for of in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")]
+    return dict.fromkeys([*names, *[f"aten::__{way[0]}shift__.{of}" for of in ("Tensor", "Scalar")]], written)
+
+
 INSTEAD = {
+    **_shifts("left", _left),
+    **_shifts("right", _right),
+    "prims::shift_left": _left,
+    "prims::shift_right_arithmetic": _right,
     **{f"aten::div.{of}_mode": _divide for of in ("Tensor", "Scalar")},
     **{f"aten::remainder.{of}": _remainder for of in ("Tensor", "Scalar", "Scalar_Tensor")},
     "aten::pow.Tensor_Tensor": _power,

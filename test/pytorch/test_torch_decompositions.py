@@ -234,6 +234,21 @@ def test_quotients_are_whole(kind):
         torch.testing.assert_close(a, b, equal_nan=True, rtol=0, atol=1e-5 if kind.is_floating_point else 0)
 
 
+@pytest.mark.parametrize("kind", (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64))
+def test_shifts_keep_the_sign(kind):
+    info = torch.iinfo(kind)
+    numbers = [k for k in (-1, -7, -8, 0, 1, 7, 100, info.max, info.min, info.min + 1) if info.min <= k <= info.max]
+    x = torch.tensor(numbers, dtype=kind)
+    by = (torch.arange(len(numbers)) * 3 % info.bits).to(kind)
+
+    def function(x, by):
+        scalars = x >> 1, x >> 3, x << 2, x >> info.bits - 1, x << info.bits - 1, x >> info.bits, x << info.bits
+        return *scalars, x >> by, x << by, 100 >> by, 1 << by, torch.bitwise_right_shift(x, by)
+
+    for a, b in zip(compiled(function)(x, by), function(x, by), strict=True):
+        assert a.dtype == b.dtype and torch.equal(a, b)
+
+
 def test_a_power_of_zero():
     x, y = torch.tensor([0, 0, 2, -1, 1], dtype=torch.int32), torch.tensor([-1, 0, -2, -3, -7], dtype=torch.int32)
     assert torch.equal(compiled(torch.pow)(x, y), torch.pow(x, y))
