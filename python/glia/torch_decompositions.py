@@ -97,11 +97,21 @@ def _lgamma(x):
 
 
 def _angle(x):
-    return (
-        torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0).to(x.dtype))
-        if x.dtype.is_floating_point
-        else NotImplemented
-    )
+    if x.is_complex():
+        real, imaginary = torch.view_as_real(x).unbind(-1)
+        return torch.atan2(imaginary, real)
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    return torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0).to(x.dtype))
+
+
+def _index_put(x, indices, values, accumulate=False):
+    """One number where a mask is true; how many elements another tensor would need hangs on the mask."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype is not torch.bool or values.numel() != 1:
+        return NotImplemented
+    mask, value = mask.reshape([*mask.shape, *[1] * (x.ndim - mask.ndim)]), values.reshape(())
+    return torch.where(mask, x + value if accumulate else value, x)
 
 
 def _addbmm(x, a, b, *, beta=1, alpha=1):
@@ -193,6 +203,7 @@ OWN = {
     "prims::exp2": lambda x: torch.pow(torch.full_like(x, 2.0), x),
     "aten::angle": _angle,
     "aten::addbmm": _addbmm,
+    "aten::index_put": _index_put,
     "aten::rrelu_with_noise_functional": _rrelu_with_noise,
     "aten::bucketize.Tensor": _bucketize,
     "aten::searchsorted.Tensor": _searchsorted,

@@ -249,6 +249,25 @@ def test_shifts_keep_the_sign(kind):
         assert a.dtype == b.dtype and torch.equal(a, b)
 
 
+def test_a_number_where_a_mask_is_true():
+    def function(x, counts):
+        y, z = x.clone(), counts.clone()
+        y[y > 0.5] = 5
+        y[y[:, 0] < 0] = -1
+        z[z % 2 == 0] = -(2**40)
+        return y, z, x.index_put((x > 1,), torch.tensor(2.0), accumulate=True)
+
+    x = torch.linspace(-2, 2, 35).reshape(5, 7)
+    counts = torch.arange(35).reshape(5, 7)
+    for a, b in zip(compiled(function)(x, counts), function(x, counts), strict=True):
+        assert a.dtype == b.dtype and torch.equal(a, b)
+
+
+def test_angles_of_complex_numbers():
+    x = torch.complex(torch.tensor([1.0, -1.0, -2.0, 0.5]), torch.tensor([1.0, 2.0, -0.5, -3.0]))
+    torch.testing.assert_close(compiled(torch.angle)(x), torch.angle(x))
+
+
 def test_a_power_of_zero():
     x, y = torch.tensor([0, 0, 2, -1, 1], dtype=torch.int32), torch.tensor([-1, 0, -2, -3, -7], dtype=torch.int32)
     assert torch.equal(compiled(torch.pow)(x, y), torch.pow(x, y))
