@@ -14,10 +14,23 @@ static const char *severityName(Severity s) {
 
 static PyObject *gError = nullptr, *gTrap = nullptr; // live as long as the interpreter
 
+// Names in a damaged file may be any bytes: what is no UTF-8 is shown as \xNN.
+static void makeText(std::string &s) {
+  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
+  if (!text.is_valid())
+    throw nb::python_error();
+  s = nb::cast<std::string>(text);
+}
+
 static nb::list toPython(const std::vector<Diagnostic> &ds) {
   nb::list out;
-  for (const Diagnostic &d : ds)
-    out.append(nb::cast(d));
+  for (Diagnostic d : ds) {
+    for (std::string *s : {&d.code, &d.message, &d.place.file, &d.context, &d.value, &d.limit, &d.advice})
+      makeText(*s);
+    for (std::string &note : d.notes)
+      makeText(note);
+    out.append(nb::cast(std::move(d)));
+  }
   return out;
 }
 

@@ -48,6 +48,14 @@ def test_artifact(name):
     assert "graph_cases.py" in same(artifact(name))
 
 
+def test_names_that_are_no_text():
+    """In a damaged artifact: an error all the same."""
+    data = artifact("loops").replace(b"return_v1", b"r\xb4turn_v1", 1)
+    with pytest.raises(glia.Error, match=r"r\\xb4turn_v1") as e:
+        glia._glia.graph_text(data)
+    assert e.value.diagnostics[0].code == "BYTECODE-VERSION"
+
+
 def test_number_of_operations():
     def count(operation):
         return 1 + sum(count(o.operation) for region in operation.regions for block in region for o in block)
