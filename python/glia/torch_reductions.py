@@ -61,6 +61,9 @@ def _mode(x, dim=-1, keepdim=False):
 
 
 def _index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    if x.ndim == 0:
+        given = x.reshape(1), 0, index.reshape(-1), source.reshape(-1), reduce
+        return _index_reduce(*given, include_self=include_self).reshape(())
     shape = [1] * source.ndim
     if source.ndim:
         shape[dim] = -1

@@ -268,6 +268,15 @@ def test_angles_of_complex_numbers():
     torch.testing.assert_close(compiled(torch.angle)(x), torch.angle(x))
 
 
+@pytest.mark.parametrize("how", ("prod", "mean", "amax", "amin"))
+def test_index_reduce_of_a_number(how):
+    def function(x, y):
+        return x.index_reduce(0, torch.tensor([0]), y, how)
+
+    x, y = torch.tensor(3.0), torch.tensor(-5.0)
+    assert torch.equal(compiled(function)(x, y), function(x, y))
+
+
 def test_a_power_of_zero():
     x, y = torch.tensor([0, 0, 2, -1, 1], dtype=torch.int32), torch.tensor([-1, 0, -2, -3, -7], dtype=torch.int32)
     assert torch.equal(compiled(torch.pow)(x, y), torch.pow(x, y))
