@@ -1,6 +1,8 @@
 #include "ContractKernel.h"
 #include "TurnedOperand.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <algorithm>
 #include <functional>
 
@@ -9,6 +11,7 @@ namespace glia::emit {
 namespace {
 
 constexpr int64_t kLoopBatches = 256; // of one iteration of a run-time loop
+constexpr int64_t kSquare = 512;      // rows that are multiplied with a block of columns before the next one
 constexpr int64_t kFirstBlocks = 8;   // of the contraction, at most, that come together for the first products
 
 class ContractKernel {
@@ -28,7 +31,7 @@ public:
       s->turning.shares = &shares;
     }
     const bool down = p.rowsStay || p.piece;
-    if (p.asItPasses && (down ? p.turnRight : p.turnLeft))
+    if ((p.asItPasses || p.firstApart) && (down ? p.turnRight : p.turnLeft))
       turned = packedLike(k, down ? rightSource : leftSource, p.chunk);
     if (p.turnLeft && (down || !turned))
       leftSource = turnOnce(k, leftSource, down ? p.panel : p.chunk);
@@ -39,6 +42,7 @@ public:
     if (p.ahead)
       return oneAhead();
     // Whole steps in the loop, what is left over behind it.
+    const int64_t base = firstApart();
     const Range b{0, p.batches}, r{0, p.nr}, c{0, p.nc};
     switch (p.loop) {
     case ContractPlan::Batches: {
@@ -47,13 +51,13 @@ public:
       return range({p.batches / step * step, p.batches}, r, c);
     }
     case ContractPlan::Rows: {
-      repeat(p.rows[0], p.nr / p.panel, p.panel, [&] { range(b, {0, p.panel}, c); });
-      return range(b, {p.nr / p.panel * p.panel, p.nr}, c);
+      repeat(p.rows[0], (p.nr - base) / p.panel, p.panel, [&] { range(b, {base, base + p.panel}, c); });
+      return range(b, {p.nr - (p.nr - base) % p.panel, p.nr}, c);
     }
     default: {
       const int64_t step = p.rowsStay || p.piece ? p.chunk : p.panel;
-      repeat(p.columns[0], p.nc / step, step, [&] { range(b, r, {0, step}); });
-      return range(b, r, {p.nc / step * step, p.nc});
+      repeat(p.columns[0], (p.nc - base) / step, step, [&] { range(b, r, {base, base + step}); });
+      return range(b, r, {p.nc - (p.nc - base) % step, p.nc});
     }
     }
   }
@@ -80,11 +84,27 @@ private:
     int64_t from, to;
   };
 
+  // The first panel of what stays, if what passes it is turned meanwhile: where the others begin. `ahead`: the next one.
+  int64_t firstApart(Operand *ahead = nullptr) {
+    if (!p.firstApart)
+      return 0;
+    const bool down = p.loop == ContractPlan::Rows;
+    Operand first = make(down ? leftSource : rightSource, 0, p.panel);
+    if (ahead)
+      ahead->panel.from = p.panel;
+    if (down)
+      passColumns(first, 0, p.panel, {0, p.nc}, ahead);
+    else
+      passRows(first, 0, p.panel, {0, p.nr}, ahead);
+    (down ? rightSource : leftSource) = *turned;
+    turned.reset();
+    return p.panel;
+  }
+
   // Panels of what stays in a loop, two in turns: one is multiplied while the next is loaded and turned.
   void oneAhead() {
     const bool down = p.loop == ContractPlan::Rows;
     const PanelSource &stays = down ? leftSource : rightSource;
-    const int64_t all = down ? p.nr : p.nc, pairs = (all / p.panel - 1) / 2;
     Operand now = make(stays, 0, p.panel), next = make(stays, 0, p.panel);
     const auto begin = [&](Operand &panel, int64_t from) {
       panel.panel.from = from;
@@ -97,15 +117,16 @@ private:
       else
         passRows(panel, at, p.panel, {0, p.nr}, ahead);
     };
+    const int64_t base = firstApart(&now), all = down ? p.nr : p.nc, pairs = ((all - base) / p.panel - 1) / 2;
     need(now, p.panel);
     repeat(down ? p.rows[0] : p.columns[0], pairs, 2 * p.panel, [&] {
-      begin(next, p.panel);
-      multiply(now, 0, &next);
-      begin(now, 2 * p.panel);
-      multiply(next, p.panel, &now);
+      begin(next, base + p.panel);
+      multiply(now, base, &next);
+      begin(now, base + 2 * p.panel);
+      multiply(next, base + p.panel, &now);
     });
-    multiply(now, 2 * pairs * p.panel);
-    const Range rest{(2 * pairs + 1) * p.panel, all}, whole{0, down ? p.nc : p.nr};
+    multiply(now, base + 2 * pairs * p.panel);
+    const Range rest{base + (2 * pairs + 1) * p.panel, all}, whole{0, down ? p.nc : p.nr};
     down ? range({0, 1}, rest, whole) : range({0, 1}, whole, rest);
   }
 
@@ -194,11 +215,40 @@ private:
     return out;
   }
 
+  // The same of some blocks of the contraction.
+  Panel passing(const PanelSource &s, int64_t from, int64_t width, int64_t pass, int64_t block, int64_t blocks) {
+    const int64_t kept = p.inTwoPasses ? from / p.chunk % 2 : 0;
+    Panel out = load(turned && pass > kept ? *turned : s, from, width, block, blocks);
+    if (turned && pass == kept)
+      for (int64_t x = 0; const Tile &piece : out.pieces) {
+        storePacked(k, *turned, piece.index(0, 0), batch, from + x, piece.dims[2].count, block, blocks);
+        x += out.step;
+      }
+    return out;
+  }
+
+  // What stays; as much of the contraction as is needed, if it is not there yet.
+  const Panel &staying(Operand &o, int64_t block, int64_t blocks) {
+    const int64_t width = o.panel.width();
+    k.location(place);
+    for (int64_t x = 0; o.filled < width && x < width; x += o.panel.step)
+      fillPart(k, o.panel, *o.source, batch, 1, block, blocks, x, std::min(o.panel.step, width - x));
+    if (block + blocks == p.blocks)
+      o.filled = width;
+    return o.panel;
+  }
+
   // `ahead`: the next of what stays, which is filled between the products.
   void passColumns(Operand &stays, int64_t r, int64_t nr, Range columns, Operand *ahead = nullptr) {
     for (int64_t c = columns.from; c < columns.to; c += p.chunk) {
       const int64_t nc = std::min(p.chunk, columns.to - c);
       fillAhead(ahead, c - columns.from, columns.to - columns.from);
+      if (p.depth) {
+        growing(
+            r, nr, c, nc, p.depth, [&](int64_t block, int64_t n) { return staying(stays, block, n); },
+            [&](int64_t block, int64_t n) { return passing(rightSource, c, nc, r / p.panel, block, n); });
+        continue;
+      }
       Operand passes = passing(rightSource, c, nc, r / p.panel);
       products(stays, r, nr, passes, c, nc);
     }
@@ -216,6 +266,13 @@ private:
     for (int64_t r = rows.from; r < rows.to; r += p.chunk) {
       const int64_t nr = std::min(p.chunk, rows.to - r);
       fillAhead(ahead, r - rows.from, rows.to - rows.from);
+      if (p.depth) {
+        growing(
+            r, nr, c, nc, p.depth,
+            [&](int64_t block, int64_t n) { return passing(leftSource, r, nr, c / p.panel, block, n); },
+            [&](int64_t block, int64_t n) { return staying(stays, block, n); });
+        continue;
+      }
       Operand passes = passing(leftSource, r, nr, c / p.panel);
       products(passes, r, nr, stays, c, nc);
     }
@@ -253,17 +310,16 @@ private:
 
   // Parts of rows and of columns in turns, so that each part that comes has all the others to be multiplied with.
   void inSquares(Operand &left, int64_t r, int64_t nr, Operand &right, int64_t c, int64_t nc) {
-    const int64_t down = (nr + kColumnBlock - 1) / kColumnBlock, across = (nc + kColumnBlock - 1) / kColumnBlock;
+    const int64_t wide = p.right.block, down = (nr + kSquare - 1) / kSquare, across = (nc + wide - 1) / wide;
     const bool begun = left.filled == 0 && right.filled == 0 && together == 1 && !left.source->made;
     if (begun)
-      asTheyCome(left, r, std::min(nr, kColumnBlock), right, c, std::min(nc, kColumnBlock));
+      asTheyCome(left, r, std::min(nr, kSquare), right, c, std::min(nc, wide));
     const auto square = [&](int64_t i, int64_t j) {
       if (i == 0 && j == 0 && begun)
         return;
-      const int64_t x = j * kColumnBlock, columns = std::min(kColumnBlock, nc - x),
-                    end = std::min(nr, (i + 1) * kColumnBlock);
+      const int64_t x = j * wide, columns = std::min(wide, nc - x), end = std::min(nr, (i + 1) * kSquare);
       for (int64_t b = 0; b < together; ++b)
-        for (int64_t y = i * kColumnBlock; y < end; y += kRowBlock) {
+        for (int64_t y = i * kSquare; y < end; y += kRowBlock) {
           const int64_t rows = std::min(kRowBlock, nr - y);
           need(left, y + rows);
           need(right, x + columns);
@@ -350,24 +406,32 @@ private:
     for (int64_t r = rowRange.from; r < rowRange.to; r += p.panel)
       for (int64_t c = columnRange.from; c < columnRange.to; c += p.chunk) {
         const int64_t nr = std::min(p.panel, rowRange.to - r), nc = std::min(p.chunk, columnRange.to - c);
-        std::vector<Tile> sums;
-        for (int64_t first = 0; first < p.blocks; first += p.piece) {
-          const int64_t n = std::min(p.piece, p.blocks - first);
-          const Panel a = load(leftSource, r, nr, first, n), b = load(rightSource, c, nc, first, n);
-          size_t i = 0;
-          for (int64_t y = r; y < r + nr; y += kRowBlock)
-            for (int64_t x = c; x < c + nc; x += kColumnBlock, ++i) {
-              const int64_t rows = std::min(kRowBlock, r + nr - y), columns = std::min(kColumnBlock, c + nc - x);
-              if (first == 0)
-                sums.push_back(k.psum(rows, {columns}));
-              multiply(sums[i], a, b, 0, y, rows, x, columns, first, n);
-            }
-        }
-        size_t i = 0;
-        for (int64_t y = r; y < r + nr; y += kRowBlock)
-          for (int64_t x = c; x < c + nc; x += kColumnBlock)
-            leave(sums[i++], blockAt(0, y, x));
+        growing(
+            r, nr, c, nc, p.piece, [&](int64_t block, int64_t n) { return load(leftSource, r, nr, block, n); },
+            [&](int64_t block, int64_t n) { return load(rightSource, c, nc, block, n); });
       }
+  }
+
+  // All sums of these rows and columns, while `piece` blocks of the contraction come at a time.
+  using PartOf = llvm::function_ref<Panel(int64_t block, int64_t blocks)>;
+  void growing(int64_t r, int64_t nr, int64_t c, int64_t nc, int64_t piece, PartOf leftPart, PartOf rightPart) {
+    struct Sum {
+      Tile tile;
+      int64_t y, x;
+    };
+    std::vector<Sum> sums;
+    for (int64_t y = r; y < r + nr; y += kRowBlock)
+      for (int64_t x = c; x < c + nc; x += p.right.block)
+        sums.push_back({k.psum(std::min(kRowBlock, r + nr - y), {std::min(p.right.block, c + nc - x)}), y, x});
+    for (int64_t first = 0; first < p.blocks; first += piece) {
+      const int64_t n = std::min(piece, p.blocks - first);
+      const Panel left = leftPart(first, n), right = rightPart(first, n);
+      for (const Sum &s : sums) {
+        multiply(s.tile, left, right, 0, s.y, s.tile.partitions, s.x, s.tile.elements(), first, n);
+        if (first + n == p.blocks)
+          leave(s.tile, blockAt(0, s.y, s.x));
+      }
+    }
   }
 
   Block blockAt(int64_t b, int64_t y, int64_t x) const {

@@ -19,7 +19,12 @@ constexpr double kFewPieces = 1.25; // a contraction in pieces gains at least so
 constexpr double kMakeNs = 4;       // of a column of 128 rows that are made
 constexpr double kBehindNs = 2.5;   // of a column of 128 rows, in operations that need whole rows
 constexpr double kRunBytes = 256;   // that a DMA engine could have moved while it begins with a run
+constexpr double kChangeNs = 5'000; // from one panel to the next, until its first blocks are there
 constexpr double kLongNs = 150'000; // a kernel that takes this long need not leave half of the memory to its neighbours
+
+constexpr int64_t kMostApart = 40'000; // instructions of a pass that is written out before a loop
+constexpr int64_t kPieceBytes = 8192;  // of a piece of what passes by, per partition
+constexpr int64_t kPieces = 4, kTurnBanks = 2;
 
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
@@ -73,6 +78,14 @@ private:
     p.nc = sizeOfAll(p.columns);
     p.nk = sizeOfAll(contract);
     p.blocks = (p.nk + kContract - 1) / kContract;
+    p.right.block = evenly(p.nc, kColumnBlock);
+  }
+
+  // The smallest parts of `all` that are as few as those of `most` elements: one of a few columns would take as long as one of many.
+  static int64_t evenly(int64_t all, int64_t most) {
+    constexpr int64_t kGrain = 32; // that Vector turns together
+    const int64_t parts = std::max<int64_t>(1, (all + most - 1) / most), each = (all + parts - 1) / parts;
+    return std::clamp<int64_t>((each + kGrain - 1) / kGrain * kGrain, kGrain, most);
   }
 
   static int64_t sizeOfAll(const std::vector<ContractAxis> &axes) {
@@ -185,9 +198,10 @@ private:
 
   double engineNs(int64_t rows, int64_t columns) const { // of all products of these sizes
     const double passes = p.left.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
-    const double each = std::max<double>(static_cast<double>(std::min(columns, kColumnBlock)), t.number("cost.issue_floor"));
-    return std::ceil(static_cast<double>(rows) / kRowBlock) * std::ceil(static_cast<double>(columns) / kColumnBlock) *
-           static_cast<double>(p.blocks) * each * passes / t.number("clock.tensor");
+    const double across = std::max(static_cast<double>(columns),
+                                   std::ceil(static_cast<double>(columns) / kColumnBlock) * t.number("cost.issue_floor"));
+    return std::ceil(static_cast<double>(rows) / kRowBlock) * across * static_cast<double>(p.blocks) * passes /
+           t.number("clock.tensor");
   }
 
   double transferNs(const PanelSource &s, int64_t free) const {
@@ -240,8 +254,8 @@ private:
 
   bool becomesLoop() const { return p.batches * productsOf(p.nr, p.nc, p.nk) > kMostProducts; }
 
-  // Panels of one operand stay, chunks of the other pass by.
-  void consider(bool rowsStay, int64_t panel, int64_t width, bool ahead) {
+  // Panels of one operand stay, chunks of the other pass by: whole ones, or `depth` blocks of the contraction at a time.
+  void consider(bool rowsStay, int64_t panel, int64_t width, bool ahead, int64_t depth) {
     const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
     const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr, passes = (all + panel - 1) / panel;
     const bool before = turnedBefore(pass, passes); // and goes back to HBM once
@@ -267,7 +281,10 @@ private:
                  brings = std::max({transferNs(stay, panel), besideNs(0, turnNs(stay, panel)), makeNs(stay, panel)}),
                  turns = turnNs(stay, std::min(panel, kColumnBlock));
     work += std::max(0.0, brings - chunk);
-    if (!ahead)
+    if (!ahead && depth) // what is used for the last time makes room for what follows, block by block
+      work += static_cast<double>(passes - 1) *
+              (std::max({transferNs(stay, panel), besideNs(chunk, turnNs(stay, panel)), chunk}) - chunk + kChangeNs);
+    else if (!ahead)
       work += static_cast<double>(passes - 1) *
               std::max(turns > 0 ? kTensorTurns * turns + transferNs(stay, kColumnBlock) : 0.0, brings - 2 * chunk);
     const double time = std::max({transfers, work, makes}) + 0.02 * (transfers + stayTurns + (before ? 0 : passTurns)) +
@@ -280,6 +297,7 @@ private:
       p.panel = panel;
       p.chunk = width;
       p.nextBeside = ahead;
+      p.depth = depth;
       p.inTwoPasses = inTwo;
     }
   }
@@ -292,19 +310,19 @@ private:
   }
 
   // A panel of at most `most` free elements.
-  void offer(bool rowsStay, int64_t most, int64_t width, bool ahead) {
-    const int64_t all = rowsStay ? p.nr : p.nc, grain = !rowsStay && most >= kColumnBlock ? kColumnBlock : 128;
+  void offer(bool rowsStay, int64_t most, int64_t width, bool ahead, int64_t depth = 0) {
+    const int64_t all = rowsStay ? p.nr : p.nc, block = p.right.block, grain = !rowsStay && most >= block ? block : 128;
     int64_t panel = std::min(all, most / grain * grain);
     if (most <= 0 || panel == 0)
       return;
     const int64_t passes = (all + panel - 1) / panel;
     panel = passes == 1 ? all : std::min(all, ((all + passes - 1) / passes + grain - 1) / grain * grain);
-    consider(rowsStay, panel, width, ahead);
+    consider(rowsStay, panel, width, ahead, depth);
     if (becomesLoop() && all % panel) { // one that leaves nothing over
       while (all % panel && panel > grain)
         panel -= grain;
       if (all % panel == 0)
-        consider(rowsStay, panel, width, ahead);
+        consider(rowsStay, panel, width, ahead, depth);
     }
   }
 
@@ -328,7 +346,7 @@ private:
       const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
       const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr;
       for (int64_t chunk : {512, 256, 128}) {
-        const int64_t width = std::min(chunk, other);
+        const int64_t width = std::min(rowsStay ? evenly(other, chunk) : chunk, other);
         const int64_t left = room - turningBytes(t, stay, p.blocks) - 2 * width * (rowsStay ? r : l) -
                              (pass.byBytes || pass.made ? turningBytes(t, pass, p.blocks) : 0) - makingBytes(pass);
         const int64_t most = left / (rowsStay ? l : r);
@@ -336,21 +354,43 @@ private:
         for (const bool ahead : {true, false})
           if (!ahead || (most < all && turnsOnChip(t, stay)))
             offer(rowsStay, ahead ? (left - makingBytes(stay)) / (rowsStay ? l : r) / 2 : most, width, ahead);
+        if (!stay.made && !pass.made)
+          offerDeep(rowsStay, room, width);
       }
     }
     // Not even one row block and one column block fit with all of the contraction, or so few that the other operand passes by too often.
     const int64_t down = std::min(kBanks, (p.nr + kRowBlock - 1) / kRowBlock),
                   across = std::min(kBanks / down, (p.nc + kColumnBlock - 1) / kColumnBlock);
-    if (best < kFewPieces * inPiecesNs(down * kRowBlock, across * kColumnBlock))
+    if (best < kFewPieces * inPiecesNs(down * kRowBlock, across * p.right.block)) {
+      if (p.rowsStay)
+        p.right.block = p.chunk;
       return;
+    }
     p.rowsStay = true;
+    p.depth = 0;
     p.panel = std::min(p.nr, down * kRowBlock);
-    p.chunk = std::min(p.nc, across * kColumnBlock);
+    p.chunk = std::min(p.nc, across * p.right.block);
     const int64_t perBlock = p.panel * sizeOf(p.left.type) + p.chunk * sizeOf(p.right.type) + turningBytes(t, p.left, 1) +
                              turningBytes(t, p.right, 1);
     p.piece = std::clamp<int64_t>(room / 3 / perBlock, 1, p.blocks);
     if (p.left.paired)
       p.piece = std::max<int64_t>(2, p.piece / 2 * 2);
+  }
+
+  // The same with what passes by in pieces of the contraction. All sums of a chunk grow at a time, each in a bank.
+  void offerDeep(bool rowsStay, int64_t room, int64_t width) {
+    const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
+    const int64_t depth = std::max<int64_t>(1, kPieceBytes / (width * sizeOf(pass.type)) / 2) * 2;
+    if (p.blocks < 2 * depth)
+      return;
+    const int64_t turning = turningBytes(t, stay, p.blocks) + turningBytes(t, pass, p.blocks),
+                  banks = t.psumBytes / t.psumBankBytes - (turning ? kTurnBanks : 0),
+                  mostByBanks = rowsStay ? banks * kRowBlock : banks / ((width + kRowBlock - 1) / kRowBlock) * p.right.block,
+                  left = room - turning - kPieces * depth * width * sizeOf(pass.type),
+                  most = left / (p.blocks * sizeOf(stay.type)), all = rowsStay ? p.nr : p.nc;
+    for (const bool ahead : {true, false})
+      if (!ahead || most < all)
+        offer(rowsStay, std::min(ahead ? most / 2 : most, mostByBanks), width, ahead, depth);
   }
 
   // All columns on chip and rows passing by, or the other way round. With room for two blocks of rows behind the contraction, one is
@@ -373,12 +413,13 @@ private:
     const int64_t room = all - times * need.behind - turning;
     const auto blocksOf = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock; };
     for (const int64_t width : {512, 256, 128}) {
-      const int64_t rows = std::min(width, p.nr), columns = std::min(width, p.nc);
+      const int64_t rows = std::min(width, p.nr), columns = std::min(evenly(p.nc, width), p.nc);
       if ((p.batches > 1 ? times : 1) * p.nc * r + times * (rows * l + blocksOf(rows) * result) <= room &&
           isBest(wholeNs(1, 1, kColumnBlock, times))) {
         p.rowsStay = false;
         p.panel = p.nc;
         p.chunk = rows;
+        p.right.block = evenly(p.nc, kColumnBlock);
       }
       const int64_t left = room - 2 * columns * r, each = kRowBlock * l + result;
       // All rows at once: what turns them is gone when they are complete. Otherwise the next rows begin while these end.
@@ -390,7 +431,7 @@ private:
       if (isBest(wholeNs(passes, even, columns, times))) {
         p.rowsStay = true;
         p.panel = std::min(p.nr, even * kRowBlock);
-        p.chunk = columns;
+        p.chunk = p.right.block = columns;
         p.turnRight = passes > 1 && turnsOnChip(t, p.right);
       }
     }
@@ -433,6 +474,12 @@ private:
       p.loop = ContractPlan::Columns;
   }
 
+  // Whether a pass in which all of what passes by is turned can be written out.
+  bool fitsApart(const PanelSource &pass, int64_t free) const {
+    const int64_t blocks = free * p.nk / (32 * 32) / (pass.woven ? 2 : 1);
+    return blocks + p.panel / kRowBlock * productsOf(kRowBlock, free, p.nk) <= kMostApart;
+  }
+
   void chooseTurns() {
     const auto times = [](int64_t all, int64_t step) { return (all + step - 1) / step; };
     int64_t loadsLeft = 1, loadsRight = 1;
@@ -447,10 +494,14 @@ private:
     const bool all = p.panel == p.nr && p.chunk == p.nc; // each is loaded once, with room to turn it
     p.turnLeft = !all && (loadsLeft > 1 || !p.rowsStay) && turnedBefore(p.left, loadsLeft);
     p.turnRight = !all && (loadsRight > 1 || p.rowsStay) && turnedBefore(p.right, loadsRight);
+    p.inTwoPasses &= p.loop == ContractPlan::None;
     p.asItPasses = !p.piece && p.loop == ContractPlan::None && (p.rowsStay ? loadsRight : loadsLeft) > 1;
     const bool down = p.loop == ContractPlan::Rows, across = p.loop == ContractPlan::Columns && !p.rowsStay;
-    p.ahead = !p.piece && p.batches == 1 &&
+    p.ahead = !p.piece && p.batches == 1 && p.nextBeside &&
               ((down && !p.turnLeft && turnsOnChip(t, p.left)) || (across && !p.turnRight && turnsOnChip(t, p.right)));
+    p.firstApart = !p.piece && p.batches == 1 &&
+                   ((down && p.turnRight && !p.turnLeft) || (across && p.turnLeft && !p.turnRight)) &&
+                   fitsApart(down ? p.right : p.left, down ? p.nc : p.nr);
   }
 };
 

@@ -41,6 +41,7 @@ struct ContractPlan {
   bool nextBeside = false;      // there is room for two panels
   int64_t together = 1;         // batches at a time
   int64_t piece = 0;            // blocks of the contraction at a time; 0: all
+  int64_t depth = 0;            // the same of what passes by only, while the sums with all of what stays grow
 
   // More instructions than one wants to compile: a run-time loop over what is largest.
   enum Loops : uint8_t { None, Batches, Rows, Columns } loop = None;
@@ -49,6 +50,7 @@ struct ContractPlan {
   // An operand that lies the wrong way and is loaded more than once is turned once: before, or when it passes by for the first time.
   bool turnLeft = false, turnRight = false, asItPasses = false;
   bool inTwoPasses = false; // then the first two of them turn it, and store a half each
+  bool firstApart = false;  // of a loop: what passes the first panel is turned meanwhile, before the loop
 };
 
 // `strides` are those of the epilogue's tensors (Epilogue::strides), `reserved` the bytes per partition that it needs. `made` makes the

@@ -285,6 +285,7 @@ int64_t Panel::width() const {
 
 Panel makeWide(KernelBuilder &k, const PanelSource &s, int64_t nb, int64_t block, int64_t blocks, int64_t width) {
   Panel out;
+  out.step = s.block;
   out.first = block;
   out.woven = wovenBlocks(s, block, blocks);
   for (int64_t x = 0; x < width; x += out.step)

@@ -21,6 +21,7 @@ struct PanelSource {
   // Not 0: the tensor holds panels of so many free elements, one after the other, each as it lies on chip: [batches, panels, 128
   // partitions, blocks, packed].
   int64_t packed = 0;
+  int64_t block = 512;  // free elements of a tile of a panel
   bool byBytes = false; // how its blocks are turned, if they are turned on chip (TurnedBlocks.h)
   Turning turning;      // made of that
   // Of each 256 contracted elements the even ones are one block and the odd ones the next, so that Vector can turn two 16-bit elements as
@@ -60,7 +61,7 @@ Tile wovenPart(const Tile &t, int64_t block, int64_t count, int64_t x, int64_t n
 // Free elements [from, from + width) of an operand on chip, in tiles of `step`.
 struct Panel {
   std::vector<Tile> pieces; // [contract, batches, blocks, free]
-  int64_t from = 0, step = 512;
+  int64_t from = 0, step = 0;
   int64_t first = 0, woven = 0; // block of the contraction; blocks from there on that are woven
   Tile at(int64_t b, int64_t block, int64_t x, int64_t n) const;
   int64_t width() const;

@@ -6,7 +6,6 @@ namespace glia::emit {
 
 namespace {
 
-constexpr int64_t kWidest = 512;       // free elements of a panel
 constexpr int64_t kDeepest = 32;       // blocks of the contraction at a time, if they fit
 constexpr int64_t kInFlight = 12;      // tiles of so many blocks that fit at least
 constexpr int64_t kMostTurns = 40'000; // blocks of 32 x 32 that are written out; more of them are a loop
@@ -61,7 +60,7 @@ private:
 } // namespace
 
 PanelSource packedLike(KernelBuilder &k, const PanelSource &s, int64_t width) {
-  int64_t panel = kWidest;
+  int64_t panel = s.block;
   while (panel > kContract && width % panel)
     panel /= 2;
   PanelSource to = s;

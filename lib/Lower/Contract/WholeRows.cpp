@@ -95,8 +95,8 @@ private:
   // Columns [c, c + n) of the rows from y on, as many as `whole` has.
   void products(const Panel &rows, const Panel &columns, int64_t y, int64_t c, int64_t n, const Tile &whole) {
     k.location(root.getLoc());
-    for (int64_t x = c; x < c + n; x += kColumnBlock) {
-      const int64_t wide = std::min(kColumnBlock, c + n - x);
+    for (int64_t x = c; x < c + n; x += right.block) {
+      const int64_t wide = std::min(right.block, c + n - x);
       const Tile sum = k.psum(whole.partitions, {wide});
       for (int64_t i = 0; i < p.blocks; ++i) {
         const int64_t depth = std::min(kContract, p.nk - i * kContract);
