@@ -55,7 +55,8 @@ struct Node {
 // Queues of one core: each belongs to the engine that issues to it.
 struct Queues {
   std::vector<double> free;
-  std::vector<uint8_t> narrow; // its last transfer was short, not tiny, on few DMA engines
+  std::vector<double>
+      longer; // than this: a transfer that waits for the last one, which was short and on few DMA engines, or tiny
   std::vector<int> owner;
 };
 
@@ -63,7 +64,7 @@ class BlockScheduler {
 public:
   BlockScheduler(mlir::Block &block, const Target &target, Queues &queues, bool asWritten, LiveLimit *room = nullptr)
       : block(block), target(target), queues(queues), asWritten(asWritten), room(room),
-        sync(target.number("cost.semaphore_latency")) {}
+        sync(target.number("cost.semaphore_latency")), spacing(target.number("dma.queue_spacing")) {}
 
   Duration run() {
     collect();
@@ -77,7 +78,7 @@ private:
   Queues &queues;
   const bool asWritten; // each engine keeps its author's order
   LiveLimit *room;      // memory has not been given out, and there is no more than this
-  const double sync;
+  const double sync, spacing;
   std::vector<Node> nodes;
   Touches operands;
   std::vector<mlir::Value> begunOn[kNumEngines]; // registers, in the order in which they are first written
@@ -296,13 +297,13 @@ private:
     }
   }
 
-  // `slack`: so long it may wait behind a transfer that leaves engines free. In another queue it would not wait, but everything behind
-  // it would share the engines with what is still to come in this one.
-  int queueFor(Engine e, double at, double slack) {
+  // `length`: of a transfer on all DMA engines; a long one waits behind one that leaves engines free. In another queue it would not wait,
+  // but everything behind it would share the engines with what is still to come in this one.
+  int queueFor(Engine e, double at, double length) {
     // Transfers that move at the same time delay each other: one behind the other in a queue, the first is there sooner. So the
     // queue that was used last of those that will be free; else the one that is free first.
     int best = -1;
-    const auto freeAt = [&](size_t q) { return queues.free[q] - (queues.narrow[q] ? slack : 0); };
+    const auto freeAt = [&](size_t q) { return queues.free[q] - (length > queues.longer[q] ? spacing : 0); };
     auto better = [&](size_t q) {
       const double a = freeAt(q), b = freeAt(static_cast<size_t>(best));
       return (a <= at) != (b <= at) ? a <= at : a <= at ? a > b : a < b;
@@ -316,7 +317,7 @@ private:
     if ((best < 0 || freeAt(static_cast<size_t>(best)) > at) && mine < limit &&
         static_cast<int>(queues.free.size()) < target.dmaQueues) {
       queues.free.push_back(0);
-      queues.narrow.push_back(0);
+      queues.longer.push_back(std::numeric_limits<double>::infinity());
       queues.owner.push_back(static_cast<int>(e));
       best = static_cast<int>(queues.free.size() - 1);
     }
@@ -448,7 +449,6 @@ private:
     double free[kNumEngines] = {}, issued[kNumEngines] = {}, port[kPorts] = {}, end = 0, dma = 0;
     int resident = -1;
     Ramp ramp(target);
-    const double spacing = target.number("dma.queue_spacing");
     auto engineOf = [&](uint32_t n) { return std::countr_zero(nodes[n].engines); };
     for (uint32_t n = 0; n < nodes.size(); ++n)
       if (waiting[n] == 0)
@@ -532,12 +532,15 @@ private:
           node.instr && chosen == static_cast<int>(Engine::Tensor) ? ramp.slower(start, node.time.busy) : 0;
       double finish = start + node.time.latency + slower;
       if (node.instr && node.instr.def().unit == Unit::Dma) {
-        const bool wide = node.time.share >= 1 && node.time.transfer > spacing;
-        const int q = queueFor(static_cast<Engine>(chosen), std::max(start, dma), wide ? spacing : 0);
+        const int q =
+            queueFor(static_cast<Engine>(chosen), std::max(start, dma), node.time.share >= 1 ? node.time.transfer : 0);
         const double begin = std::max({start, queues.free[q], dma});
         dma = begin + node.time.transfer * node.time.share;
         queues.free[q] = begin + std::max(spacing, node.time.transfer);
-        queues.narrow[q] = node.time.share < 0.5 && node.time.transfer < spacing && node.time.transfer > spacing / 4;
+        const bool narrow = node.time.share < 0.5 && node.time.transfer < spacing && node.time.transfer > spacing / 4;
+        queues.longer[q] = narrow                             ? spacing
+                           : node.time.transfer < spacing / 8 ? 2 * spacing
+                                                              : std::numeric_limits<double>::infinity();
         finish = begin + node.time.latency;
         out.queue[n] = q;
       }

@@ -26,6 +26,8 @@ constexpr int64_t kMostApart = 40'000; // instructions of a pass that is written
 constexpr int64_t kPieceBytes = 8192;  // of a piece of what passes by, per partition
 constexpr int64_t kPieces = 4, kTurnBanks = 2;
 
+constexpr int64_t kOthers = 2048;  // bytes per partition of what is small
+constexpr double kDeep = 1.01;     // pieces of the contraction gain at least so much
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
 class Planner {
@@ -291,7 +293,7 @@ private:
                         10 * products + first;
     // What a loop leaves over is written out once more.
     const bool longer = becomesLoop() && all % panel;
-    if (const double cost = longer ? kLeftOver * time : time; cost < best) {
+    if (const double cost = (longer ? kLeftOver : 1) * (depth ? kDeep : 1) * time; cost < best) {
       best = cost;
       p.rowsStay = rowsStay;
       p.panel = panel;
@@ -328,11 +330,14 @@ private:
 
   void cut() {
     const bool isLong = static_cast<double>(p.batches) * engineNs(p.nr, p.nc) > kLongNs;
-    const int64_t room = (isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2) - reserved - 2048;
+    const int64_t room = (isLong ? t.sbufBytes / 8 * 7 : t.sbufBytes / 2) - reserved - kOthers;
     const int64_t l = p.blocks * sizeOf(p.left.type), r = p.blocks * sizeOf(p.right.type); // bytes per row and column
     const int64_t turning =
         turningBytes(t, p.left, p.blocks) + turningBytes(t, p.right, p.blocks) + makingBytes(p.left) + makingBytes(p.right);
-    if (p.nr * l + p.nc * r + turning <= room) { // everything of a batch at once, and the next batches beside it
+    // Everything of a batch at once, and the next batches beside it. Where both are turned it takes what there is: then as much is turned
+    // for a product in the beginning as in the end.
+    const bool both = isLong && p.batches == 1 && turnsOnChip(t, p.left) && turnsOnChip(t, p.right);
+    if (p.nr * l + p.nc * r + turning <= (both ? t.sbufBytes - reserved - kOthers : room)) {
       const int64_t each = std::max<int64_t>(1, p.nr * l + p.nc * r);
       p.panel = p.nr;
       p.chunk = p.nc;
