@@ -22,12 +22,14 @@ constexpr double kRunBytes = 256;   // that a DMA engine could have moved while 
 constexpr double kChangeNs = 5'000; // from one panel to the next, until its first blocks are there
 constexpr double kLongNs = 150'000; // a kernel that takes this long need not leave half of the memory to its neighbours
 
-constexpr int64_t kMostApart = 40'000; // instructions of a pass that is written out before a loop
-constexpr int64_t kPieceBytes = 8192;  // of a piece of what passes by, per partition
-constexpr int64_t kPieces = 4, kTurnBanks = 2;
+constexpr int64_t kMostApart = 40'000;  // instructions of a pass that is written out before a loop
+constexpr int64_t kLongBody = 12'000;   // products of an iteration
+constexpr int64_t kPiecesBytes = 32768; // of pieces of what passes by that are there at a time, per partition
+constexpr int64_t kTurnBanks = 2;
 
 constexpr int64_t kOthers = 2048;  // bytes per partition of what is small
 constexpr double kDeep = 1.01;     // pieces of the contraction gain at least so much
+constexpr double kShorter = 1.02;  // what a program of half the length may cost
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
 class Planner {
@@ -260,6 +262,8 @@ private:
   void consider(bool rowsStay, int64_t panel, int64_t width, bool ahead, int64_t depth) {
     const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
     const int64_t all = rowsStay ? p.nr : p.nc, other = rowsStay ? p.nc : p.nr, passes = (all + panel - 1) / panel;
+    if (depth && becomesLoop() && (rowsStay ? productsOf(panel, p.nc, p.nk) : productsOf(p.nr, panel, p.nk)) > kLongBody)
+      return;                                       // with as many transfers, a program that is long to compile
     const bool before = turnedBefore(pass, passes); // and goes back to HBM once
     const double transfers =
                      transferNs(stay, all) + static_cast<double>(passes + (before ? 2 : 0)) * transferNs(pass, other),
@@ -364,8 +368,17 @@ private:
       }
     }
     // Not even one row block and one column block fit with all of the contraction, or so few that the other operand passes by too often.
-    const int64_t down = std::min(kBanks, (p.nr + kRowBlock - 1) / kRowBlock),
-                  across = std::min(kBanks / down, (p.nc + kColumnBlock - 1) / kColumnBlock);
+    const int64_t blocksAcross = (p.nc + kColumnBlock - 1) / kColumnBlock;
+    int64_t down = std::min(kBanks, (p.nr + kRowBlock - 1) / kRowBlock), across = std::min(kBanks / down, blocksAcross);
+    // Half of the rows in an iteration: as long a program, with what turns the operands before, is long to compile.
+    const int64_t half = (down + 1) / 2, wide = std::min(2 * kBanks / half, blocksAcross);
+    if (becomesLoop() && (turnsOnChip(t, p.left) || turnsOnChip(t, p.right)) &&
+        productsOf(down * kRowBlock, p.nc, p.nk) > kLongBody &&
+        inPiecesNs(half * kRowBlock, wide * p.right.block) <
+            kShorter * inPiecesNs(down * kRowBlock, across * p.right.block)) {
+      down = half;
+      across = wide;
+    }
     if (best < kFewPieces * inPiecesNs(down * kRowBlock, across * p.right.block)) {
       if (p.rowsStay)
         p.right.block = p.chunk;
@@ -385,14 +398,14 @@ private:
   // The same with what passes by in pieces of the contraction. All sums of a chunk grow at a time, each in a bank.
   void offerDeep(bool rowsStay, int64_t room, int64_t width) {
     const PanelSource &stay = rowsStay ? p.left : p.right, &pass = rowsStay ? p.right : p.left;
-    const int64_t depth = std::max<int64_t>(1, kPieceBytes / (width * sizeOf(pass.type)) / 2) * 2;
+    const int64_t depth = std::max<int64_t>(1, transferBytes(p.nk) / (width * sizeOf(pass.type)) / 2) * 2;
     if (p.blocks < 2 * depth)
       return;
     const int64_t turning = turningBytes(t, stay, p.blocks) + turningBytes(t, pass, p.blocks),
                   banks = t.psumBytes / t.psumBankBytes - (turning ? kTurnBanks : 0),
                   mostByBanks = rowsStay ? banks * kRowBlock : banks / ((width + kRowBlock - 1) / kRowBlock) * p.right.block,
-                  left = room - turning - kPieces * depth * width * sizeOf(pass.type),
-                  most = left / (p.blocks * sizeOf(stay.type)), all = rowsStay ? p.nr : p.nc;
+                  left = room - turning - kPiecesBytes, most = left / (p.blocks * sizeOf(stay.type)),
+                  all = rowsStay ? p.nr : p.nc;
     for (const bool ahead : {true, false})
       if (!ahead || most < all)
         offer(rowsStay, std::min(ahead ? most / 2 : most, mostByBanks), width, ahead, depth);

@@ -7,11 +7,10 @@ namespace glia::emit {
 
 namespace {
 
-constexpr size_t kMostDims = 4;          // of one transfer
-constexpr int64_t kTransferBytes = 8192; // per partition, so that the first blocks can be used while the others come
-constexpr int64_t kFewColumns = 8;       // below, single elements are loaded rather than turned on chip
-constexpr int64_t kTurnedRows = 4096;    // bytes per partition of rows that come to be turned
-constexpr int64_t kRowsInFlight = 3;     // such pieces
+constexpr size_t kMostDims = 4;       // of one transfer
+constexpr int64_t kFewColumns = 8;    // below, single elements are loaded rather than turned on chip
+constexpr int64_t kTurnedRows = 4096; // bytes per partition of rows that come to be turned
+constexpr int64_t kRowsInFlight = 3;  // such pieces
 
 int64_t rowBlocks(const PanelSource &s, int64_t blocks) { // of the contraction, that come to be turned together
   return s.made ? blocks : std::min(blocks, kTurnedRows / (kContract * sizeOf(s.type)));
@@ -42,7 +41,7 @@ public:
     }
     const int64_t full = count / kContract;
     if (s.contract.size() == 1) {
-      const int64_t each = std::max<int64_t>(1, kTransferBytes / (nb * nx * sizeOf(s.type))),
+      const int64_t each = std::max<int64_t>(1, transferBytes(all) / (nb * nx * sizeOf(s.type))),
                     two = std::max<int64_t>(2, each / 2 * 2);
       for (int64_t i = 0; i < paired; i += two)
         pairsAt(i, std::min(two, paired - i));
@@ -91,7 +90,7 @@ private:
   void unpack() {
     const int64_t blocks = (all + kContract - 1) / kContract, first = this->first / kContract, full = count / kContract;
     const int64_t row = blocks * s.packed;
-    const int64_t each = std::max<int64_t>(1, kTransferBytes / (nx * sizeOf(s.type)));
+    const int64_t each = std::max<int64_t>(1, transferBytes(all) / (nx * sizeOf(s.type)));
     const int64_t woven = wovenBlocks(s, first, (count + kContract - 1) / kContract);
     for (int64_t i = 0; i < nb; ++i)
       for (int64_t done = 0; done < nx;) {
@@ -209,6 +208,8 @@ private:
 };
 
 } // namespace
+
+int64_t transferBytes(int64_t contract) { return contract < 128 * kContract ? 8192 : 16384; }
 
 int64_t packedColumn(const PanelSource &s) { return (countOf(s.contract) + kContract - 1) / kContract * kContract; }
 

@@ -37,6 +37,8 @@ void prepareTurning(KernelBuilder &k, PanelSource &s);
 
 // The tensor's neighbours are neighbours in the contraction: a panel is its transpose.
 bool liesTurned(const PanelSource &s);
+// Bytes per partition of one transfer, so that the first blocks can be used while the others come; of a deep contraction more, since there are many.
+int64_t transferBytes(int64_t contract);
 // Bytes per partition that turning on chip takes besides the panel, for `blocks` blocks of the contraction; 0 if transfers do it.
 int64_t turningBytes(const Target &t, const PanelSource &s, int64_t blocks);
 // Whether a transfer would turn a panel; it has a fixed address.
