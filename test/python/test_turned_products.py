@@ -115,6 +115,29 @@ def test_a_contraction_in_pieces():
     product(600, 20000, 300, "nt", np.float32, "trn1")
 
 
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
+def test_deep_contractions(layout, dtype):
+    """What passes by comes in pieces of the contraction; the last block of columns would be a narrow one."""
+    product(900, 6001, 1050, layout, dtype, "trn1")
+
+
+def test_turned_beside_the_first_panel_of_a_loop():
+    random = np.random.default_rng(8)
+    x = random.integers(-2, 3, (4224, 8192)).astype(jnp.bfloat16)
+    y = random.integers(-2, 3, (5120, 8192)).astype(jnp.bfloat16)
+
+    def f(x, y):
+        return jnp.einsum("ik,jk->ij", x, y, preferred_element_type=np.float32)
+
+    exe = glia.jit(f, target="trn1").compile(x, y)
+    text = exe.program.disassemble()
+    assert "loop" in text and "scratch" in text
+    got = np.asarray(exe.run(x, y))
+    rows = np.unique(np.concatenate([random.choice(4224, 100), [0, 511, 512, 4095, 4096, 4223]]))
+    np.testing.assert_array_equal(got[rows], x[rows].astype(np.float32) @ y.T.astype(np.float32))
+
+
 def test_turned_by_transfers():
     product(1531, 1100, 1700, "nt", np.float32, "trn2")
 
