@@ -1,4 +1,5 @@
 #include "ContractPlan.h"
+#include "ContractAxes.h"
 #include "MadeRows.h"
 #include "TurnedBlocks.h"
 #include "glia/Support/Diagnostic.h"
@@ -68,12 +69,17 @@ private:
   MadeRows *made;
   ContractPlan p;
   std::vector<ContractAxis> contract;
-  int rowSide = 0;
   bool shared = false; // two engines turn
   double best = 0;     // of the cuts so far, in ns
 
   void measure() {
-    axes();
+    DotAxes axes = axesOf(op, sides, others);
+    const int rowSide = axes.rowSide;
+    p.rowSide = static_cast<size_t>(rowSide);
+    p.batch = std::move(axes.batch);
+    p.rows = std::move(axes.rows);
+    p.columns = std::move(axes.columns);
+    contract = std::move(axes.contract);
     p.left = source(rowSide, p.rows);
     p.right = source(1 - rowSide, p.columns);
     types();
@@ -97,73 +103,6 @@ private:
     for (const ContractAxis &a : axes)
       n *= a.count;
     return n;
-  }
-
-  // Strides of dimension l of the left, r of the right and d of the result (-1: not in it).
-  ContractAxis axis(int64_t l, int64_t r, int d) const {
-    ContractAxis a;
-    a.root = d;
-    const int64_t at[2] = {l, r};
-    for (int s : {0, 1}) {
-      const std::vector<int64_t> shape = shapeOf(op->getOperand(static_cast<unsigned>(s)));
-      const bool has = at[s] >= 0;
-      if (has)
-        a.count = shape[static_cast<size_t>(at[s])];
-      a.strides.push_back(has && sides[s] ? sides[s]->dims[static_cast<size_t>(at[s])].stride : 0);
-    }
-    for (const std::vector<int64_t> &o : others)
-      a.strides.push_back(d >= 0 ? o[static_cast<size_t>(d)] : 0);
-    return a;
-  }
-
-  // Sizes of 1 go away; what lies together in every tensor is one. Slowest first, as the tensor `by` lies.
-  static std::vector<ContractAxis> merged(std::vector<ContractAxis> axes, size_t by) {
-    std::erase_if(axes, [](const ContractAxis &a) { return a.count == 1; });
-    std::sort(axes.begin(), axes.end(), [&](const ContractAxis &a, const ContractAxis &b) {
-      return a.strides[by] != b.strides[by] ? a.strides[by] > b.strides[by] : a.strides > b.strides;
-    });
-    std::vector<ContractAxis> out;
-    for (ContractAxis &a : axes) {
-      bool together = !out.empty();
-      for (size_t i = 0; i < a.strides.size() && together; ++i)
-        together = out.back().strides[i] == a.strides[i] * a.count;
-      if (together) {
-        a.count *= out.back().count;
-        out.back() = std::move(a);
-      } else {
-        out.push_back(std::move(a));
-      }
-    }
-    return out;
-  }
-
-  void axes() {
-    const auto n = op.getDotDimensionNumbers();
-    const auto lc = n.getLhsContractingDimensions(), rc = n.getRhsContractingDimensions();
-    const auto lb = n.getLhsBatchingDimensions(), rb = n.getRhsBatchingDimensions();
-    int d = 0;
-    for (size_t i = 0; i < lb.size(); ++i)
-      p.batch.push_back(axis(lb[i], rb[i], d++));
-    std::vector<ContractAxis> free[2];
-    for (int s : {0, 1}) {
-      const auto c = s ? rc : lc, b = s ? rb : lb;
-      for (int64_t i = 0; i < static_cast<int64_t>(shapeOf(op->getOperand(static_cast<unsigned>(s))).size()); ++i)
-        if (!llvm::is_contained(c, i) && !llvm::is_contained(b, i))
-          free[s].push_back(s ? axis(-1, i, d++) : axis(i, -1, d++));
-    }
-    for (size_t i = 0; i < lc.size(); ++i)
-      contract.push_back(axis(lc[i], rc[i], -1));
-    const size_t result = 2 + others.size() - 1; // the last tensor of an epilogue is stored
-    p.batch = merged(p.batch, result);
-    for (int s : {0, 1})
-      free[s] = merged(free[s], result);
-    contract = merged(contract, sides[0] ? 0 : 1);
-    // Columns are what lies together in the result; a single column would store single elements.
-    const auto adjacent = [&](int s) { return !free[s].empty() && free[s].back().strides[result] == 1; };
-    rowSide = free[1].empty() || (adjacent(0) && !adjacent(1)) ? 1 : 0;
-    p.rowSide = static_cast<size_t>(rowSide);
-    p.rows = std::move(free[rowSide]);
-    p.columns = std::move(free[1 - rowSide]);
   }
 
   PanelSource source(int side, const std::vector<ContractAxis> &free) const {
@@ -524,19 +463,6 @@ private:
 };
 
 } // namespace
-
-DotSizes sizesOf(graph::DotGeneralOp op) {
-  const auto n = op.getDotDimensionNumbers();
-  const std::vector<int64_t> lhs = shapeOf(op->getOperand(0)), out = shapeOf(op->getResult(0));
-  DotSizes s;
-  for (int64_t d : n.getLhsContractingDimensions())
-    s.contract *= lhs[static_cast<size_t>(d)];
-  s.batchDims = n.getLhsBatchingDimensions().size();
-  s.rowDims = lhs.size() - s.batchDims - n.getLhsContractingDimensions().size();
-  for (size_t d = 0; d < out.size(); ++d)
-    (d < s.batchDims ? s.batches : d < s.batchDims + s.rowDims ? s.rows : s.columns) *= out[d];
-  return s;
-}
 
 ContractPlan planContraction(const Target &t, graph::DotGeneralOp op, const Tile *lhs, const Tile *rhs,
                              const std::vector<std::vector<int64_t>> &strides, int64_t reserved, MadeRows *made) {
