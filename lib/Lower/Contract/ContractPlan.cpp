@@ -29,7 +29,7 @@ constexpr int64_t kPiecesBytes = 32768; // of pieces of what passes by that are 
 constexpr int64_t kTurnBanks = 2;
 
 constexpr int64_t kOthers = 2048;  // bytes per partition of what is small
-constexpr double kDeep = 1.01;     // pieces of the contraction gain at least so much
+constexpr double kDeep = 1.007;    // what pieces of the contraction cost where both operands are turned as they come
 constexpr double kShorter = 1.02;  // what a program of half the length may cost
 constexpr double kLeftOver = 1.03; // what a program of twice the length may cost
 
@@ -236,7 +236,8 @@ private:
                         10 * products + first;
     // What a loop leaves over is written out once more.
     const bool longer = becomesLoop() && all % panel;
-    if (const double cost = (longer ? kLeftOver : 1) * (depth ? kDeep : 1) * time; cost < best) {
+    if (const double cost = (longer ? kLeftOver : 1) * (depth && stayTurns > 0 && passTurns > 0 ? kDeep : 1) * time;
+        cost < best) {
       best = cost;
       p.rowsStay = rowsStay;
       p.panel = panel;
