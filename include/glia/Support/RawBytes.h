@@ -3,37 +3,30 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <sys/mman.h>
 #include <utility>
 #include <vector>
 
 namespace glia {
 
-constexpr size_t kLargeBlock = size_t{4} << 20;
-// Memory of at least kLargeBlock bytes, on large pages. What is given back is kept for a while, as the system would clear it
-// first: that can take longer than what is then done with it. Throws std::bad_alloc.
-void *takeBlock(size_t bytes);
-void giveBlock(void *block, size_t bytes); // as many as were taken
-
 template <class T> struct RawAllocator {
   using value_type = T;
+  static constexpr size_t kPage = size_t{2} << 20; // a large one
   RawAllocator() = default;
   template <class U> RawAllocator(const RawAllocator<U> & /*other*/) {}
 
   T *allocate(size_t n) {
     const size_t bytes = n * sizeof(T);
-    if (bytes >= kLargeBlock)
-      return static_cast<T *>(takeBlock(bytes));
-    void *p = std::malloc(bytes);
+    const bool large = bytes >= 2 * kPage;
+    const size_t whole = large ? (bytes + kPage - 1) / kPage * kPage : bytes;
+    void *p = whole < bytes ? nullptr : large ? std::aligned_alloc(kPage, whole) : std::malloc(bytes);
     if (!p)
       throw std::bad_alloc();
+    if (large)
+      madvise(p, whole, MADV_HUGEPAGE);
     return static_cast<T *>(p);
   }
-  void deallocate(T *p, size_t n) {
-    if (n * sizeof(T) >= kLargeBlock)
-      giveBlock(p, n * sizeof(T));
-    else
-      std::free(p);
-  }
+  void deallocate(T *p, size_t /*n*/) { std::free(p); }
   template <class U> void construct(U *p) { ::new (static_cast<void *>(p)) U; }
   template <class U, class... Args> void construct(U *p, Args &&...args) {
     ::new (static_cast<void *>(p)) U(std::forward<Args>(args)...);
