@@ -26,8 +26,9 @@ struct Placed {
 
 class SpaceAllocator {
 public:
-  SpaceAllocator(Space space, const Target &t)
-      : space(space), target(t), capacity(space == Space::Sbuf ? t.sbufBytes : t.psumBytes) {}
+  // `bySize`: tiles are ordered as a whole, so that a small one in a large one's place would wait for all of that.
+  SpaceAllocator(Space space, const Target &t, bool bySize)
+      : space(space), target(t), capacity(space == Space::Sbuf ? t.sbufBytes : t.psumBytes), bySize(bySize) {}
 
   std::vector<Lifetime> all; // of this space
 
@@ -105,6 +106,7 @@ private:
   Space space;
   const Target &target;
   int64_t capacity;
+  bool bySize;
   std::vector<int64_t> at;
   static constexpr int64_t kSmallest = 64; // bytes
 
@@ -205,7 +207,7 @@ private:
 
   // With fewer and fewer in program order, at last none.
   bool packed() {
-    for (int64_t large = capacity / 4; large >= kSmallest; large /= 2)
+    for (int64_t large = capacity / 4; !bySize && large >= kSmallest; large /= 2)
       if (place(capacity, large))
         return true;
     return place(capacity, 0);
@@ -227,7 +229,8 @@ void allocateMemory(nisa::KernelOp k, const Target &target) {
   constexpr double kLong = 200'000; // ns: what its neighbours could overlap with is little beside what more room gives
   for (auto core : k.getBody().getOps<nisa::CoreOp>()) {
     const bool half = workOf(core.getBody().front(), target) < kLong;
-    SpaceAllocator sbuf(Space::Sbuf, target), psum(Space::Psum, target);
+    const bool bySize = k->hasAttr(kWholeTiles);
+    SpaceAllocator sbuf(Space::Sbuf, target, bySize), psum(Space::Psum, target, bySize);
     auto collect = [&] {
       sbuf.all.clear(), psum.all.clear();
       for (Lifetime &l : lifetimesOf(core))
