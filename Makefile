@@ -20,12 +20,25 @@ CMAKE_PYTHON = -DGLIA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 # On a terminal ninja shows its progress; in a log one line is enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: demo test test-torch bench wheel build configure build-asan venv venv-torch packages lint format clean
+.PHONY: demo test test-torch bench wheel build tool module configure build-asan venv venv-torch packages lint format clean
 
-# Only what it shows: the tool, the Python module and the platform of JAX.
-demo: configure
-	@ninja -C build -j$(JOBS) $(QUIET) glia _glia glia_pjrt
+# Only what it shows: the tool, the Python module and the platform of JAX. Python's packages come while the tool is compiled.
+demo: SECTION := build
+demo: packages
+	@$(MAKE) --no-print-directory venv SECTION=build & venv=$$!; \
+	  $(MAKE) --no-print-directory tool SECTION=build; tool=$$?; wait $$venv && exit $$tool
+	@$(MAKE) --no-print-directory module SECTION=build
 	@$(PY) examples/demo.py
+
+# What needs no Python.
+tool: packages
+	@cmake --preset release $(CMAKE_COMPILER) >build-configure.log || { cat build-configure.log; exit 1; }
+	@mv build-configure.log build/configure.log
+	@echo "build: compiling into build/ (several minutes the first time)"
+	@ninja -C build -j$(JOBS) $(QUIET) glia glia_pjrt
+
+module: configure
+	@ninja -C build -j$(JOBS) $(QUIET) glia _glia glia_pjrt
 
 test: build build-asan
 	@.ci/suite
@@ -35,20 +48,19 @@ bench: build
 	@ninja -C build -j$(JOBS) $(QUIET)
 	@$(PY) bench/run.py
 
-wheel: configure
-	@ninja -C build -j$(JOBS) $(QUIET) glia _glia glia_pjrt
+wheel: module
 	@.ci/make-wheel
 
 # The tool, the C++ tests and the Python module, which .venv finds in build/python: after a change in C++ `ninja -C build`
 # is all it takes.
 build: configure
+	@echo "build: compiling into build/ (several minutes the first time)"
 	@ninja -C build -j$(JOBS) $(QUIET)
 
 configure: venv
 	@cmake --preset release $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
 	@mv build-configure.log build/configure.log
 	@ln -sf $(CURDIR)/build/bin/glia $(VENV)/bin/glia
-	@echo "build: compiling into build/ (several minutes the first time)"
 
 build-asan: venv
 	@cmake --preset asan $(CMAKE_COMPILER) $(CMAKE_PYTHON) >build-configure.log || { cat build-configure.log; exit 1; }
@@ -82,8 +94,11 @@ venv-torch: .venv-torch/.stamp
 test-torch: build venv-torch
 	@status=0; for file in test/pytorch/test_*.py; do .venv-torch/bin/python -m pytest -q $$file || status=1; done; exit $$status
 
+# SECTION=build: only what it takes to build and run.
+SECTION ?=
+
 packages:
-	@.ci/install-packages
+	@.ci/install-packages $(SECTION)
 
 lint: build
 	@clang-format-22 --dry-run -Werror $$(git ls-files '*.h' '*.cpp')

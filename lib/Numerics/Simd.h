@@ -4,3 +4,5 @@
 #pragma once
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// The portable set is one element at a time: Highway's emulation of vectors takes longer to compile than all others.
+#define HWY_BROKEN_EMU128 1

@@ -5,17 +5,17 @@
 
 namespace glia::tool {
 
-void addAsm(CLI::App &app, Tool &tool) {
+void addAsm(Command app, Tool &tool) {
   struct Options {
     std::string file, target, output;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("asm", "Assembles a text into a program file");
-  c->add_option("file", o->file, "The assembly text (.gasm)")->required();
-  c->add_option("--target", o->target, "Built-in target or target file; wins over the text's own");
-  c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
-  c->footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia");
-  c->callback([o, &tool] {
+  Command c = app.command("asm", "Assembles a text into a program file");
+  c.option("file", o->file, "The assembly text (.gasm)").required();
+  c.option("--target", o->target, "Built-in target or target file; wins over the text's own");
+  c.option("-o,--output", o->output, "The program file to write (.glia)").required();
+  c.footer("Example: glia asm examples/softmax.gasm --target trn2 -o softmax.glia");
+  c.callback([o, &tool] {
     tool.command = [o] {
       Progress progress("assembling");
       const FileBytes f = readFile(o->file);

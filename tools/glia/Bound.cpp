@@ -133,18 +133,18 @@ std::string boundOf(const Options &o) {
 
 } // namespace
 
-void addBound(CLI::App &app, Tool &tool) {
+void addBound(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("bound", "The least time that a graph, a kernel or a program can take");
-  c->add_option("file", o->file, "A graph, the IR of a kernel (.nisa), or a program (.glia or .gasm)")->required();
-  c->add_option("--target", o->target, "Built-in target or target file; graphs: trn2 if not given");
+  Command c = app.command("bound", "The least time that a graph, a kernel or a program can take");
+  c.option("file", o->file, "A graph, the IR of a kernel (.nisa), or a program (.glia or .gasm)").required();
+  c.option("--target", o->target, "Built-in target or target file; graphs: trn2 if not given");
   addGraphFlags(c, o->graph);
-  c->add_flag("--json", o->json, "As JSON");
-  c->footer("Example: glia bound model.mlir --target trn1\n"
-            "A graph is measured as a whole, whatever it is compiled to; a kernel by its instructions in the best order; a "
-            "program\n"
-            "by its busiest engine, beside its predicted time.");
-  c->callback([o, &tool] {
+  c.flag("--json", o->json, "As JSON");
+  c.footer("Example: glia bound model.mlir --target trn1\n"
+           "A graph is measured as a whole, whatever it is compiled to; a kernel by its instructions in the best order; a "
+           "program\n"
+           "by its busiest engine, beside its predicted time.");
+  c.callback([o, &tool] {
     tool.command = [o] {
       write(boundOf(*o));
       return 0;

@@ -5,17 +5,17 @@
 
 namespace glia::tool {
 
-void addCache(CLI::App &app, Tool &tool) {
+void addCache(Command app, Tool &tool) {
   struct Options {
     bool clear = false, json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("cache", "Says what is kept on disk of graphs that were compiled before");
-  c->add_flag("--clear", o->clear, "Remove all of it");
-  c->add_flag("--json", o->json, "As JSON");
-  c->footer("Example: GLIA_CACHE=off glia compile model.mlir -o model.glia\n"
-            "GLIA_CACHE is a folder, or off; else it is `glia` in XDG_CACHE_HOME or in ~/.cache.");
-  c->callback([o, &tool] {
+  Command c = app.command("cache", "Says what is kept on disk of graphs that were compiled before");
+  c.flag("--clear", o->clear, "Remove all of it");
+  c.flag("--json", o->json, "As JSON");
+  c.footer("Example: GLIA_CACHE=off glia compile model.mlir -o model.glia\n"
+           "GLIA_CACHE is a folder, or off; else it is `glia` in XDG_CACHE_HOME or in ~/.cache.");
+  c.callback([o, &tool] {
     tool.command = [o] {
       const std::optional<DiskCache> cache = DiskCache::ofUser();
       const std::string folder = cache ? cache->path() : "";

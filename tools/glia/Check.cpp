@@ -11,7 +11,7 @@
 
 namespace glia::tool {
 
-void addCheck(CLI::App &app, Tool &tool) {
+void addCheck(Command app, Tool &tool) {
   struct Options {
     std::string file, target = "trn2";
     GraphFlags graph;
@@ -19,15 +19,14 @@ void addCheck(CLI::App &app, Tool &tool) {
     bool json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c =
-      app.add_subcommand("check", "Compiles a graph and compares it with the reference, group by group and as a whole");
-  c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
-  c->add_option("--target", o->target, "Built-in target or target file; trn2 if not given");
+  Command c = app.command("check", "Compiles a graph and compares it with the reference, group by group and as a whole");
+  c.option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)").required();
+  c.option("--target", o->target, "Built-in target or target file; trn2 if not given");
   addGraphFlags(c, o->graph, true);
-  c->add_option("--seed", o->seed, "Which random arguments; 1 if not given");
-  c->add_flag("--json", o->json, "As JSON");
-  c->footer("Example: glia check model.mlir --target trn1 --seed 3\nWith --auto-cast the reference rounds, too.");
-  c->callback([o, &tool] {
+  c.option("--seed", o->seed, "Which random arguments; 1 if not given");
+  c.flag("--json", o->json, "As JSON");
+  c.footer("Example: glia check model.mlir --target trn1 --seed 3\nWith --auto-cast the reference rounds, too.");
+  c.callback([o, &tool] {
     tool.command = [o] {
       loadTarget(o->target); // a wrong name is found before any work
       const FileBytes f = readFile(o->file);

@@ -182,28 +182,27 @@ int compileFile(const Options &o, const FileBytes &f) {
 
 } // namespace
 
-void addCompile(CLI::App &app, Tool &tool) {
+void addCompile(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("compile", "Compiles a graph or a kernel into a program file");
-  c->add_option("file", o->file, "A graph (StableHLO as text or bytecode, HloModuleProto) or the IR of a kernel (.nisa)")
-      ->required();
-  c->add_option("--target", o->target,
-                "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
+  Command c = app.command("compile", "Compiles a graph or a kernel into a program file");
+  c.option("file", o->file, "A graph (StableHLO as text or bytecode, HloModuleProto) or the IR of a kernel (.nisa)")
+      .required();
+  c.option("--target", o->target, "Built-in target or target file; wins over a kernel's own. Graphs: trn2 if not given");
   addGraphFlags(c, o->graph);
-  c->add_flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken")->each([o](const std::string &) {
+  c.flag("--explain", o->explain, "Of a graph. Say what was tried and what was taken").whenGiven([o] {
     o->graph.given = "--explain";
   });
-  c->add_option("-o,--output", o->output, "The program file to write (.glia)")->required();
-  c->add_option("--schedule", o->schedule,
-                "Of a kernel. best: whatever is fastest; as_written: the order of each engine is that of the text. Else the "
-                "kernel's own");
-  c->add_option("--dump", o->dump,
-                "A folder: of a graph, what it is simplified to, its groups and their kernels; of a kernel, "
-                "its IR after each stage");
-  c->footer("Example: glia compile model.mlir --target trn1 -o model.glia\n"
-            "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
-            "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
-  c->callback([o, &tool] {
+  c.option("-o,--output", o->output, "The program file to write (.glia)").required();
+  c.option("--schedule", o->schedule,
+           "Of a kernel. best: whatever is fastest; as_written: the order of each engine is that of the text. Else the "
+           "kernel's own");
+  c.option("--dump", o->dump,
+           "A folder: of a graph, what it is simplified to, its groups and their kernels; of a kernel, "
+           "its IR after each stage");
+  c.footer("Example: glia compile model.mlir --target trn1 -o model.glia\n"
+           "         glia compile kernel.nisa --target trn1 -o kernel.glia --dump=stages\n"
+           "A graph's arguments become the inputs arg0, arg1 ..., its results the outputs result0, result1 ...");
+  c.callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       checkFolder(o->output);

@@ -4,21 +4,19 @@
 
 namespace glia::tool {
 
-// "--target", "-o": what is typed for the options of a command.
-static std::string optionsOf(const CLI::App &c) {
+// What is typed for the options of a command.
+static std::string optionsOf(const Command &c) {
   std::string out;
-  for (const CLI::Option *o : c.get_options())
-    for (const auto &[dashes, names] : {std::pair{"--", o->get_lnames()}, {"-", o->get_snames()}})
-      for (const std::string &name : names)
-        out += (out.empty() ? "" : " ") + (dashes + name);
+  for (const std::string &spelling : c.spellings())
+    out += (out.empty() ? "" : " ") + spelling;
   return out;
 }
 
-static std::string bashScript(const CLI::App &app) {
+static std::string bashScript(const Command &app) {
   std::string commands, options, targets;
-  for (const CLI::App *c : app.get_subcommands({})) {
-    commands += (commands.empty() ? "" : " ") + c->get_name();
-    options += "    " + c->get_name() + ") words='" + optionsOf(*c) + "' ;;\n";
+  for (const Command &c : app.commands()) {
+    commands += (commands.empty() ? "" : " ") + c.name();
+    options += "    " + c.name() + ") words='" + optionsOf(c) + "' ;;\n";
   }
   for (const std::string &name : builtinTargets())
     targets += (targets.empty() ? "" : " ") + name;
@@ -51,13 +49,13 @@ complete -o default -F _glia glia
 )";
 }
 
-void addCompletion(CLI::App &app, Tool &tool) {
+void addCompletion(Command app, Tool &tool) {
   auto shell = std::make_shared<std::string>();
-  CLI::App *c = app.add_subcommand("completion", "Prints a script that completes commands and options in a shell");
-  c->add_option("shell", *shell, "bash")->required()->check(CLI::IsMember({"bash"}));
-  c->footer("Example: glia completion bash");
-  c->callback([shell, &app, &tool] {
-    tool.command = [shell, &app] {
+  Command c = app.command("completion", "Prints a script that completes commands and options in a shell");
+  c.option("shell", *shell, "bash").required().oneOf({"bash"});
+  c.footer("Example: glia completion bash");
+  c.callback([shell, app, &tool] {
+    tool.command = [shell, app] {
       write(bashScript(app));
       return 0;
     };

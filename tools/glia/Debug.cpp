@@ -28,22 +28,22 @@ struct Options {
 
 // A session over a graph; nothing if the file is none.
 #ifdef GLIA_COMPILER
-std::optional<int> asGraph(const Options &o, const CLI::App &c) {
+std::optional<int> asGraph(const Options &o, const Command &c) {
   const FileBytes f = readFile(o.file);
   if (kindOf(o.file, f) != FileKind::Graph) {
-    if (c.count("--auto-cast"))
+    if (c.isGiven("--auto-cast"))
       throw Error("DEBUG-OPTION", "--auto-cast is about graphs, and " + printable(o.file) + " is none",
                   "Leave it out; a program rounds as it was compiled.");
     return {};
   }
   for (const char *name : {"--target", "--seed", "--hold", "--steered", "--schedule", "--pass-races", "--find-race"})
-    if (c.count(name))
+    if (c.isGiven(name))
       throw Error("DEBUG-OPTION", std::string(name) + " is about programs, and " + printable(o.file) + " is a graph",
                   "A graph is evaluated one operation after the other; compile it first to look at orders.");
   return debugGraph(f, o.file, o.function, o.inputs, o.script, o.autoCast);
 }
 #else
-std::optional<int> asGraph(const Options &, const CLI::App &) { return {}; }
+std::optional<int> asGraph(const Options &, const Command &) { return {}; }
 #endif
 
 bool isAboutOrder(const Diagnostic &d) {
@@ -93,40 +93,34 @@ int find(const Options &o, const Program &p, const TensorData &inputs) {
 
 } // namespace
 
-void addDebug(CLI::App &app, Tool &tool) {
+void addDebug(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c =
-      app.add_subcommand("debug", "Runs a program or a graph step by step: breakpoints, values, who wrote what, and back");
-  c->add_option("file", o->file,
-                "The program (.glia or .gasm), or the graph (StableHLO as text or bytecode, HloModuleProto)")
-      ->required();
-  c->add_option(
-       "--input", o->inputs,
-       "name=file.npy, or a .npz file with all inputs; may be repeated. Of a graph by name or number of the argument")
-      ->allow_extra_args(false);
-  c->add_option("--target", o->target, "Run on this target instead of the program's own");
-  c->add_option("-x", o->script, "Take the commands from this file, one in a line");
-  c->add_option("--seed", o->run.seed, "Which legal interleaving is taken");
-  c->add_option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12");
-  c->add_flag("--steered", o->run.steered, "Let the seed hold engines and queues back for long stretches");
-  CLI::Option *schedule = c->add_option("--schedule", o->schedule, "Take the order that is written in this file");
-  c->add_option("--order", o->order, "Which of the orders in that file; 1 if not given")
-      ->needs(schedule)
-      ->check(CLI::PositiveNumber);
-  c->add_flag("--pass-races", o->run.passRaces, "A race does not end the run; --schedule implies it");
-  c->add_option(
-      "--find-race", o->find,
-      "Look for two orders that end differently, 10 s at most, and write them to this file: what a RACE or deadlock "
-      "that `glia verify` reports can do");
-  c->add_option("--function", o->function, "Of a graph: the function to evaluate; @main if not given");
-  c->add_option("--auto-cast", o->autoCast, "Of a graph. bf16 or f16: operands of f32 products are rounded to it");
-  c->footer("Example: glia debug softmax.glia --input x=x.npy\n"
-            "         glia debug model.mlir --input 0=x.npy\n"
-            "         glia debug softmax.glia --input x=x.npy -x commands.txt\n"
-            "         glia debug racy.gasm --input x=x.npy --find-race racy.order");
-  c->callback([o, c, &tool] {
+  Command c = app.command("debug", "Runs a program or a graph step by step: breakpoints, values, who wrote what, and back");
+  c.option("file", o->file, "The program (.glia or .gasm), or the graph (StableHLO as text or bytecode, HloModuleProto)")
+      .required();
+  c.option("--input", o->inputs,
+           "name=file.npy, or a .npz file with all inputs; may be repeated. Of a graph by name or number of the argument")
+      .oneEach();
+  c.option("--target", o->target, "Run on this target instead of the program's own");
+  c.option("-x", o->script, "Take the commands from this file, one in a line");
+  c.option("--seed", o->run.seed, "Which legal interleaving is taken");
+  c.option("--hold", o->run.hold, "Hold an instruction back as long as possible, e.g. core0.vector#12");
+  c.flag("--steered", o->run.steered, "Let the seed hold engines and queues back for long stretches");
+  Option schedule = c.option("--schedule", o->schedule, "Take the order that is written in this file");
+  c.option("--order", o->order, "Which of the orders in that file; 1 if not given").needs(schedule).positive();
+  c.flag("--pass-races", o->run.passRaces, "A race does not end the run; --schedule implies it");
+  c.option("--find-race", o->find,
+           "Look for two orders that end differently, 10 s at most, and write them to this file: what a RACE or deadlock "
+           "that `glia verify` reports can do");
+  c.option("--function", o->function, "Of a graph: the function to evaluate; @main if not given");
+  c.option("--auto-cast", o->autoCast, "Of a graph. bf16 or f16: operands of f32 products are rounded to it");
+  c.footer("Example: glia debug softmax.glia --input x=x.npy\n"
+           "         glia debug model.mlir --input 0=x.npy\n"
+           "         glia debug softmax.glia --input x=x.npy -x commands.txt\n"
+           "         glia debug racy.gasm --input x=x.npy --find-race racy.order");
+  c.callback([o, c, &tool] {
     tool.command = [o, c] {
-      if (const std::optional<int> status = asGraph(*o, *c))
+      if (const std::optional<int> status = asGraph(*o, c))
         return *status;
       const Program p = loadProgram(o->file, o->target);
       const TensorData inputs = readInputs(p, o->inputs);

@@ -32,19 +32,19 @@ static std::string jsonOf(const Target &t, int count) {
   return out + "\n]\n";
 }
 
-void addDevices(CLI::App &app, Tool &tool) {
+void addDevices(Command app, Tool &tool) {
   struct Options {
     std::string target = variable("GLIA_TARGET", "trn2");
     int count = 1;
     bool json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("devices", "Lists the devices that JAX and torch_xla find: simulated ones");
-  c->add_option("--target", o->target, "Their target (default: GLIA_TARGET, else trn2)");
-  c->add_option("--devices", o->count, "How many there are")->envname("GLIA_DEVICES")->check(CLI::Range(1, 64));
-  c->add_flag("--json", o->json, "As JSON");
-  c->footer("Example: GLIA_DEVICES=2 glia devices --target trn1");
-  c->callback([o, &tool] {
+  Command c = app.command("devices", "Lists the devices that JAX and torch_xla find: simulated ones");
+  c.option("--target", o->target, "Their target (default: GLIA_TARGET, else trn2)");
+  c.option("--devices", o->count, "How many there are").variable("GLIA_DEVICES").between(1, 64);
+  c.flag("--json", o->json, "As JSON");
+  c.footer("Example: GLIA_DEVICES=2 glia devices --target trn1");
+  c.callback([o, &tool] {
     tool.command = [o] {
       const auto t = loadTarget(o->target);
       write(o->json ? jsonOf(*t, o->count) : listOf(*t, o->count));

@@ -6,7 +6,7 @@
 
 namespace glia::tool {
 
-void addDiff(CLI::App &app, Tool &tool) {
+void addDiff(Command app, Tool &tool) {
   struct Options {
     std::string before, after, target;
     std::vector<std::string> inputs;
@@ -14,17 +14,16 @@ void addDiff(CLI::App &app, Tool &tool) {
     bool json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("diff", "Compares the predicted times of two versions of a program, by line");
-  c->add_option("before", o->before, "A program (.glia or .gasm)")->required();
-  c->add_option("after", o->after, "Another one")->required();
-  c->add_option("--input", o->inputs,
-                "name=file.npy or a .npz file, for both; needed only where control flow depends on data")
-      ->allow_extra_args(false);
-  c->add_option("--target", o->target, "Time both on this target instead of their own");
-  c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
-  c->add_flag("--json", o->json, "As JSON");
-  c->footer("Example: glia diff softmax.glia faster.glia");
-  c->callback([o, &tool] {
+  Command c = app.command("diff", "Compares the predicted times of two versions of a program, by line");
+  c.option("before", o->before, "A program (.glia or .gasm)").required();
+  c.option("after", o->after, "Another one").required();
+  c.option("--input", o->inputs, "name=file.npy or a .npz file, for both; needed only where control flow depends on data")
+      .oneEach();
+  c.option("--target", o->target, "Time both on this target instead of their own");
+  c.option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
+  c.flag("--json", o->json, "As JSON");
+  c.footer("Example: glia diff softmax.glia faster.glia");
+  c.callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program before = loadProgram(o->before, o->target), after = loadProgram(o->after, o->target);
       if (!verified(tool, before) || !verified(tool, after))

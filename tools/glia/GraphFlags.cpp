@@ -7,22 +7,21 @@
 
 namespace glia::tool {
 
-void addGraphFlags(CLI::App *c, GraphFlags &f, bool always) {
+void addGraphFlags(Command c, GraphFlags &f, bool always) {
   const std::string of = always ? "" : "Of a graph. ";
   const std::string several = always ? "Of several ranks: " : "Of a graph for several ranks: ";
-  const auto note = [&](CLI::Option *o) { o->each([&f, name = o->get_name()](const std::string &) { f.given = name; }); };
-  note(c->add_option("--lnc", f.cores, of + "2: each group on both cores of a logical one; 1 if not given"));
-  note(c->add_option("--effort", f.effort,
-                     of + "0: every group is a kernel of its own; 1, if not given: groups become one kernel where that is "
-                          "faster; 2: more ways to write it are tried")
-           ->check(CLI::Range(0, 2)));
-  note(c->add_option("--topology", f.topology,
-                     several + "what they lie on, for their time (glia topologies); else what is usual for the target"));
-  note(c->add_flag("--strict-sharding", f.strictSharding,
-                   several + "refuse operations that need their operands whole, instead of a warning"));
-  note(
-      c->add_option("--auto-cast", f.autoCast,
-                    of + "bf16 or f16: operands of f32 products are rounded to it, sums stay f32; else nothing is rounded"));
+  const auto note = [&](Option o) { o.whenGiven([&f, name = o.name()] { f.given = name; }); };
+  note(c.option("--lnc", f.cores, of + "2: each group on both cores of a logical one; 1 if not given"));
+  note(c.option("--effort", f.effort,
+                of + "0: every group is a kernel of its own; 1, if not given: groups become one kernel where that is "
+                     "faster; 2: more ways to write it are tried")
+           .between(0, 2));
+  note(c.option("--topology", f.topology,
+                several + "what they lie on, for their time (glia topologies); else what is usual for the target"));
+  note(c.flag("--strict-sharding", f.strictSharding,
+              several + "refuse operations that need their operands whole, instead of a warning"));
+  note(c.option("--auto-cast", f.autoCast,
+                of + "bf16 or f16: operands of f32 products are rounded to it, sums stay f32; else nothing is rounded"));
 }
 
 std::string textOf(const GraphFlags &f) {

@@ -1,6 +1,7 @@
 // The options that commands take of a graph that they compile: the same ones, said the same way.
 #pragma once
-#include <CLI/CLI.hpp>
+#include "CommandLine.h"
+
 #include <string>
 
 namespace glia {
@@ -17,7 +18,7 @@ struct GraphFlags {
 };
 
 // `always`: the command takes nothing but graphs.
-void addGraphFlags(CLI::App *c, GraphFlags &f, bool always = false);
+void addGraphFlags(Command c, GraphFlags &f, bool always = false);
 std::string textOf(const GraphFlags &f); // as they are given, but for those that say what holds anyway; each after a space
 // Throws Error COMPILE-OPTION if one was given with a file that is no graph: `what` it is.
 void refuseGraphFlags(const GraphFlags &f, const std::string &file, const std::string &what);

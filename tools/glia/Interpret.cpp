@@ -60,7 +60,7 @@ std::string summaryJson(const std::vector<HostTensor> &results) {
 
 } // namespace
 
-void addInterpret(CLI::App &app, Tool &tool) {
+void addInterpret(Command app, Tool &tool) {
   struct Options {
     std::string file, function, autoCast;
     std::vector<std::string> inputs, outputs;
@@ -68,19 +68,18 @@ void addInterpret(CLI::App &app, Tool &tool) {
     bool json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("interpret", "Evaluates a graph on the host: the reference, without the machine");
-  c->add_option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)")->required();
-  c->add_option("--input", o->inputs, "name=file.npy, by name or number of the argument; may be repeated")
-      ->allow_extra_args(false);
-  c->add_option("--output", o->outputs,
-                "number=file.npy, by number of the result; may be repeated. Without it a summary is printed")
-      ->allow_extra_args(false);
-  c->add_option("--function", o->function, "The function to evaluate; @main if not given");
-  c->add_option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it");
-  c->add_flag("--in-double", o->interpret.inDouble, "Evaluate every float type as f64");
-  c->add_flag("--json", o->json, "The summary as JSON; also beside --output");
-  c->footer("Example: glia interpret model.mlir --input 0=x.npy --output 0=y.npy");
-  c->callback([o, &tool] {
+  Command c = app.command("interpret", "Evaluates a graph on the host: the reference, without the machine");
+  c.option("file", o->file, "The graph (StableHLO as text or bytecode, HloModuleProto)").required();
+  c.option("--input", o->inputs, "name=file.npy, by name or number of the argument; may be repeated").oneEach();
+  c.option("--output", o->outputs,
+           "number=file.npy, by number of the result; may be repeated. Without it a summary is printed")
+      .oneEach();
+  c.option("--function", o->function, "The function to evaluate; @main if not given");
+  c.option("--auto-cast", o->autoCast, "bf16 or f16: operands of f32 products are rounded to it");
+  c.flag("--in-double", o->interpret.inDouble, "Evaluate every float type as f64");
+  c.flag("--json", o->json, "The summary as JSON; also beside --output");
+  c.footer("Example: glia interpret model.mlir --input 0=x.npy --output 0=y.npy");
+  c.callback([o, &tool] {
     tool.command = [o] {
       const FileBytes f = readFile(o->file);
       graph::Graph g = graph::readGraph(f.text(), o->file);

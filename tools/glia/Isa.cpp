@@ -47,18 +47,18 @@ static std::string page(const InstrDef &d) {
   return out + "\n  source: " + str(d.source) + "\n";
 }
 
-void addIsa(CLI::App &app, Tool &tool) {
+void addIsa(Command app, Tool &tool) {
   struct Options {
     std::string name;
     bool json = false, markdown = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("isa", "Lists the instructions, or shows one with its operands and rules");
-  CLI::Option *one = c->add_option("name", o->name, "An instruction");
-  CLI::Option *json = c->add_flag("--json", o->json, "The whole instruction set as JSON")->excludes(one);
-  c->add_flag("--markdown", o->markdown, "The page docs/isa.md")->excludes(one)->excludes(json);
-  c->footer("Example: glia isa nc_matmul\n         glia isa --json");
-  c->callback([o, &tool] {
+  Command c = app.command("isa", "Lists the instructions, or shows one with its operands and rules");
+  Option one = c.option("name", o->name, "An instruction");
+  Option json = c.flag("--json", o->json, "The whole instruction set as JSON").excludes(one);
+  c.flag("--markdown", o->markdown, "The page docs/isa.md").excludes(one).excludes(json);
+  c.footer("Example: glia isa nc_matmul\n         glia isa --json");
+  c.callback([o, &tool] {
     tool.command = [o] {
       std::string out;
       if (o->json) {

@@ -65,31 +65,28 @@ int profile(const Options &o, const Tool &tool) {
 
 } // namespace
 
-void addProfile(CLI::App &app, Tool &tool) {
+void addProfile(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("profile", "Predicts how long a program takes and where the time goes");
-  c->add_option("file", o->source.file,
-                "A program (.glia or .gasm), or a graph or the IR of a kernel (.nisa), which is compiled")
-      ->required();
-  c->add_option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data")
-      ->allow_extra_args(false);
-  c->add_option("--target", o->source.target, "Time it on this target instead of the file's own; graphs: trn2 if not given");
+  Command c = app.command("profile", "Predicts how long a program takes and where the time goes");
+  c.option("file", o->source.file, "A program (.glia or .gasm), or a graph or the IR of a kernel (.nisa), which is compiled")
+      .required();
+  c.option("--input", o->inputs, "name=file.npy or a .npz file; needed only where control flow depends on data").oneEach();
+  c.option("--target", o->source.target, "Time it on this target instead of the file's own; graphs: trn2 if not given");
   addGraphFlags(c, o->source.graph);
-  CLI::Option *timeline = c->add_flag("--timeline", o->timeline, "Draw what engines and transfers do, for the terminal");
-  c->add_option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
-  c->add_option("--html", o->html, "Write a page with a zoomable timeline");
-  CLI::Option *whatIf =
-      c->add_option("--what-if", o->whatIf,
-                    "Time it on another machine, and compile it for that: dma.fixed_latency=0,clock.vector=2x")
-          ->excludes(timeline);
-  c->add_flag("--sensitivity", o->sensitivity, "Time it with half and with twice of each value of the target")
-      ->excludes(whatIf)
-      ->excludes(timeline);
-  c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
-  c->add_flag("--json", o->json, "As JSON")->excludes(timeline);
-  c->add_flag_callback("--no-verify", [o] { o->source.prove = false; }, "Do not verify first");
-  c->footer("Example: glia profile softmax.glia --trace softmax.pftrace --html softmax.html");
-  c->callback([o, &tool] { tool.command = [o, &tool] { return profile(*o, tool); }; });
+  Option timeline = c.flag("--timeline", o->timeline, "Draw what engines and transfers do, for the terminal");
+  c.option("--trace", o->trace, "Write a Perfetto trace (.pftrace)");
+  c.option("--html", o->html, "Write a page with a zoomable timeline");
+  Option whatIf = c.option("--what-if", o->whatIf,
+                           "Time it on another machine, and compile it for that: dma.fixed_latency=0,clock.vector=2x")
+                      .excludes(timeline);
+  c.flag("--sensitivity", o->sensitivity, "Time it with half and with twice of each value of the target")
+      .excludes(whatIf)
+      .excludes(timeline);
+  c.option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
+  c.flag("--json", o->json, "As JSON").excludes(timeline);
+  c.flag("--no-verify", [o] { o->source.prove = false; }, "Do not verify first");
+  c.footer("Example: glia profile softmax.glia --trace softmax.pftrace --html softmax.html");
+  c.callback([o, &tool] { tool.command = [o, &tool] { return profile(*o, tool); }; });
 }
 
 } // namespace glia::tool

@@ -103,24 +103,23 @@ void checkOutput(const Options &o) {
 
 } // namespace
 
-void addReduce(CLI::App &app, Tool &tool) {
+void addReduce(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("reduce", "Finds the smallest graph, kernel or program that still fails");
-  c->add_option("file", o->file, "A graph, a kernel (.nisa) or a program (.gasm, .glia)")->required();
-  c->add_option("--keep", o->keep,
-                "What the smaller one must still do. CODE: fail with this error; CODE:WORDS: and say this; mismatch: differ "
-                "from the reference; crash: end the compiler; else a command, {} being the file: exit with 0")
-      ->required();
-  c->add_option("-o,--output", o->output, "The file to write, as text; without it, standard output");
-  c->add_option("--target", o->target, "Built-in target or target file; else the input's own. Graphs: trn2 if not given");
-  c->add_option("--seed", o->seed, "With mismatch: which random inputs; 1 if not given");
+  Command c = app.command("reduce", "Finds the smallest graph, kernel or program that still fails");
+  c.option("file", o->file, "A graph, a kernel (.nisa) or a program (.gasm, .glia)").required();
+  c.option("--keep", o->keep,
+           "What the smaller one must still do. CODE: fail with this error; CODE:WORDS: and say this; mismatch: differ "
+           "from the reference; crash: end the compiler; else a command, {} being the file: exit with 0")
+      .required();
+  c.option("-o,--output", o->output, "The file to write, as text; without it, standard output");
+  c.option("--target", o->target, "Built-in target or target file; else the input's own. Graphs: trn2 if not given");
+  c.option("--seed", o->seed, "With mismatch: which random inputs; 1 if not given");
   addGraphFlags(c, o->graph);
-  c->add_option("--seconds", o->seconds, "How long it may search; 60 if not given")->check(CLI::PositiveNumber);
-  c->add_option("--try-seconds", o->trySeconds, "How long one try may take; else somewhat more than the input itself")
-      ->check(CLI::PositiveNumber);
-  c->add_option("--tries", o->tries, "How many candidates are tried at most")->check(CLI::PositiveNumber);
-  c->footer("Example: glia reduce small.gasm --keep 'grep -q dma_copy {}' -o smaller.gasm");
-  c->callback([o, &tool] {
+  c.option("--seconds", o->seconds, "How long it may search; 60 if not given").positive();
+  c.option("--try-seconds", o->trySeconds, "How long one try may take; else somewhat more than the input itself").positive();
+  c.option("--tries", o->tries, "How many candidates are tried at most").positive();
+  c.footer("Example: glia reduce small.gasm --keep 'grep -q dma_copy {}' -o smaller.gasm");
+  c.callback([o, &tool] {
     tool.command = [o] {
       if (!o->target.empty())
         loadTarget(o->target); // a wrong name is found before any work

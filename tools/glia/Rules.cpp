@@ -4,16 +4,16 @@
 
 namespace glia::tool {
 
-void addRules(CLI::App &app, Tool &tool) {
+void addRules(Command app, Tool &tool) {
   struct Options {
     bool json = false, markdown = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("rules", "Lists the rules a program must obey");
-  CLI::Option *json = c->add_flag("--json", o->json, "The whole rule book as JSON");
-  c->add_flag("--markdown", o->markdown, "The page docs/rules.md")->excludes(json);
-  c->footer("Example: glia rules --json");
-  c->callback([o, &tool] {
+  Command c = app.command("rules", "Lists the rules a program must obey");
+  Option json = c.flag("--json", o->json, "The whole rule book as JSON");
+  c.flag("--markdown", o->markdown, "The page docs/rules.md").excludes(json);
+  c.footer("Example: glia rules --json");
+  c.callback([o, &tool] {
     tool.command = [o] {
       std::string out;
       for (const Rule &r : allRules())

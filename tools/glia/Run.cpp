@@ -9,7 +9,7 @@
 
 namespace glia::tool {
 
-void addRun(CLI::App &app, Tool &tool) {
+void addRun(Command app, Tool &tool) {
   struct Options {
     std::string file, target;
     std::vector<std::string> inputs, outputs;
@@ -21,56 +21,50 @@ void addRun(CLI::App &app, Tool &tool) {
     std::string schedule;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("run", "Runs a program on NumPy arrays; verifies it first");
-  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
-  c->add_option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated")
-      ->allow_extra_args(false);
-  c->add_option("--output", o->outputs,
-                "name=file.npy, or a .npz file for all outputs; may be repeated. Without it a summary is printed")
-      ->allow_extra_args(false);
-  c->add_option("--target", o->target, "Run on this target instead of the program's own");
-  CLI::Option *strict = c->add_flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
-  c->add_option("--seed", o->run.seed, "Which legal interleaving strict mode takes")->needs(strict);
-  c->add_option("--hold", o->run.hold,
-                "Hold an instruction back as long as possible, e.g. core0.vector#12; the program need not be proved")
-      ->needs(strict);
-  CLI::Option *schedule =
-      c->add_option("--schedule", o->schedule,
-                    "Take the orders in this file, written by `glia debug --find-race`, and show how each ends")
-          ->needs(strict);
-  c->add_flag("--steered", o->run.steered,
-              "Let the seed hold engines and queues back for long stretches instead of drawing every step")
-      ->needs(strict);
-  c->add_flag("--fault-on-range", o->run.faultOnRange,
-              "An argument outside a function's documented range is a fault, not a warning")
-      ->needs(strict);
-  c->add_option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
-      ->check(CLI::PositiveNumber);
-  c->add_option(
-       "--ranks", o->ranks,
-       "Of a program for several ranks: how many. They run here, one thread each; inputs and outputs are whole tensors")
-      ->check(CLI::PositiveNumber);
-  c->add_option(
-       "--timeout", o->run.rankTimeout,
-       "Under mpirun: seconds that a rank waits for ranks of other processes; default: GLIA_TIMEOUT, or 60; 0: for ever")
-      ->check(CLI::NonNegativeNumber);
-  c->add_option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
-  c->add_flag("--no-verify", o->noVerify, "Do not verify first");
-  CLI::Option *every = c->add_flag("--every-order", o->everyOrder,
-                                   "Take every legal order of a small program, verified or not, and compare how they end")
-                           ->excludes(strict);
-  c->add_option("--max-states", o->orders.maxStates, "Give up after so many states of the machine")
-      ->needs(every)
-      ->check(CLI::PositiveNumber);
-  c->add_flag("--nan", o->nan, "A NaN in an output is an error, with the first instruction that wrote one")
-      ->excludes(every)
-      ->excludes(schedule);
-  c->add_flag("--json", o->json, "The summary as JSON, with what the program printed; also beside --output")
-      ->excludes(every)
-      ->excludes(schedule);
-  c->footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
-            "x=x.npy --strict --seed 7\n         glia run small.gasm --input x=x.npy --every-order");
-  c->callback([o, &tool] {
+  Command c = app.command("run", "Runs a program on NumPy arrays; verifies it first");
+  c.option("file", o->file, "The program (.glia or .gasm)").required();
+  c.option("--input", o->inputs, "name=file.npy, or a .npz file with all inputs; may be repeated").oneEach();
+  c.option("--output", o->outputs,
+           "name=file.npy, or a .npz file for all outputs; may be repeated. Without it a summary is printed")
+      .oneEach();
+  c.option("--target", o->target, "Run on this target instead of the program's own");
+  Option strict = c.flag("--strict", o->run.strict, "Follow every byte, stop at the first fault");
+  c.option("--seed", o->run.seed, "Which legal interleaving strict mode takes").needs(strict);
+  c.option("--hold", o->run.hold,
+           "Hold an instruction back as long as possible, e.g. core0.vector#12; the program need not be proved")
+      .needs(strict);
+  Option schedule = c.option("--schedule", o->schedule,
+                             "Take the orders in this file, written by `glia debug --find-race`, and show how each ends")
+                        .needs(strict);
+  c.flag("--steered", o->run.steered,
+         "Let the seed hold engines and queues back for long stretches instead of drawing every step")
+      .needs(strict);
+  c.flag("--fault-on-range", o->run.faultOnRange,
+         "An argument outside a function's documented range is a fault, not a warning")
+      .needs(strict);
+  c.option("--threads", o->run.threads, "Threads of the fast mode; default: GLIA_THREADS, or one for each processor")
+      .positive();
+  c.option("--ranks", o->ranks,
+           "Of a program for several ranks: how many. They run here, one thread each; inputs and outputs are whole tensors")
+      .positive();
+  c.option("--timeout", o->run.rankTimeout,
+           "Under mpirun: seconds that a rank waits for ranks of other processes; default: GLIA_TIMEOUT, or 60; 0: for ever")
+      .notNegative();
+  c.option("--max-steps", o->maxSteps, "Stop after so many instructions; 100 million if not given, 0: never");
+  c.flag("--no-verify", o->noVerify, "Do not verify first");
+  Option every = c.flag("--every-order", o->everyOrder,
+                        "Take every legal order of a small program, verified or not, and compare how they end")
+                     .excludes(strict);
+  c.option("--max-states", o->orders.maxStates, "Give up after so many states of the machine").needs(every).positive();
+  c.flag("--nan", o->nan, "A NaN in an output is an error, with the first instruction that wrote one")
+      .excludes(every)
+      .excludes(schedule);
+  c.flag("--json", o->json, "The summary as JSON, with what the program printed; also beside --output")
+      .excludes(every)
+      .excludes(schedule);
+  c.footer("Example: glia run softmax.glia --input x=x.npy --output y=y.npy\n         glia run softmax.glia --input "
+           "x=x.npy --strict --seed 7\n         glia run small.gasm --input x=x.npy --every-order");
+  c.callback([o, &tool] {
     tool.command = [o, &tool] {
       const Program p = loadProgram(o->file, o->target);
       if (const int ranks = ranksOf(p); o->ranks && o->ranks != ranks)

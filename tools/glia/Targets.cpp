@@ -54,22 +54,22 @@ static std::string difference(const Target &a, const Target &b) {
   return out;
 }
 
-void addTargets(CLI::App &app, Tool &tool) {
+void addTargets(Command app, Tool &tool) {
   struct Options {
     std::string name;
     std::vector<std::string> diff;
     bool json = false, toml = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("targets", "Lists targets, or shows one with the origin of every value");
-  c->add_option("name", o->name, "A built-in target or a target file");
-  CLI::Option *json = c->add_flag("--json", o->json, "As JSON");
-  CLI::Option *toml = c->add_flag("--toml", o->toml, "The target file itself, to start one's own from")->excludes(json);
-  c->add_option("--diff", o->diff, "What differs between two targets")->expected(2)->excludes(json)->excludes(toml);
-  c->footer("Example: glia targets trn2 --json\n         glia targets --diff trn1 trn3");
-  c->callback([o, &tool] {
+  Command c = app.command("targets", "Lists targets, or shows one with the origin of every value");
+  c.option("name", o->name, "A built-in target or a target file");
+  Option json = c.flag("--json", o->json, "As JSON");
+  Option toml = c.flag("--toml", o->toml, "The target file itself, to start one's own from").excludes(json);
+  c.option("--diff", o->diff, "What differs between two targets").values(2).excludes(json).excludes(toml);
+  c.footer("Example: glia targets trn2 --json\n         glia targets --diff trn1 trn3");
+  c.callback([o, &tool] {
     if (o->toml && o->name.empty())
-      throw CLI::ValidationError("--toml", "needs the name of a target");
+      refuseUse("--toml", "needs the name of a target");
     tool.command = [o] {
       if (!o->diff.empty()) {
         write(difference(*loadTarget(o->diff[0]), *loadTarget(o->diff[1])));

@@ -1,9 +1,9 @@
 // What the commands share. Each command is one file with one function that adds it to the application.
 #pragma once
+#include "CommandLine.h"
 #include "glia/Program/Program.h"
 #include "glia/Support/Diagnostic.h"
 
-#include <CLI/CLI.hpp>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -24,26 +24,26 @@ struct Tool {
   std::function<int()> command; // set by the parsed command; its result is the exit status
 };
 
-void addAsm(CLI::App &app, Tool &tool);
-void addDis(CLI::App &app, Tool &tool);
-void addVerify(CLI::App &app, Tool &tool);
-void addRun(CLI::App &app, Tool &tool);
-void addDebug(CLI::App &app, Tool &tool);
-void addProfile(CLI::App &app, Tool &tool);
-void addDiff(CLI::App &app, Tool &tool);
-void addBound(CLI::App &app, Tool &tool);
-void addRules(CLI::App &app, Tool &tool);
-void addExplain(CLI::App &app, Tool &tool);
-void addTargets(CLI::App &app, Tool &tool);
-void addTopologies(CLI::App &app, Tool &tool);
-void addCache(CLI::App &app, Tool &tool);
-void addDevices(CLI::App &app, Tool &tool);
-void addIsa(CLI::App &app, Tool &tool);
-void addCompletion(CLI::App &app, Tool &tool);
-void addReduce(CLI::App &app, Tool &tool);
-void addCompile(CLI::App &app, Tool &tool);   // only with the compiler
-void addInterpret(CLI::App &app, Tool &tool); // likewise
-void addCheck(CLI::App &app, Tool &tool);     // likewise
+void addAsm(Command app, Tool &tool);
+void addDis(Command app, Tool &tool);
+void addVerify(Command app, Tool &tool);
+void addRun(Command app, Tool &tool);
+void addDebug(Command app, Tool &tool);
+void addProfile(Command app, Tool &tool);
+void addDiff(Command app, Tool &tool);
+void addBound(Command app, Tool &tool);
+void addRules(Command app, Tool &tool);
+void addExplain(Command app, Tool &tool);
+void addTargets(Command app, Tool &tool);
+void addTopologies(Command app, Tool &tool);
+void addCache(Command app, Tool &tool);
+void addDevices(Command app, Tool &tool);
+void addIsa(Command app, Tool &tool);
+void addCompletion(Command app, Tool &tool);
+void addReduce(Command app, Tool &tool);
+void addCompile(Command app, Tool &tool);   // only with the compiler
+void addInterpret(Command app, Tool &tool); // likewise
+void addCheck(Command app, Tool &tool);     // likewise
 
 // A program file or an assembly text; `target` (may be empty) overrides the one in it.
 Program loadProgram(const std::string &path, const std::string &target);

@@ -37,7 +37,7 @@ static std::string timeOf(const Topology &t, const std::string &kind, int64_t by
   return out;
 }
 
-void addTopologies(CLI::App &app, Tool &tool) {
+void addTopologies(Command app, Tool &tool) {
   struct Options {
     std::string name, collective;
     TopologyOptions topology;
@@ -46,30 +46,26 @@ void addTopologies(CLI::App &app, Tool &tool) {
     bool json = false, toml = false, markdown = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App *c =
-      app.add_subcommand("topologies", "Lists topologies of chips and hosts, shows one, or times a collective on it");
-  CLI::Option *name = c->add_option("name", o->name, "A built-in topology or a topology file");
-  CLI::Option *json = c->add_flag("--json", o->json, "As JSON");
-  CLI::Option *toml =
-      c->add_flag("--toml", o->toml, "The topology file itself, to start one's own from")->excludes(json)->needs(name);
-  c->add_flag("--markdown", o->markdown, "docs/devices.md")->excludes(json)->excludes(toml)->excludes(name);
-  c->add_option("--lnc", o->topology.lnc, "Cores of a rank")->needs(name)->check(CLI::PositiveNumber);
-  c->add_option("--instances", o->topology.instances, "How many, joined by EFA")->needs(name)->check(CLI::PositiveNumber);
-  CLI::Option *kind = c->add_option("--collective", o->collective, "How long this one takes, and by which algorithm")
-                          ->needs(name)
-                          ->excludes(json)
-                          ->excludes(toml);
+  Command c = app.command("topologies", "Lists topologies of chips and hosts, shows one, or times a collective on it");
+  Option name = c.option("name", o->name, "A built-in topology or a topology file");
+  Option json = c.flag("--json", o->json, "As JSON");
+  Option toml = c.flag("--toml", o->toml, "The topology file itself, to start one's own from").excludes(json).needs(name);
+  c.flag("--markdown", o->markdown, "docs/devices.md").excludes(json).excludes(toml).excludes(name);
+  c.option("--lnc", o->topology.lnc, "Cores of a rank").needs(name).positive();
+  c.option("--instances", o->topology.instances, "How many, joined by EFA").needs(name).positive();
+  Option kind = c.option("--collective", o->collective, "How long this one takes, and by which algorithm")
+                    .needs(name)
+                    .excludes(json)
+                    .excludes(toml);
   std::vector<std::string> kinds;
   for (const std::string_view k : collectiveKindNames().names)
     kinds.emplace_back(k);
-  kind->check(CLI::IsMember(kinds));
-  c->add_option("--bytes", o->bytes, "The larger of what a rank gives and gets (default: 1 MiB)")
-      ->needs(kind)
-      ->check(CLI::NonNegativeNumber);
-  c->add_option("--ranks", o->ranks, "The first so many ranks (default: all)")->needs(kind)->check(CLI::PositiveNumber);
-  c->footer("Example: glia topologies trn2.48xlarge\n"
-            "         glia topologies trn2.48xlarge --collective all_reduce --bytes 1048576 --instances 2");
-  c->callback([o, &tool] {
+  kind.oneOf(kinds);
+  c.option("--bytes", o->bytes, "The larger of what a rank gives and gets (default: 1 MiB)").needs(kind).notNegative();
+  c.option("--ranks", o->ranks, "The first so many ranks (default: all)").needs(kind).positive();
+  c.footer("Example: glia topologies trn2.48xlarge\n"
+           "         glia topologies trn2.48xlarge --collective all_reduce --bytes 1048576 --instances 2");
+  c.callback([o, &tool] {
     tool.command = [o] {
       if (o->markdown) {
         write(topologiesMarkdown());

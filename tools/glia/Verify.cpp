@@ -105,28 +105,28 @@ bool verifyOne(Tool &tool, const Options &o, const std::string &file, const Prog
 
 } // namespace
 
-void addVerify(CLI::App &app, Tool &tool) {
+void addVerify(Command app, Tool &tool) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("verify", "Proves a program against every rule, or prints all violations");
-  c->add_option("file", o->file, "The program (.glia or .gasm)")->required();
-  c->add_option("--rank", o->ranks,
-                "Of ranks with different programs: that of the next rank, the file's own being rank 0; may be repeated")
-      ->allow_extra_args(false);
-  c->add_option("--target", o->target, "Verify for this target instead of the program's own");
-  c->add_flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
-  c->add_flag("--accesses", o->accesses, "List the verdict on each dynamic access");
-  c->add_flag("--json", o->json, "As JSON, with every dynamic access; one object for each program");
-  auto *certificate = c->add_option("--certificate", o->certificates,
-                                    "Write what the proof rests on to this file; with --rank, once for each program")
-                          ->allow_extra_args(false);
-  c->add_option("--with", o->with,
-                "Prove the program with a certificate that was written before, without a search; with --rank, once for each "
-                "program")
-      ->allow_extra_args(false)
-      ->excludes(certificate);
-  c->footer("Example: glia verify softmax.glia --require-proved\n"
-            "         glia verify softmax.glia --certificate softmax.proof; glia verify softmax.glia --with softmax.proof");
-  c->callback([o, &tool] {
+  Command c = app.command("verify", "Proves a program against every rule, or prints all violations");
+  c.option("file", o->file, "The program (.glia or .gasm)").required();
+  c.option("--rank", o->ranks,
+           "Of ranks with different programs: that of the next rank, the file's own being rank 0; may be repeated")
+      .oneEach();
+  c.option("--target", o->target, "Verify for this target instead of the program's own");
+  c.flag("--require-proved", o->requireProved, "Refuse dynamic accesses that may trap");
+  c.flag("--accesses", o->accesses, "List the verdict on each dynamic access");
+  c.flag("--json", o->json, "As JSON, with every dynamic access; one object for each program");
+  Option certificate = c.option("--certificate", o->certificates,
+                                "Write what the proof rests on to this file; with --rank, once for each program")
+                           .oneEach();
+  c.option("--with", o->with,
+           "Prove the program with a certificate that was written before, without a search; with --rank, once for each "
+           "program")
+      .oneEach()
+      .excludes(certificate);
+  c.footer("Example: glia verify softmax.glia --require-proved\n"
+           "         glia verify softmax.glia --certificate softmax.proof; glia verify softmax.glia --with softmax.proof");
+  c.callback([o, &tool] {
     tool.command = [o, &tool] {
       std::vector<std::string> files = {o->file};
       files.insert(files.end(), o->ranks.begin(), o->ranks.end());

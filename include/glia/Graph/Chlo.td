@@ -8,7 +8,10 @@ def Chlo_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
 }
 
-class Chlo_Op<string mnemonic, list<Trait> traits = []> : Op<Chlo_Dialect, mnemonic, [Pure] # traits>;
+class Chlo_Op<string mnemonic, list<Trait> traits = []> : Op<Chlo_Dialect, mnemonic, [Pure] # traits> {
+  let skipDefaultBuilders = 1;
+  let builders = [G_Builder];
+}
 // Text: `%a, %b : type, type -> type`.
 class Chlo_ElementwiseOp<string mnemonic> : Chlo_Op<mnemonic> {
   code form = [{

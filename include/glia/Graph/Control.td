@@ -3,6 +3,7 @@ include "glia/Graph/Base.td"
 
 def G_ReturnOp : G_PureOp<"return", [Terminator]> {
   let arguments = (ins Variadic<G_Value>:$results);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$results), [{ $_state.addOperands(results); }]>];
   let assemblyFormat = "$results attr-dict (`:` type($results)^)?";
   let hasVerifier = 1;
 }

@@ -4,7 +4,11 @@ include "glia/Graph/Base.td"
 def G_ConstantOp : G_PureOp<"constant", [ConstantLike, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let arguments = (ins ElementsAttr:$value);
   let results = (outs G_Tensor:$output);
-  let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{ build($_builder, $_state, value.getType(), value); }]>];
+  let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{ build($_builder, $_state, value.getType(), value); }]>,
+                  OpBuilder<(ins "::mlir::Type":$output, "::mlir::ElementsAttr":$value), [{
+                    $_state.addTypes(output);
+                    $_state.getOrAddProperties<Properties>().value = value;
+                  }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasFolder = 1;

@@ -1,13 +1,16 @@
 // The two-operand operations on rows and the reduction of rows, with the same meaning as alu() and aluInt() in Alu.cpp.
 // A reduction always runs in 64 lanes, however many the host has, so that its order of operations is one and the same.
-#include "glia/Numerics/Alu.h"
+// Each type is a file of its own: for all instruction sets of hosts, they take long to compile.
 #include "Numerics/AluKernels.h"
-#include "Numerics/Simd.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "Numerics/AluRows.cpp"
-#include <hwy/foreach_target.h>
 #include "Numerics/Math-inl.h"
+#include "glia/Numerics/Alu.h"
+
+#if defined(GLIA_NUMERICS_ALU_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef GLIA_NUMERICS_ALU_ROWS_INL_H
+#undef GLIA_NUMERICS_ALU_ROWS_INL_H
+#else
+#define GLIA_NUMERICS_ALU_ROWS_INL_H
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace glia::HWY_NAMESPACE {
@@ -256,38 +259,6 @@ template <class T> AluKernel<T> integer(AluOp op) {
 
 } // namespace
 
-AluKernel<float> floatKernel(AluOp op) {
-  switch (op) {
-  // Within a sum or product any NaN will do; reduceRow() makes it the one NaN at the end.
-  case AluOp::Add: return reducible<Add, float, RawAdd>();
-  case AluOp::Subtract: return kernel<Subtract, float>();
-  case AluOp::Multiply: return reducible<Multiply, float, RawMultiply>();
-  case AluOp::Max: return reducible<Max, float>();
-  case AluOp::Min: return reducible<Min, float>();
-  case AluOp::AbsMax: return reducible<AbsMax, float>();
-  case AluOp::AbsMin: return reducible<AbsMin, float>();
-  case AluOp::Power: return kernel<Wide<Power64>, float>();
-  case AluOp::Square: return kernel<Square, float>();
-  case AluOp::Abs: return kernel<Abs, float>();
-  case AluOp::Relu: return kernel<Relu, float>();
-  case AluOp::Rsqrt: return kernel<Wide<Rsqrt64>, float>();
-  case AluOp::Reciprocal: return kernel<Reciprocal, float>();
-  default: return shared<float>(op);
-  }
-}
-AluKernel<int32_t> signedKernel(AluOp op) { return integer<int32_t>(op); }
-AluKernel<uint32_t> unsignedKernel(AluOp op) { return integer<uint32_t>(op); }
-
 } // namespace glia::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace glia {
-HWY_EXPORT(floatKernel);
-HWY_EXPORT(signedKernel);
-HWY_EXPORT(unsignedKernel);
-AluKernel<float> aluKernel(AluOp op) { return HWY_DYNAMIC_DISPATCH(floatKernel)(op); }
-AluKernel<int32_t> aluSignedKernel(AluOp op) { return HWY_DYNAMIC_DISPATCH(signedKernel)(op); }
-AluKernel<uint32_t> aluUnsignedKernel(AluOp op) { return HWY_DYNAMIC_DISPATCH(unsignedKernel)(op); }
-} // namespace glia
-#endif
+#endif // once per target
