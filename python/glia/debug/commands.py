@@ -106,7 +106,7 @@ class Debugger:
             records.append(Recorder(t))
             return records[-1]
 
-        watched = kernel._trace(*copies(args, kwargs), record)
+        watched = kernel._trace(kernel._call(*copies(args, kwargs)), record)
         timeline = Timeline(watched, records, inputs_of(watched))
         self.session = Session(timeline, traced.name, self.marks, kernel.func.__globals__)
         self.program, self.inputs = program, inputs

@@ -16,7 +16,8 @@ from jax.interpreters import ad, batching, mlir
 
 from . import environment
 from . import trace as _t
-from .jit import Traced, require_returned
+from .jit import Traced
+from .results import require_returned
 
 TARGET = "glia.nki"  # the name of the custom call
 
@@ -154,7 +155,7 @@ def _lower(ctx, *operands, call: KernelCall):
         target = environment.target_name()
     if target is None:
         return mlir.lower_fun(_run_later, multiple_results=True)(ctx, *operands, call=call)
-    text = call.on(target).kernel.text(places=True)
+    text = call.on(target).lowered.text
     return jax.ffi.ffi_lowering(TARGET, backend_config=text, api_version=2)(ctx, *operands)
 
 

@@ -1,5 +1,6 @@
 """nki.jit and its relatives. A call traces the kernel, once per core, lowers, checks, compiles, links, verifies and runs it: every
-number that the caller sees comes out of the program. What was compiled is kept by the fingerprint of the traced kernel."""
+number that the caller sees comes out of the program. What was compiled is kept by the fingerprint of the traced kernel, what was traced
+by what it reads (kept.py)."""
 
 from __future__ import annotations
 
@@ -10,16 +11,13 @@ import gc
 import inspect
 import linecache
 import types
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from .. import _glia
 from ..notebook import titled
-from . import environment
+from . import environment, kept
 from . import trace as _t
 from .arguments import Arrays, bind, rebuild, returned_tensors
-from .frameworks import from_numpy, update
 from .loops import close_all
 from .lower import Lowered, lower
 from .missing import MissingName
@@ -82,6 +80,16 @@ class Traced:
     def storage_of(self, handle: int) -> _t.Storage:
         """The tensor or tile that the compiler knows by this number."""
         return next(s for t in self.traces for s in t.storages if s.handle == handle)
+
+
+class _Call(NamedTuple):
+    """What a kernel is traced for."""
+
+    bound: inspect.BoundArguments
+    arrays: Arrays
+    target: _t.Target
+    order: str
+    place: tuple[str, int]  # of the caller
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,8 +170,17 @@ class Kernel:
 
     def trace(self, *args, **kwargs) -> Traced:
         """Traces the kernel for these arguments. Raises one Error with everything that is wrong."""
+        call = self._call(args, kwargs)
+        options = (self.lnc, self.schedule, self.address_rotation, self.ranks, self.apart, call.target, call.order)
+        key = kept.key_of(self.func, call.bound.arguments, call.arrays.arrays, options)
+        found = None if key is None else kept.find(key)
+        if found is not None:
+            return dataclasses.replace(found, arrays=call.arrays)
         with _no_collection():
-            return self._trace(args, kwargs)
+            traced = self._trace(call)
+        if key is not None:
+            kept.keep(key, dataclasses.replace(traced, arrays=None))  # not the caller's numbers
+        return traced
 
     def trace_watched(self, names: set[str] | None, args, kwargs) -> tuple[Traced, list]:
         """The same, looking at what variables of these names (None: all) are bound to; with the Watcher of each core."""
@@ -174,9 +191,9 @@ class Kernel:
             return watchers[-1]
 
         with _no_collection():
-            return self._trace(args, kwargs, look), watchers
+            return self._trace(self._call(args, kwargs), look), watchers
 
-    def _trace(self, args, kwargs, look=lambda t: contextlib.nullcontext()) -> Traced:
+    def _call(self, args, kwargs) -> _Call:
         environment.say_what_has_no_meaning()
         place = user_place()
         target = _t.find_target(self.target or environment.target_name())
@@ -190,8 +207,12 @@ class Kernel:
                 limit=limit,
             )
         bound = bind(self.func, args, kwargs)
-        ranks = RankAxis(self.ranks).ranks
         arrays = Arrays(bound, RankAxis(None if self.apart else self.ranks))
+        return _Call(bound, arrays, target, self.order or environment.schedule(), place)
+
+    def _trace(self, call: _Call, look=lambda t: contextlib.nullcontext()) -> Traced:
+        bound, arrays, target, order, place = call
+        ranks = RankAxis(self.ranks).ranks
         watch = Watch(self.func, bound.arguments)
         traces, returned, structure = [], [], None
         for core in range(self.lnc):
@@ -212,7 +233,7 @@ class Kernel:
         lowered = None
         if not traces[-1].errors:
             with _tracing(traces[-1]):
-                lowered = lower(traces, returned, self.schedule, self.order or environment.schedule())
+                lowered = lower(traces, returned, self.schedule, order)
         if lowered is None:
             raise _glia.error_of(traces[-1].diagnostics())
         warnings = functools.partial(warnings_of, traces, lowered.tensors, self.func.__name__, _first_line(self.func))
@@ -334,40 +355,6 @@ def simulate_kernel(kernel, *args, **kwargs):
         args, kwargs = args[0], {**(args[1] if len(args) > 1 else {}), **kwargs}
     k = jit(kernel)
     return (k if lnc is None else k[lnc])(*args, **kwargs)
-
-
-def unpack(traced: Traced, outputs: dict[str, np.ndarray]):
-    """What the caller of a kernel gets, from the outputs of its program; updates the arguments that the kernel wrote to."""
-    arrays, lowered = traced.arrays, traced.lowered
-    for n, o in lowered.updates.items():
-        if not update(arrays.originals[n], outputs[o.name]):
-            require_returned(traced, n)
-    results = []
-    for tensor, r in zip(traced.tensors, lowered.results):
-        if type(r) is int and (r not in lowered.updates or arrays.kind != "jax"):
-            results.append(arrays.originals[r])  # the caller's own array, updated
-        else:
-            results.append(from_numpy(result_of(traced, tensor, r, outputs), arrays.kind, arrays.like))
-    return traced.rebuild(results)
-
-
-def require_returned(traced: Traced, n: int) -> None:
-    """An argument that cannot be changed can be written to only if the kernel returns it."""
-    if n not in [r for r in traced.lowered.results if type(r) is int]:
-        raise _t.failure(
-            "NKI-UPDATE",
-            f"the kernel writes to its argument `{traced.arrays.names[n]}`, which cannot be changed",
-            "Pass a copy, or return the argument from the kernel.",
-        )
-
-
-def result_of(traced: Traced, tensor, r, outputs: dict[str, np.ndarray]) -> np.ndarray:
-    """One tensor that the kernel returned, from the outputs of its program."""
-    o = traced.lowered.updates[r] if type(r) is int else r
-    array = outputs[o.name]
-    if tensor.dtype != o.dtype:
-        array = array.view(tensor.dtype.numpy)
-    return array.reshape((*traced.arrays.axis.lead, *tensor.shape))
 
 
 def _collect(value, out: list) -> None:

@@ -3,6 +3,8 @@ caller. The machine does not write to inputs, so an input that the kernel writes
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import linecache
 from typing import NamedTuple
 
@@ -27,7 +29,8 @@ class Output(NamedTuple):
     place: tuple[str, int]  # where it is made
 
 
-class Lowered(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Lowered:
     kernel: object  # _glia.Kernel
     inputs: list[str]  # names, in the order of the kernel's tensor arguments
     outputs: list[Output]
@@ -35,6 +38,11 @@ class Lowered(NamedTuple):
     results: list  # per returned tensor: an Output, or the number of the argument that is returned
     tensors: object  # _Tensors
     rank_input: str  # the input with the number of the rank; empty if the kernel does not ask
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The kernel as a custom call carries it."""
+        return self.kernel.text(places=True)
 
 
 def _check_pair(a: _t.Storage, b: _t.Storage) -> None:

@@ -1,5 +1,5 @@
 """From a traced kernel to its results: check, compile, link, verify, run. Programs are kept by the fingerprint of the kernel, so a
-second call with the same kernel only traces and runs. Commands such as `python -m glia profile` look on through `observers`."""
+second call with the same kernel only runs. Commands such as `python -m glia profile` look on through `observers`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from . import environment, nan
 from . import trace as _t
 from .advice import for_author
 from .frameworks import is_lazy, is_symbol
-from .jit import Kernel, Traced, unpack
+from .jit import Kernel, Traced
+from .results import unpack
 from .undefined import explained
 
 _KEPT = 256

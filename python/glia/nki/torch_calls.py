@@ -63,7 +63,7 @@ class _Call(torch.autograd.Function):
                 [list(o.shape) for o in outputs],
                 [_dtype(o.dtype.numpy) for o in outputs],
                 False,  # no side effect
-                traced.kernel.text(places=True),
+                traced.lowered.text,
                 _VERSION,
                 {},
             )
