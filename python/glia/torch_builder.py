@@ -34,3 +34,21 @@ def shifted_left(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
 def quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Of integers of one type and shape, without what remains."""
     return _built("quotient", lambda a, b: a / b, x, y)
+
+
+def divisor(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """The greatest common one of what is not below 0, integers of one type and shape: Euclid's, until nothing remains anywhere."""
+    from torch_xla.core import xla_builder as xb
+
+    def remains(_, b):
+        number = xb.mkshape("pred", ())
+        either = xb.create_computation("or", lambda p, q: p | q, (number, number))
+        nothing = xb.Op.scalar(b.builder(), False, "pred")
+        return (b != b.scalar_like(0)).reduce(nothing, either, range(b.shape().rank))
+
+    def step(a, b):
+        done = b == b.scalar_like(0)
+        by = done.select(b.scalar_like(1), b)
+        return done.select(a, b), done.select(b, a - a / by * by)
+
+    return _built("divisor", lambda a, b: xb.Op.mkwhile((a, b), remains, step).get_tuple_element(0), x, y)

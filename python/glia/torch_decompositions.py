@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from . import (
     torch_bags,
+    torch_bessel,
     torch_extremes,
     torch_fourier,
     torch_linalg,
@@ -210,8 +211,10 @@ OWN = {
     **torch_linalg.OWN,
     **torch_fourier.OWN,
     **torch_bags.OWN,
+    **torch_bessel.OWN,
     **torch_max_pools.OWN,
     **torch_pools.OWN,
+    **torch_quotients.OWN,
     **torch_reductions.OWN,
     **torch_special.OWN,
 }

@@ -15,6 +15,7 @@ from .torch_decompositions import INSTEAD, OWN
 
 _HOST = "it would compute that on the host"
 _OTHER = "its result would have another shape or type than torch's"
+_WIDENED = (torch.int16, torch.uint16)
 
 
 class AsTorchMeansIt(TorchDispatchMode):
@@ -49,6 +50,8 @@ class AsTorchMeansIt(TorchDispatchMode):
 
     def _made(self, func, args, kwargs):
         expected = _expected(func, args, kwargs)
+        if any(_is_tensor(x) and x.dtype in _WIDENED for x in tree_leaves((args, kwargs, expected))) and _is_neuron():
+            raise _refusal(func, "on a device NEURON its 16-bit integers have 32 bits")
         if func.name() in INSTEAD:
             with self:
                 made = INSTEAD[func.name()](_unchecked(func), *args, **kwargs)
@@ -84,8 +87,17 @@ _ADVICE = {
 }
 
 
+def _is_neuron() -> bool:
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    return xm.xla_device_hw(torch_xla.device()) == "NEURON"
+
+
 def _refusal(func, problem: str):
     other = "Use other operations there, and no number of a tensor (item(), if) in the function."
+    if "16-bit" in problem:
+        other = "Use int32, or compile in a process without that device: not under `python -m glia`, nor after glia.install()."
     return _t.failure(
         "TORCH-FALLBACK",
         f"torch_xla cannot write down {func.name()}: {problem}",

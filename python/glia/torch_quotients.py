@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import torch
 
-from .torch_builder import quotient, shifted_left
+from .torch_builder import divisor, quotient, shifted_left
 
 
 def _operands(x, y) -> tuple[torch.Tensor, torch.Tensor]:
@@ -75,6 +75,17 @@ def _right(_plain, x, by):
     return torch.where(x < 0, ~bits, bits)
 
 
+def _prims_divide(plain, x, y):
+    """Of integers without what remains."""
+    kind = torch.result_type(x, y)
+    return plain(x, y) if kind.is_floating_point or kind.is_complex else quotient(*_operands(x, y))
+
+
+def _gcd(x, y):
+    x, y = _operands(x, y)
+    return divisor(x.abs(), y.abs()) if x.numel() else torch.zeros_like(x)
+
+
 def _shifts(way: str, written):
     names = [f"aten::bitwise_{way}_shift.{of}" for of in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")]
     return dict.fromkeys([*names, *[f"aten::__{way[0]}shift__.{of}" for of in ("Tensor", "Scalar")]], written)
@@ -88,4 +99,6 @@ INSTEAD = {
     **{f"aten::div.{of}_mode": _divide for of in ("Tensor", "Scalar")},
     **{f"aten::remainder.{of}": _remainder for of in ("Tensor", "Scalar", "Scalar_Tensor")},
     "aten::pow.Tensor_Tensor": _power,
+    "prims::div": _prims_divide,
 }
+OWN = {"prims::gcd": _gcd}

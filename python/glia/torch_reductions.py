@@ -88,11 +88,25 @@ def _cdist_backward(gradient, a, b, p, distances):
     return (gradient * each).sum(-2)
 
 
+def _histc(x, bins=100, min=0, max=0):
+    """How many are in each of `bins` parts of [min, max], or of what x reaches over."""
+    x = x.reshape(-1)
+    low, high = (x.new_full((), v) for v in (min, max))
+    if min == max and x.numel():
+        low, high = x.amin(), x.amax()
+    alone = low == high
+    low, high = torch.where(alone, low - 1, low), torch.where(alone, high + 1, high)
+    inside = (x >= low) & (x <= high)
+    part = torch.where(inside, (x - low) / (high - low) * bins, 0.0).to(torch.int32).clamp(max=bins - 1)
+    return x.new_zeros(bins).scatter_add(0, part.to(torch.int64), inside.to(x.dtype))
+
+
 OWN = {
     "aten::logcumsumexp": _logcumsumexp,
     "aten::nanmedian": _nanmedian,
     "aten::nanmedian.dim": _nanmedian,
     "aten::mode": _mode,
+    "aten::histc": _histc,
     "aten::index_reduce": _index_reduce,
     "aten::_cdist_backward": _cdist_backward,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
+
+from .torch_chebyshev import Fit
 
 _TERMS = 10
 _RATIOS = (-1 / 60, -1 / 42, -1 / 40, -5 / 198, -691 / 27300)  # of B(2k) / (2k)!
@@ -57,8 +60,68 @@ def _polygamma(n, x):
     return torch.where(x < 0, negative, positive).to(narrow)
 
 
+@functools.cache
+def _scaled_tail() -> Fit:
+    """(1 + x / 2) exp(x * x) erfc(x) of 1 / (1 + x / 2), 0 <= x."""
+
+    def value(u: float) -> float:
+        x = 2 / u - 2
+        s = 1 / (2 * x * x) if x else 0.0
+        far = (1 - s * (1 - 3 * s)) / (x * math.sqrt(math.pi)) if x > 20 else math.exp(x * x) * math.erfc(x)
+        return far / u
+
+    return Fit(value, 0.0, 1.0)
+
+
+def _erfcx(x):
+    narrow, x = x.dtype, x.float()
+    u = 1 / (1 + x.abs() / 2)
+    made = _scaled_tail()(u) * u
+    made = torch.where(x < 0, 2 * torch.exp(x * x) - made, made)
+    return torch.where(x.isnan(), x, made).to(narrow)
+
+
+_TAIL = math.exp(-2)  # a quantile below it is found by its logarithm
+_LEAST = 14.5  # sqrt(-2 log p) of what is less than the smallest f32
+
+
+def _quantile(p: float) -> float:
+    """Of the normal distribution, 0 < p <= 1/2."""
+    low, high = -40.0, 0.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erfc(-middle / math.sqrt(2)) / 2 < p else (low, middle)
+    return high
+
+
+@functools.cache
+def _quantiles() -> tuple[Fit, Fit]:
+    """What makes p - 1/2 of its square a quantile, and what is beside y = sqrt(-2 log p) of 1 / y."""
+
+    def beside(u: float) -> float:
+        return -_quantile(math.exp(-0.5 / (u * u))) - 1 / u
+
+    most = (0.5 - _TAIL) ** 2
+    middle = Fit(lambda s: -_quantile(0.5 - math.sqrt(s)) / math.sqrt(s), 0.0, most)
+    return middle, Fit(beside, 1 / _LEAST, 0.5)
+
+
+def _ndtri(p):
+    narrow, p = p.dtype, p.float()
+    middle, beside = _quantiles()
+    upper = p > 0.5
+    q = torch.where(upper, 1 - p, p)
+    y = torch.sqrt(-2 * torch.log(q))
+    far = y + beside(1 / y)
+    made = torch.where(q > _TAIL, (p - 0.5) * middle((p - 0.5) * (p - 0.5)), torch.where(upper, far, -far))
+    made = torch.where(q == 0, torch.where(upper, math.inf, -math.inf), made)
+    return torch.where((p < 0) | (p > 1) | p.isnan(), math.nan, made).to(narrow)
+
+
 OWN = {
     "aten::polygamma": _polygamma,
     "prims::zeta": _zeta,
     "aten::special_zeta": _zeta,
+    "prims::erfcx": _erfcx,
+    "prims::ndtri": _ndtri,
 }

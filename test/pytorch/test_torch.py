@@ -229,6 +229,16 @@ def test_sizes_that_are_values_are_refused(device):
             torch.compile(lambda x: x[x > 1].sum(), backend=backend, dynamic=dynamic)(torch.arange(4.0))
 
 
+def test_short_integers_that_would_not_wrap_are_refused(device):
+    from glia.dynamo import backend
+
+    torch._dynamo.reset()
+    x = torch.tensor([20000, 3], dtype=torch.int16)
+    with pytest.raises(Exception, match=r"(?s)TORCH-FALLBACK.*device NEURON.*Use int32"):
+        torch.compile(lambda x: (x + x) > 0, backend=backend)(x)
+    assert torch.compile(lambda x: (x + x) > 0, backend=backend)(x.int()).all()
+
+
 def test_torch_compile_rounds_products_where_asked(device):
     from glia.dynamo import backend
 
