@@ -5,6 +5,7 @@
 #include "glia/Sim/Steps.h"
 #include "glia/Support/Diagnostic.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 
 namespace nb = nanobind;
@@ -108,6 +109,13 @@ nb::list memory(const Prediction &p) {
   return out;
 }
 
+nb::list links(const Prediction &p) {
+  nb::list out;
+  for (const LinkUse &l : p.profile.links)
+    out.append(nb::make_tuple(l.name, l.busy, l.most, l.shares));
+  return out;
+}
+
 std::vector<Sensitivity> sensitivitiesOf(const Prediction &p) {
   return withoutLock([&] { return sensitivities(*p.program, p.options, p.time().total); });
 }
@@ -173,6 +181,7 @@ void bindProfiles(nb::module_ &m) {
       .def_prop_ro("critical_path", &path)
       .def_prop_ro("waits", &waits)
       .def_prop_ro("memory", &memory)
+      .def_prop_ro("links", &links)
       .def_prop_ro("proposals", &proposed)
       .def_prop_ro("roofline", &roofline)
       .def_prop_ro("origins", &origins)

@@ -9,13 +9,13 @@ struct MpiTable {
   int version;                                            // kMpiTableVersion
   int (*begin)(int *process, int *processes);             // 0: done
   void *(*send)(int to, const void *data, int64_t bytes); // begins; the data stay until it is done
-  int (*sent)(void *sending);                             // whether it is done; then the handle is gone
   int64_t (*probe)(int *from);                            // bytes of a message that has come, -1: none
-  void (*receive)(int from, void *data, int64_t bytes);
-  void (*end)();   // when all processes have come here
-  void (*abort)(); // ends all processes
+  void *(*receive)(int from, void *data, int64_t bytes);  // begins with its data
+  int (*done)(void *begun);                               // whether what was begun is done; then the handle is gone
+  void (*end)();                                          // when all processes have come here
+  void (*abort)();                                        // ends all processes
 };
-inline constexpr int kMpiTableVersion = 1;
+inline constexpr int kMpiTableVersion = 2;
 inline constexpr const char *kMpiTableSymbol = "glia_mpi_table";
 
 } // namespace glia

@@ -11,7 +11,7 @@ constexpr int kLengthTag = 1, kDataTag = 2;
 constexpr int64_t kMost = int64_t{1} << 30; // of one message of MPI
 
 // A message is its length, then its bytes in pieces. MPI keeps messages between two processes in order.
-struct Sending {
+struct Begun {
   int64_t bytes = 0;
   std::vector<MPI_Request> requests;
 };
@@ -28,22 +28,13 @@ int begin(int *process, int *processes) {
 }
 
 void *send(int to, const void *data, int64_t bytes) {
-  auto *s = new Sending;
+  auto *s = new Begun;
   s->bytes = bytes;
   MPI_Isend(&s->bytes, 1, MPI_INT64_T, to, kLengthTag, MPI_COMM_WORLD, &s->requests.emplace_back());
   for (int64_t at = 0; at < bytes; at += kMost)
     MPI_Isend(static_cast<const char *>(data) + at, static_cast<int>(std::min(kMost, bytes - at)), MPI_BYTE, to, kDataTag,
               MPI_COMM_WORLD, &s->requests.emplace_back());
   return s;
-}
-
-int sent(void *sending) {
-  auto *s = static_cast<Sending *>(sending);
-  int done = 0;
-  MPI_Testall(static_cast<int>(s->requests.size()), s->requests.data(), &done, MPI_STATUSES_IGNORE);
-  if (done)
-    delete s;
-  return done;
 }
 
 int64_t probe(int *from) {
@@ -58,16 +49,27 @@ int64_t probe(int *from) {
   return bytes;
 }
 
-void receive(int from, void *data, int64_t bytes) {
+void *receive(int from, void *data, int64_t bytes) {
+  auto *r = new Begun;
   for (int64_t at = 0; at < bytes; at += kMost)
-    MPI_Recv(static_cast<char *>(data) + at, static_cast<int>(std::min(kMost, bytes - at)), MPI_BYTE, from, kDataTag,
-             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(static_cast<char *>(data) + at, static_cast<int>(std::min(kMost, bytes - at)), MPI_BYTE, from, kDataTag,
+              MPI_COMM_WORLD, &r->requests.emplace_back());
+  return r;
+}
+
+int done(void *begun) {
+  auto *b = static_cast<Begun *>(begun);
+  int all = 0;
+  MPI_Testall(static_cast<int>(b->requests.size()), b->requests.data(), &all, MPI_STATUSES_IGNORE);
+  if (all)
+    delete b;
+  return all;
 }
 
 void end() { MPI_Finalize(); }
 void abort() { MPI_Abort(MPI_COMM_WORLD, 1); }
 
-const glia::MpiTable kTable = {glia::kMpiTableVersion, begin, send, sent, probe, receive, end, abort};
+const glia::MpiTable kTable = {glia::kMpiTableVersion, begin, send, probe, receive, done, end, abort};
 
 } // namespace
 

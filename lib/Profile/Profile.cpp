@@ -15,6 +15,7 @@ Profile profileOf(const Program &p, const TimingOptions &options) {
   x.kernels = timeUse(p, x.time, x.path, Grouping::Kernel);
   x.waits = waitUse(p, x.time, x.path, options);
   x.memory = memoryUse(p, x.time);
+  x.links = linkUse(p, x.time);
   x.proposals = proposals(p, x.time, x.path, x.waits);
   x.roofline = rooflineOf(p, x.time, x.kernels);
   return x;

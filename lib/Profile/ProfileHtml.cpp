@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -193,6 +194,19 @@ Json memoryJson(const std::vector<MemoryUse> &all) {
   return out;
 }
 
+// As shares of the rate, in thousandths.
+Json linksJson(const std::vector<LinkUse> &all) {
+  Json out = Json::array();
+  for (const LinkUse &l : all) {
+    Json points = Json::array();
+    const size_t step = l.shares.size() / kMaxPoints + 1;
+    for (size_t i = 0; i < l.shares.size(); i += step)
+      points.push_back({tenths(l.shares[i].first), std::lround(1000 * l.shares[i].second)});
+    out.push_back({{"name", l.name}, {"capacity", 1000}, {"peak", std::lround(1000 * l.most)}, {"points", std::move(points)}});
+  }
+  return out;
+}
+
 // The files that lines come from, as far as they can be read.
 Json sourcesJson(const std::vector<PlaceUse> &lines) {
   Json out = Json::object();
@@ -250,6 +264,7 @@ std::string profileHtml(const Program &p, const Profile &x) {
                      {"operations", placesJson(x.operations)},
                      {"waits", waitsJson(p, x.waits)},
                      {"memory", memoryJson(x.memory)},
+                     {"links", linksJson(x.links)},
                      {"proposals", proposalsJson(x.proposals)},
                      {"bounds", boundsJson(p, x.time)},
                      {"roofline", rooflineJson(x.roofline)},

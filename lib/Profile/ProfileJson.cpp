@@ -108,6 +108,8 @@ std::string profileJson(const Program &p, const Profile &x) {
     for (const Proposal &a : x.proposals)
       j["proposals"].push_back({{"place", a.place}, {"text", a.text}, {"about", a.about}, {"ns", a.time}});
     j["roofline"] = rooflineJson(x.roofline);
+    for (const LinkUse &l : x.links)
+      j["links"].push_back({{"name", l.name}, {"busy_ns", l.busy}, {"most", l.most}});
   }
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -39,15 +39,15 @@ enum Track { kTrackUuid = 1, kTrackName = 2, kTrackParent = 5, kTrackCounter = 8
 enum Event { kAnnotation = 4, kType = 9, kNameId = 10, kEventTrack = 11, kCounterValue = 30, kFlow = 47, kFlowEnd = 48 };
 enum Annotation { kAnnotationUint = 3, kAnnotationText = 6, kAnnotationName = 10 };
 enum Type { kSliceBegin = 1, kSliceEnd = 2, kCounter = 4 };
-enum { kEventNames = 2, kIid = 1, kIidName = 2, kStateCleared = 1, kNeedsState = 2, kCounterUnit = 3, kBytes = 3 };
+enum { kEventNames = 2, kIid = 1, kIidName = 2, kStateCleared = 1, kNeedsState = 2, kCounterUnit = 3, kCounterUnitName = 6, kBytes = 3 };
 
-constexpr uint64_t kOnlySequence = 1, kCoreTracks = 1'000'000, kMemoryTracks = 2'000'000;
+constexpr uint64_t kOnlySequence = 1, kCoreTracks = 1'000'000, kCounterTracks = 2'000'000, kRankTrack = 3'000'000;
 
 // Something that happens at a moment: a slice begins or ends, a counter changes.
 struct Edge {
   double time = 0;
   Type type = kSliceBegin;
-  uint32_t of = 0; // an event of the timeline, or a memory
+  uint32_t of = 0; // an event of the timeline, or a counter: memories, then links
   int64_t value = 0;
   // Slices of one track must not overlap: ends before beginnings.
   int rank() const { return type == kSliceEnd ? 0 : type == kSliceBegin ? 1 : 2; }
@@ -55,7 +55,7 @@ struct Edge {
 
 class Trace {
 public:
-  Trace(const Program &p, const Profile &x) : p(p), r(x.time), memory(x.memory), leads(r.timeline.size()) {
+  Trace(const Program &p, const Profile &x) : p(p), r(x.time), memory(x.memory), links(x.links), leads(r.timeline.size()) {
     for (uint32_t i = 0; i < r.timeline.size(); ++i)
       if (flows(i))
         leads[r.timeline[i].after] = true;
@@ -72,6 +72,7 @@ private:
   const Program &p;
   const TimingResult &r;
   const std::vector<MemoryUse> &memory;
+  const std::vector<LinkUse> &links;
   std::vector<bool> leads; // to something on another track, by event
   Message trace;
 
@@ -86,34 +87,39 @@ private:
   }
   static bool visible(const TimelineEvent &e) { return e.end > e.start; } // a target may make an instruction free
 
-  void track(uint64_t id, const std::string &name, uint64_t parent, bool counts) {
+  enum class Counts { Nothing, Bytes, Percent };
+  void track(uint64_t id, const std::string &name, uint64_t parent, Counts counts) {
     Message d, m;
     d.varint(kTrackUuid, id);
     d.text(kTrackName, name);
     if (parent)
       d.varint(kTrackParent, parent);
-    if (counts) {
+    if (counts != Counts::Nothing) {
       Message c;
-      c.varint(kCounterUnit, kBytes);
+      counts == Counts::Bytes ? c.varint(kCounterUnit, kBytes) : c.text(kCounterUnitName, "%");
       d.message(kTrackCounter, c);
     }
     m.message(kTrackDescriptor, d);
     packet(m);
   }
 
-  // One track per core, below it one per engine and queue that did something, and one per memory.
+  // One track per core, below it one per engine and queue that did something, and one per memory. One for what lies between ranks.
   void tracks() {
     for (uint32_t c = 0; c < p.cores; ++c)
-      track(kCoreTracks + c, "core " + std::to_string(c), 0, false);
+      track(kCoreTracks + c, "core " + std::to_string(c), 0, Counts::Nothing);
     const size_t engines = p.cores * kNumEngines;
     for (size_t lane = 0; lane < r.lanes.size(); ++lane)
       if (r.lanes[lane].instructions)
         track(lane + 1, r.lanes[lane].name,
               kCoreTracks + (lane < engines ? static_cast<uint32_t>(lane / kNumEngines) : p.queues[lane - engines].core),
-              false);
+              Counts::Nothing);
     for (size_t i = 0; i < memory.size(); ++i)
-      track(kMemoryTracks + i, format("%s of core %d", std::string(name(memory[i].space)).c_str(), memory[i].core),
-            kCoreTracks + static_cast<uint32_t>(memory[i].core), true);
+      track(kCounterTracks + i, format("%s of core %d", std::string(name(memory[i].space)).c_str(), memory[i].core),
+            kCoreTracks + static_cast<uint32_t>(memory[i].core), Counts::Bytes);
+    if (!links.empty())
+      track(kRankTrack, "between ranks", 0, Counts::Nothing);
+    for (size_t i = 0; i < links.size(); ++i)
+      track(kCounterTracks + memory.size() + i, links[i].name, kRankTrack, Counts::Percent);
   }
 
   void names() {
@@ -140,6 +146,9 @@ private:
     for (uint32_t i = 0; i < memory.size(); ++i)
       for (const auto &[time, bytes] : bytesOverTime(memory[i]))
         all.push_back({time, kCounter, i, bytes});
+    for (uint32_t i = 0; i < links.size(); ++i)
+      for (const auto &[time, share] : links[i].shares)
+        all.push_back({time, kCounter, static_cast<uint32_t>(memory.size()) + i, static_cast<int64_t>(100 * share + 0.5)});
     std::sort(all.begin(), all.end(), [](const Edge &a, const Edge &b) {
       return a.time != b.time ? a.time < b.time : a.rank() != b.rank() ? a.rank() < b.rank() : a.of < b.of;
     });
@@ -159,7 +168,7 @@ private:
     Message t, m;
     t.varint(kType, x.type);
     if (x.type == kCounter) {
-      t.varint(kEventTrack, kMemoryTracks + x.of);
+      t.varint(kEventTrack, kCounterTracks + x.of);
       t.varint(kCounterValue, static_cast<uint64_t>(x.value));
     } else {
       t.varint(kEventTrack, r.timeline[x.of].lane + 1);

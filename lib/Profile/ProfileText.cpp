@@ -1,7 +1,5 @@
 #include "glia/Profile/Profile.h"
 
-#include "glia/ISA/Collective.h"
-
 #include "glia/Profile/ProgramBound.h"
 #include "glia/Program/RankContract.h"
 #include "glia/Program/Remarks.h"
@@ -26,15 +24,12 @@ static std::string boundText(const Program &p, const TimingResult &r) {
   return s + "\n";
 }
 
-// "12 exchanges take 210.00 us, of which the run waits for 180.00 us"
+// "12 exchanges take 210.00 us, of which the run waits for 180.00 us", and what they ask of links, EFA and HBM
 static std::string exchangesText(const Program &p, const Profile &x) {
-  auto isExchange = [&](const TimelineEvent &e) {
-    return e.lane >= p.cores * kNumEngines && isCollective(*p.opcodes[instr(p, instructionOf(e)).opcode]);
-  };
   std::vector<std::pair<double, double>> spans;
   double all = 0, exposed = 0, until = 0;
   for (const TimelineEvent &e : x.time.timeline)
-    if (isExchange(e))
+    if (isExchange(p, e))
       spans.emplace_back(e.start, e.end);
   const size_t count = spans.size();
   std::sort(spans.begin(), spans.end());
@@ -43,11 +38,16 @@ static std::string exchangesText(const Program &p, const Profile &x) {
     until = std::max(until, end);
   }
   for (const PathStep &s : x.path)
-    if (isExchange(x.time.timeline[s.event]))
+    if (isExchange(p, x.time.timeline[s.event]))
       exposed += s.work;
-  return count ? format("%zu exchange%s %s, of which the run waits for %s\n", count, count == 1 ? " takes" : "s take",
-                        timeText(all).c_str(), timeText(exposed).c_str())
-               : "";
+  std::string s;
+  if (count)
+    s = format("%zu exchange%s %s, of which the run waits for %s\n", count, count == 1 ? " takes" : "s take",
+               timeText(all).c_str(), timeText(exposed).c_str());
+  for (const LinkUse &l : x.links)
+    s += format("  %-20s %5.1f %% of the run at full rate, at most %.0f %% of it at a time\n", l.name.c_str(),
+                100 * l.busy / x.time.total, 100 * l.most);
+  return s;
 }
 
 // "one of 8 ranks, whose exchanges take what they take on trn2.48xlarge (assumed ...)"

@@ -1,4 +1,5 @@
-// A timeline for a terminal: a line for each engine, one for the transfers of each core, a column for each slice of the time.
+// A timeline for a terminal: a line for each engine, one for the transfers of each core, one for each way between ranks, a column for each
+// slice of the time.
 #include "glia/Profile/Profile.h"
 #include "glia/Support/Diagnostic.h"
 
@@ -16,8 +17,8 @@ struct Row {
 
 class Chart {
 public:
-  Chart(const Program &p, const TimingResult &time, int columns)
-      : program(p), time(time), columns(static_cast<size_t>(columns)), slice(time.total / columns) {}
+  Chart(const Program &p, const Profile &x, int columns)
+      : program(p), time(x.time), links(x.links), columns(static_cast<size_t>(columns)), slice(x.time.total / columns) {}
 
   std::string text() {
     const size_t engines = static_cast<size_t>(program.cores) * kNumEngines;
@@ -27,7 +28,12 @@ public:
     for (uint32_t core = 0; core < program.cores; ++core)
       rows[engines + core].name = nameOf(static_cast<int>(core), "transfers");
     for (const TimelineEvent &e : time.timeline)
-      add(rows[e.lane < engines ? e.lane : engines + e.core], e);
+      add(rows[e.lane < engines ? e.lane : engines + e.core], e.start, e.end, 1);
+    for (const LinkUse &l : links) {
+      rows.push_back({l.name, {}});
+      for (size_t i = 0; i + 1 < l.shares.size(); ++i)
+        add(rows.back(), l.shares[i].first, l.shares[i + 1].first, l.shares[i].second);
+    }
     std::erase_if(rows, [](const Row &r) { return r.share.empty(); });
     size_t width = 0;
     for (const Row &r : rows)
@@ -51,6 +57,7 @@ public:
 private:
   const Program &program;
   const TimingResult &time;
+  const std::vector<LinkUse> &links;
   const size_t columns;
   const double slice; // ns
 
@@ -58,13 +65,12 @@ private:
     return program.cores > 1 ? format("core %d %.*s", core, static_cast<int>(what.size()), what.data()) : std::string(what);
   }
 
-  void add(Row &row, const TimelineEvent &e) const {
+  void add(Row &row, double start, double end, double share) const {
     row.share.resize(columns);
-    const auto first = static_cast<size_t>(std::clamp(e.start / slice, 0.0, static_cast<double>(columns - 1)));
-    for (size_t i = first; i < columns && static_cast<double>(i) * slice < e.end; ++i) {
-      const double from = std::max(e.start, static_cast<double>(i) * slice),
-                   to = std::min(e.end, static_cast<double>(i + 1) * slice);
-      row.share[i] += std::max(to - from, 0.0) / slice;
+    const auto first = static_cast<size_t>(std::clamp(start / slice, 0.0, static_cast<double>(columns - 1)));
+    for (size_t i = first; i < columns && static_cast<double>(i) * slice < end; ++i) {
+      const double from = std::max(start, static_cast<double>(i) * slice), to = std::min(end, static_cast<double>(i + 1) * slice);
+      row.share[i] += share * std::max(to - from, 0.0) / slice;
     }
   }
 
@@ -80,7 +86,7 @@ private:
 } // namespace
 
 std::string timelineText(const Program &p, const Profile &x, int columns) {
-  return x.time.timeline.empty() || x.time.total <= 0 ? "" : Chart(p, x.time, std::clamp(columns, 10, 1000)).text();
+  return x.time.timeline.empty() || x.time.total <= 0 ? "" : Chart(p, x, std::clamp(columns, 10, 1000)).text();
 }
 
 } // namespace glia

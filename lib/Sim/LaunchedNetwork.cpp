@@ -13,6 +13,7 @@
 #include <future>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,12 @@ private:
     std::shared_ptr<const Message> message;
     void *sending = nullptr;
   };
+  struct Incoming {
+    int from;
+    Message message;
+    std::function<void(int, Message)> to;
+    void *receiving;
+  };
   const MpiTable &table;
   int mine = 0, all = 1;
   std::promise<bool> begun;
@@ -60,11 +67,13 @@ private:
   std::function<void(int, Message)> listener;
   std::atomic<bool> closing = false, abandoned = false;
   // Of the thread: a process that has said goodbye hears the others until they have said it too, so that what they send does arrive.
+  std::optional<Incoming> incoming;
   bool saidGoodbye = false;
   int goodbyes = 0;
   std::chrono::steady_clock::time_point closedAt;
   static constexpr std::chrono::minutes kLongestGoodbye{5};
-  std::thread thread; // last: it uses what is above
+  static constexpr int kLooks = 200, kLooksAtOnce = 64; // for something to do, before it sleeps; before it yields
+  std::thread thread;                                   // last: it uses what is above
 
   void loop() {
     const bool fine = table.begin(&mine, &all) == 0;
@@ -82,9 +91,11 @@ private:
       for (auto it = under.begin(); it != under.end();) {
         if (!it->sending)
           it->sending = table.send(it->to, it->message->data(), static_cast<int64_t>(it->message->size()));
-        it = table.sent(it->sending) ? under.erase(it) : std::next(it);
+        const bool sent = table.done(it->sending);
+        moved |= sent;
+        it = sent ? under.erase(it) : std::next(it);
       }
-      moved |= receiveOne();
+      moved |= receive();
       if (closing && (abandoned || takesTooLong()))
         return table.abort();
       if (closing && !saidGoodbye) { // behind everything else
@@ -92,14 +103,19 @@ private:
         for (int p = 0; p < all; ++p)
           if (p != mine)
             send(p, std::make_shared<const Message>());
-      } else if (saidGoodbye && under.empty() && goodbyes == all - 1) {
+      } else if (saidGoodbye && under.empty() && !incoming && goodbyes == all - 1) {
         const std::lock_guard lock(mutex);
         if (outbox.empty())
           break;
       }
-      idle = moved || !under.empty() ? 0 : idle + 1;
-      if (idle > 200) // the first moments are spent looking
-        std::this_thread::sleep_for(std::chrono::microseconds(idle > 2000 ? 500 : 20));
+      idle = moved ? 0 : idle + 1;
+      // MPI moves what is under way while it is asked; now and then whoever computes, here or there, may have the processor.
+      if (!under.empty() || incoming || idle <= kLooks) {
+        if (idle % kLooksAtOnce == kLooksAtOnce - 1)
+          std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(idle > 10 * kLooks ? 500 : 20));
+      }
     }
     table.end();
   }
@@ -112,7 +128,19 @@ private:
     return now - closedAt > kLongestGoodbye;
   }
 
-  bool receiveOne() {
+  // Whether something has begun to come, or has come. One message after the other.
+  bool receive() {
+    if (incoming) {
+      if (!table.done(incoming->receiving))
+        return false;
+      Incoming m = std::move(*incoming);
+      incoming.reset();
+      if (m.message.empty())
+        ++goodbyes;
+      else
+        m.to(m.from, std::move(m.message));
+      return true;
+    }
     std::function<void(int, Message)> to;
     {
       const std::lock_guard lock(mutex);
@@ -124,12 +152,8 @@ private:
     const int64_t bytes = table.probe(&from);
     if (bytes < 0)
       return false;
-    Message m(static_cast<size_t>(bytes));
-    table.receive(from, m.data(), bytes);
-    if (m.empty())
-      ++goodbyes;
-    else
-      to(from, std::move(m));
+    incoming.emplace(Incoming{from, Message(static_cast<size_t>(bytes)), std::move(to), nullptr});
+    incoming->receiving = table.receive(from, incoming->message.data(), bytes);
     return true;
   }
 };

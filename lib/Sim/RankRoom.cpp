@@ -91,8 +91,10 @@ void RankRoom::hear(RankMessage m) {
   switch (m.kind) {
   case RankMessage::Arrived: {
     const Key key{m.what.members(m.rank), m.visit};
-    Arrival &a = meetings[key].here[m.rank];
+    Meeting &meeting = meetings[key];
+    Arrival &a = meeting.here[m.rank];
     a = {std::move(m.what), std::move(m.text), m.data, std::move(m.held)};
+    goOnIfComplete(key.first, meeting);
     break;
   }
   case RankMessage::Ended: end(m.rank, m.text); break;
@@ -232,13 +234,8 @@ SharedBytes RankRoom::meet(int rank, const Collective &c, std::span<const std::b
   const Arrival mine{c, who, source, {}};
   checkAlike(mine, rank, m);
   m.here.emplace(rank, mine);
-  if (m.here.size() == members.size()) {
-    for (const int r : members)
-      if (states[static_cast<size_t>(r)] == State::Waiting)
-        states[static_cast<size_t>(r)] = State::Running;
-  } else {
+  if (!goOnIfComplete(members, m))
     awaitOthers(lock, rank, mine, m, members, stop);
-  }
   if (!m.isDone)
     makeResults(lock, rank, m, members);
   const auto made = m.results.find(rank);
@@ -250,6 +247,16 @@ SharedBytes RankRoom::meet(int rank, const Collective &c, std::span<const std::b
   if (!hasTurn[static_cast<size_t>(rank)])
     awaitTurn(lock, rank, stop);
   return out;
+}
+
+// Those who wait for nobody any more are at work again, even if they have not noticed: when the others end, nobody is stuck.
+bool RankRoom::goOnIfComplete(const std::vector<int> &members, const Meeting &m) {
+  if (m.here.size() < members.size())
+    return false;
+  for (const int r : members)
+    if (states[static_cast<size_t>(r)] == State::Waiting)
+      states[static_cast<size_t>(r)] = State::Running;
+  return true;
 }
 
 // Until the results are made or are to be made here. Throws, with nothing of this rank left behind, if that will never be.
@@ -264,7 +271,8 @@ void RankRoom::awaitOthers(std::unique_lock<std::mutex> &lock, int rank, const A
     wait(lock, rank, stop, State::Running, [&] { return m.isDone || (complete() && !m.isCombining); });
     if (!m.isDone && !complete())
       tellStuck(rank, members, m, stuck ? "RANK-DEADLOCK" : "RANK-TIMEOUT");
-    checkAlike(mine, rank, m); // the last to come may be of another process
+    changed.wait(lock, [&] { return m.isDone || !m.isCombining; }); // one makes the results of all
+    checkAlike(mine, rank, m);                                      // the last to come may be of another process
   } catch (...) {
     changed.wait(lock, [&] { return m.isDone || !m.isCombining; }); // somebody reads what this rank gave
     m.here.erase(rank);

@@ -88,6 +88,7 @@ private:
   void passTurn(int rank);
   template <class Ready>
   void wait(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop, State busy, Ready ready);
+  bool goOnIfComplete(const std::vector<int> &members, const Meeting &m);
   void awaitOthers(std::unique_lock<std::mutex> &lock, int rank, const Arrival &mine, Meeting &m,
                    const std::vector<int> &members, const StopQuestion &stop);
   void makeResults(std::unique_lock<std::mutex> &lock, int rank, Meeting &m, const std::vector<int> &members);

@@ -49,4 +49,16 @@ std::shared_ptr<const Topology> topologyOf(const Program &p) {
   return one;
 }
 
+CollectiveTime exchangeTime(const Program &p, const Decoded &d, int64_t bytes) {
+  const Collective c = collectiveOf(p, d);
+  std::vector<std::vector<int>> groups;
+  for (size_t i = 0; i < c.groups.size(); ++i) {
+    if (i % static_cast<size_t>(c.width) == 0)
+      groups.emplace_back();
+    if (c.groups[i] >= 0)
+      groups.back().push_back(c.groups[i]);
+  }
+  return collectiveTime(*topologyOf(p), c.kind, bytes, groups);
+}
+
 } // namespace glia

@@ -54,24 +54,15 @@ double rateFactor(const Decoded &d, const Sides &s, const Target &t) {
 
 // Between ranks: the cores that drive collectives move the data, not the queues' engines. All ranks come at the same time: they run one program.
 Transfer collectiveTransfer(const Program &p, const Decoded &d) {
-  const Collective c = collectiveOf(p, d);
   const Sides s = sidesOf(p, d);
   Transfer out;
   out.bytes = std::max(s.dstBytes, s.srcBytes);
   out.hbmRead = s.hbmRead;
   out.hbmWritten = s.dstHbm ? s.dstBytes : 0;
   out.engines = 0;
-  const std::shared_ptr<const Topology> topology = topologyOf(p);
-  std::vector<std::vector<int>> groups;
-  for (size_t i = 0; i < c.groups.size(); ++i) {
-    if (i % static_cast<size_t>(c.width) == 0)
-      groups.emplace_back();
-    if (c.groups[i] >= 0)
-      groups.back().push_back(c.groups[i]);
-  }
-  const CollectiveTime time = collectiveTime(*topology, c.kind, out.bytes, groups);
+  const CollectiveTime time = exchangeTime(p, d, out.bytes);
   out.work = toPs(time.total);
-  out.asks = asksOf(*topology, time);
+  out.asks = asksOf(*topologyOf(p), time);
   return out;
 }
 

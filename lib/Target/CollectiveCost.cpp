@@ -95,8 +95,16 @@ CollectiveTime collectiveTime(const Topology &t, CollectiveKind kind, int64_t by
   return longest;
 }
 
+enum { kRank, kHbm, kEfa, kFirstAxis }; // things that are shared
+
+std::vector<std::string> askNames(const Topology &t) {
+  std::vector<std::string> out = {"engines of a rank", "HBM of a rank", "EFA"};
+  for (const TopologyAxis &a : t.axes)
+    out.push_back("links along " + a.name);
+  return out;
+}
+
 std::vector<double> asksOf(const Topology &t, const CollectiveTime &time) {
-  enum { kRank, kHbm, kEfa, kFirstAxis };
   std::vector<double> out(kFirstAxis + t.axes.size());
   for (const CollectiveStage &s : time.stages) {
     std::vector<double> asked(out.size());

@@ -110,6 +110,15 @@ class Memory(NamedTuple):
     tiles: Table
 
 
+class Link(NamedTuple):
+    """What exchanges between ranks share: links along an axis of the chips, EFA, the engines and the HBM of a rank."""
+
+    name: str  # "links along x"
+    busy: float  # at its full rate
+    most: float  # the largest share of its rate at a time
+    shares: list  # (time, share): when it changes, and to what
+
+
 class Point(NamedTuple):
     """What a kernel computes and moves; the first is the whole program, whose name is "".
 
@@ -225,6 +234,11 @@ class Profile:
             Memory(*head, Table(Tile(*t) for t in peak), Table(Tile(*t) for t in tiles))
             for head, peak, tiles in self._result.memory
         )
+
+    @property
+    def links(self) -> Table:
+        """What exchanges between ranks ask of the links, of EFA, and of a rank's engines and HBM."""
+        return Table(Link(*row) for row in self._result.links)
 
     def what_if(self, changes: str | Mapping[str, float | str]) -> float:
         """The predicted time of this very program on another machine: `{"dma.fixed_latency": 0, "clock.vector": "2x"}`, or that as

@@ -476,3 +476,23 @@ def test_kernels_and_exchanges_in_any_order(seed):
             found = Program(handle).run(given, strict=strict, seed=seed + 1)
             for i, name in enumerate(values[2:]):
                 np.testing.assert_array_equal(found[f"result{i}"], known[name])
+
+
+def test_a_profile_says_what_exchanges_ask_of_the_links():
+    """Eight ranks of a chip give 4 MB each to the ranks of the next chip, twice: the links along x carry 256 bytes a nanosecond (trn2.48xlarge)."""
+    pairs = table([[r, (r + 8) % 16] for r in range(16)])
+    move = '"stablehlo.collective_permute"(%{}) {{source_target_pairs = ' + pairs + ", " + CHANNEL.replace("{", "{{") + "}} : "
+    body = "\n".join(
+        f"    %{to} = " + move.format(of) + "(tensor<1024x1024xf32>) -> tensor<1024x1024xf32>" for of, to in (("x", "m"), ("m", "y"))
+    )
+    p = compiled(body, "1024x1024xf32", "1024x1024xf32", 16)
+    profile = p.profile()
+    use = {link.name: link for link in profile.links}
+    assert use["links along x"].busy == pytest.approx(2 * 8 * 4 * 2**20 / 256, rel=1e-3)
+    assert "links along y" not in use and "EFA" not in use
+    times = [t for t, _ in use["links along x"].shares]
+    assert times == sorted(times) and use["links along x"].shares[-1][1] == 0
+    assert all(0 < link.most <= 1.001 for link in profile.links)
+    said = profile.summary()
+    assert f"links along x        {100 * use['links along x'].busy / profile.total:5.1f} % of the run" in said
+    assert "links along x" in profile.draw() and "links along x" in profile.html()

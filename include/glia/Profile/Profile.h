@@ -1,6 +1,7 @@
 // What a predicted run looks like to a person and to other tools: a text summary, JSON, a Perfetto trace, one HTML page.
 // Trace and page need the timeline (TimingOptions::timeline).
 #pragma once
+#include "glia/Profile/LinkUse.h"
 #include "glia/Profile/MemoryUse.h"
 #include "glia/Profile/Proposals.h"
 #include "glia/Profile/Roofline.h"
@@ -20,6 +21,7 @@ struct Profile {
   std::vector<PlaceUse> lines, operations, kernels;
   std::vector<WaitUse> waits;
   std::vector<MemoryUse> memory;
+  std::vector<LinkUse> links; // of programs of several ranks
   std::vector<Proposal> proposals;
   Roofline roofline;
 };

@@ -65,5 +65,6 @@ CollectiveTime collectiveTime(const Topology &t, CollectiveKind kind, int64_t by
 
 // What a collective asks of each thing that it shares with others at the same time: the engines of a rank, its HBM, EFA, the axes in their order; 1 is all of it.
 std::vector<double> asksOf(const Topology &t, const CollectiveTime &time);
+std::vector<std::string> askNames(const Topology &t); // of these things: "engines of a rank", "links along x" ...
 
 } // namespace glia

@@ -1,9 +1,9 @@
 // Arrays on a device: always row by row, in memory of the host that stands for the device's.
 #pragma once
-#include "Blocks.h"
 #include "Client.h"
 #include "Completion.h"
 #include "Strides.h"
+#include "glia/Support/Blocks.h"
 
 #include <functional>
 #include <memory>

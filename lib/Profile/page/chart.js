@@ -1,9 +1,10 @@
-// The timeline: lanes of bars, the critical path, memory in use, arrows to what a bar waited for.
+// The timeline: lanes of bars, the critical path, memory and links in use, arrows to what a bar waited for.
 const data = JSON.parse(document.getElementById("data").textContent);
 const canvas = document.getElementById("chart"), tip = document.getElementById("tip"), g = canvas.getContext("2d");
 const LABELS = 150, ROW = 24, AXIS = 26, PAD = 12, CURVE = 44;
 const total = Math.max(data.total, 1);
 const PALETTE = ["#3b82c4", "#d97b29", "#4a9e5c", "#b5535a", "#8367b0", "#8a6d4b", "#c968a6", "#5b8f94", "#a39a2b", "#6b7fd1", "#c2603c", "#3f9c85"];
+const curves = data.memory.concat(data.links); // below the lanes
 const colorOf = new Map();
 for (const l of data.labels) if (!colorOf.has(l[0])) colorOf.set(l[0], PALETTE[colorOf.size % PALETTE.length]);
 for (const lane of data.lanes) {             // starts are differences, in tenths of a nanosecond
@@ -76,7 +77,7 @@ function laneName(text, y) {
   g.save(); g.beginPath(); g.rect(0, y - 3, LABELS - 6, ROW); g.clip();
   g.fillText(text, 12, y + (ROW - 6) / 2); g.restore();
 }
-function drawMemory(m, y, w, soft) {
+function drawCurve(m, y, w, soft) {
   g.save(); g.beginPath(); g.rect(LABELS, y, w - LABELS - PAD, CURVE); g.clip();
   const yAt = (b) => y + CURVE - 2 - b / Math.max(m.capacity, m.peak, 1) * (CURVE - 8);
   g.beginPath(); g.moveTo(xOf(0), yAt(0));
@@ -117,7 +118,7 @@ function drawChosen(fg) {
 }
 function draw() {
   pending = false;
-  const w = canvas.clientWidth, rows = yOf(data.lanes.length), h = rows + data.memory.length * CURVE, ratio = window.devicePixelRatio || 1;
+  const w = canvas.clientWidth, rows = yOf(data.lanes.length), h = rows + curves.length * CURVE, ratio = window.devicePixelRatio || 1;
   canvas.style.height = h + "px";
   canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio);
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -135,7 +136,7 @@ function draw() {
     g.fillText(tick(t, step), x + 3, AXIS / 2 - 1);
   }
   data.lanes.forEach((lane, row) => { drawLane(lane, row, w, path); g.fillStyle = fg; laneName(lane.name, yOf(row) + 3); });
-  data.memory.forEach((m, i) => { drawMemory(m, rows + i * CURVE, w, soft); g.fillStyle = fg; laneName(m.name, rows + i * CURVE + 12); });
+  curves.forEach((m, i) => { drawCurve(m, rows + i * CURVE, w, soft); g.fillStyle = fg; laneName(m.name, rows + i * CURVE + 12); });
   if (stretch) {
     g.fillStyle = "#3b82c422";
     g.fillRect(xOf(Math.min(...stretch)), AXIS, Math.abs(xOf(stretch[1]) - xOf(stretch[0])), h - AXIS);

@@ -1,5 +1,4 @@
-#include "Blocks.h"
-#include "Fork.h"
+#include "glia/Support/Blocks.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +8,7 @@
 #include <new>
 #include <sys/mman.h>
 
-namespace glia::pjrt {
+namespace glia {
 
 namespace {
 
@@ -21,7 +20,10 @@ size_t roundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 // What is allocated for so many bytes: few different sizes, so that a free block fits often.
 size_t roomFor(size_t bytes) {
   const size_t n = std::max<size_t>(bytes, 1);
-  return roundUp(n, n < kLarge ? kLine : n < kHugePage ? kLarge : kHugePage);
+  const size_t room = roundUp(n, n < kLarge ? kLine : n < kHugePage ? kLarge : kHugePage);
+  if (room < n)
+    throw std::bad_alloc();
+  return room;
 }
 
 std::byte *fresh(size_t room) {
@@ -33,11 +35,13 @@ std::byte *fresh(size_t room) {
   return out;
 }
 
-// The oldest ones go when there are too many.
+// The oldest ones go when there are too many. Whoever finds it locked does without: in a forked process the thread that locked it may not be there.
 class Kept {
 public:
   std::byte *take(size_t room) { // null if there is none
-    const std::lock_guard lock(mutex);
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (!lock)
+      return nullptr;
     const auto it = std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block &b) { return b.room == room; });
     if (it == blocks.rend())
       return nullptr;
@@ -47,7 +51,11 @@ public:
     return out;
   }
   void keep(std::byte *start, size_t room) {
-    const std::lock_guard lock(mutex);
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (!lock) {
+      std::free(start);
+      return;
+    }
     blocks.push_back({start, room});
     for (bytes += room; bytes > kMostKept; blocks.pop_front()) {
       bytes -= blocks.front().room;
@@ -74,8 +82,7 @@ Kept &kept() {
   return *all;
 }
 
-// Not in a forked process, where a thread that is not there may have been about to keep one.
-bool isKept(size_t room) { return room >= kLarge && room <= kMostKept && !isForked(); }
+bool isKept(size_t room) { return room >= kLarge && room <= kMostKept; }
 
 } // namespace
 
@@ -99,4 +106,4 @@ void giveBlock(std::byte *block, size_t bytes) {
 
 size_t keptBytes() { return kept().total(); }
 
-} // namespace glia::pjrt
+} // namespace glia

@@ -1,9 +1,9 @@
-// Memory for the bytes of arrays. Large blocks that are let go of are kept for the next arrays: fresh memory of the system costs more than
-// what is copied into it.
+// Memory for many bytes. Large blocks that are let go of are kept for who wants as many next: fresh memory of the system costs more than what
+// is copied into it.
 #pragma once
 #include <cstddef>
 
-namespace glia::pjrt {
+namespace glia {
 
 enum class Fill { None, Zero };
 
@@ -14,4 +14,4 @@ void giveBlock(std::byte *block, size_t bytes);
 inline constexpr size_t kMostKept = size_t{256} << 20; // bytes of free blocks, of the whole process
 size_t keptBytes();                                    // of them, now
 
-} // namespace glia::pjrt
+} // namespace glia
