@@ -183,12 +183,14 @@ inline Ps Machine::startOf(EngineRun &e, const Op &op, const CostEntry &c, Path 
   }
   // What the engine prepares while it is busy with the previous instruction.
   if (c.setup) {
-    const Ps prepared = std::max(e.previousStart, e.waitsPassed) + c.setup;
+    const Ps prepared = std::max(e.previousStart + c.reload, e.waitsPassed + c.setup);
     if (prepared > start) {
       path.add(prepared - start, c.latencyShare);
       start = prepared;
     }
   }
+  if (e.tilesUntil > start && op.kind == Kind::Compute)
+    start = afterTiles(e, op, c, start, path);
   return op.extra && op.kind == Kind::Compute ? afterOthers(e, low.footprints[op.extra - 1], c, start, path) : start;
 }
 
@@ -270,7 +272,7 @@ void Machine::issue(uint32_t s) {
     if (start + latency >= kNever / 2)
       throw Error("TIME-LONG", "the program runs for more than 1000 s", "Check trip counts and backward branches.");
     ++e.executed;
-    e.busy += busy;
+    e.busy += busy - std::clamp<Ps>(e.tilesUntil - start, 0, busy); // what tiles do at the same time counts once
     if (options.timeline) {
       path.event = written();
       timeline.push_back({s, e.pc, after, e.engine, static_cast<uint8_t>(e.core), e.waited,
@@ -289,6 +291,10 @@ void Machine::issue(uint32_t s) {
     }
     complete(e, s, op, c, start, latency, path);
     e.previousStart = start;
+    if (c.tile) {
+      takeTile(e, op, c, start, busy, path);
+      busy = c.issue;
+    }
     e.clock = start + busy;
     e.path = path;
     if (busy == c.busy)
@@ -337,6 +343,39 @@ void Machine::fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start
     x.written[i] = resolve(e, f.written[i]);
   x.path = path;
   e.inFlightUntil = std::max(e.inFlightUntil, done + semaphoreLatency.time);
+}
+
+// When the parts of the array that a product takes are free, and tiles that write to the same place of PSUM are done with it.
+Ps Machine::afterTiles(EngineRun &e, const Op &op, const CostEntry &c, Ps start, Path &path) {
+  for (const TileRun &x : e.tiles) {
+    bool waits = !c.tile || c.tile & x.parts;
+    const Footprint *f = op.extra ? &low.footprints[op.extra - 1] : nullptr;
+    for (int i = 0; f && !waits && i < f->numWritten; ++i)
+      for (int j = 0; j < x.numWritten; ++j)
+        waits |= overlap(resolve(e, f->written[i]), x.written[j]);
+    if (waits && x.end > start) {
+      start = x.end;
+      path = x.path;
+    }
+  }
+  return start;
+}
+
+void Machine::takeTile(EngineRun &e, const Op &op, const CostEntry &c, Ps start, Ps busy, const Path &path) {
+  std::erase_if(e.tiles, [&](const TileRun &x) { return x.end <= start; });
+  TileRun x;
+  x.parts = c.tile;
+  x.end = start + busy;
+  x.path = path;
+  x.path.add(busy, c.busyShare);
+  if (op.extra) {
+    const Footprint &f = low.footprints[op.extra - 1];
+    x.numWritten = f.numWritten;
+    for (int i = 0; i < f.numWritten; ++i)
+      x.written[i] = resolve(e, f.written[i]);
+  }
+  e.tiles.push_back(x);
+  e.tilesUntil = std::max(e.tilesUntil, x.end);
 }
 
 // When the operands of an instruction are there and the ports it needs are free.
@@ -388,11 +427,11 @@ void Machine::ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency) {
   if (e.coldLeft > 0) {
     const Ps slow = std::min(e.coldLeft, static_cast<Ps>(static_cast<double>(busy) / rampRate));
     const Ps more = slow - static_cast<Ps>(static_cast<double>(slow) * rampRate);
-    e.coldLeft -= slow;
+    e.coldLeft -= slow - std::clamp<Ps>(e.tilesUntil - start, 0, slow);
     busy += more;
     latency += more;
   }
-  e.utilisationBusy += busy;
+  e.utilisationBusy += busy - std::clamp<Ps>(e.tilesUntil - start, 0, busy);
 }
 
 } // namespace timing

@@ -56,6 +56,9 @@ CostEntry Costs::of(const Decoded &d) {
   c.lead = base.lead > 0 ? std::min(toPs(base.lead), c.latency) : c.latency;
   c.work = c.latency - c.lead;
   c.setup = toPs(base.setup);
+  c.reload = toPs(base.reload);
+  c.tile = base.tile;
+  c.issue = toPs(base.issue);
   const Flow flow = d.def->flow;
   c.streamsOut = base.lead > 0 && (flow == Flow::Elementwise || flow == Flow::Copy || flow == Flow::Scan);
   c.streamsIn = base.lead > 0 && (c.streamsOut || flow == Flow::Reduce);

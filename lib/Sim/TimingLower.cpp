@@ -255,7 +255,7 @@ private:
       s.queues[op.extra] = 1;
     } else if (op.kind != Kind::Compute) {
       control(core, e, index, op);
-    } else if (e != Engine::Tensor) { // Tensor reads SBUF and writes PSUM: no chains
+    } else if (e != Engine::Tensor || out.costs[op.cost].tile) { // Tensor reads SBUF and writes PSUM: no chains
       boxes(e, s.words.data() + in.words, op);
     }
     semaphores(s, op);

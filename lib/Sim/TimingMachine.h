@@ -32,6 +32,14 @@ struct InFlight { // a compute instruction whose result is not there yet
   Path path; // to its start
 };
 
+struct TileRun { // a product on a tile of the Tensor engine's array that may go on while others run
+  uint16_t parts = 0;
+  Ps end = 0;
+  uint8_t numWritten = 0;
+  Box written[2];
+  Path path; // to its end
+};
+
 struct StallSum {
   Ps total, first;
   uint32_t count;
@@ -81,6 +89,9 @@ struct EngineRun {
   std::vector<bool> unheld; // TimingOptions::unheld; empty: none
   // Tensor: power ramp.
   Ps coldLeft = 0, utilisationFrom = 0, utilisationBusy = 0;
+  // Tensor: products on tiles; all of them are over after `tilesUntil`.
+  std::vector<TileRun> tiles;
+  Ps tilesUntil = 0;
   // Hardware descriptor generation driven by this engine.
   Ps dgeFree = 0;
   Path dgePath;
@@ -235,6 +246,8 @@ private:
   GLIA_HOT Ps startOf(EngineRun &e, const Op &op, const CostEntry &c, Path &path);
   Ps afterOthers(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Path &path);
   bool ignoreWaits(EngineRun &e, const Op &op);
+  Ps afterTiles(EngineRun &e, const Op &op, const CostEntry &c, Ps start, Path &path);
+  void takeTile(EngineRun &e, const Op &op, const CostEntry &c, Ps start, Ps busy, const Path &path);
   void ramp(EngineRun &e, Ps start, Ps &busy, Ps &latency);
   Box resolve(const EngineRun &e, Box b) const;
   void fly(EngineRun &e, const Footprint &f, const CostEntry &c, Ps start, Ps done, const Path &path);

@@ -72,8 +72,10 @@ struct Transfer {
 Transfer transferOf(const Program &p, const Decoded &d, const Target &target);
 
 struct CostEntry {
-  Ps busy = 0, latency = 0, setup = 0;
+  Ps busy = 0, latency = 0, setup = 0, reload = 0;
   Path busyStep, latencyStep; // of `busy` and `latency`
+  Ps issue = 0;               // with a tile: until the next one may start on other parts of the array
+  uint16_t tile = 0;          // parts of the Tensor engine's array; 0: all
   Ps lead = 0;
   Ps work = 0; // latency - lead: from the first to the last element
   Share busyShare, latencyShare;

@@ -102,6 +102,122 @@ TEST(Timing, EnginesOverlap) {
   EXPECT_NEAR(time(true, true), std::max(time(true, false), time(false, true)), 1);
 }
 
+namespace {
+
+// From one product to the next, in a long row of them, beyond the engine's slow start.
+template <class F> double interval(const char *target, const F &emit) {
+  const auto many = [&](int count) {
+    return timed(target,
+                 [&](Builder &b) {
+                   for (int i = 0; i < count; ++i)
+                     emit(b, i);
+                 })
+        .total;
+  };
+  return (many(800) - many(400)) / 400;
+}
+
+struct Product {
+  ObjectRef dst, stationary, moving;
+  int row = 0, rows = 0;
+  void emit(Builder &b, bool accumulate = false) const {
+    b.emit(Engine::Tensor, "nc_matmul")
+        .set("dst", dst)
+        .set("stationary", stationary)
+        .set("moving", moving)
+        .set("accumulate", accumulate)
+        .set("tile_row", row)
+        .set("tile_rows", rows)
+        .set("tile_cols", rows ? 128 : 0);
+  }
+};
+
+// 64 rows times 128 columns, on one half of the array.
+Product onHalf(Builder &b, int half, int bank) {
+  const std::string n = std::to_string(half) + std::to_string(bank);
+  return {b.psum("p" + n, DType::F32, {128, 512}, 0, bank * 2048), b.sbuf("s" + n, DType::BF16, {64, 128}, half * 64, 0),
+          b.sbuf("m" + n, DType::BF16, {64, 512}, half * 64, 4096), half * 64, 64};
+}
+
+} // namespace
+
+// What the API reference says of many products of one shape in a row: max(min(64, stationary), moving) cycles each.
+TEST(Timing, ProductsInARowTakeWhatTheyStream) {
+  for (const char *target : {"trn1", "trn2"})
+    for (int n : {32, 64, 128, 512}) {
+      Product p;
+      const double each = interval(target, [&](Builder &b, int i) {
+        if (i == 0)
+          p = {b.psum("p", DType::F32, {128, n}, 0, 0), b.sbuf("s", DType::BF16, {128, 128}, 0, 0),
+               b.sbuf("m", DType::BF16, {128, n}, 0, 4096)};
+        p.emit(b);
+      });
+      EXPECT_NEAR(each, std::max(64, n) / loadTarget(target)->number("clock.tensor"), 0.01) << target << ", " << n;
+    }
+}
+
+TEST(Timing, ProductsOnTilesApartOverlap) {
+  for (const char *target : {"trn1", "trn2"}) {
+    const double one = 512 / loadTarget(target)->number("clock.tensor");
+    // Halves of the i-th product, banks of its result; whether it accumulates.
+    const auto of = [&](std::array<int, 2> halves, std::array<int, 2> banks, bool accumulate = false) {
+      std::array<Product, 2> p;
+      return interval(target, [&](Builder &b, int i) {
+        if (i == 0)
+          for (size_t k : {0, 1})
+            p[k] = onHalf(b, halves[k], banks[k]);
+        p[static_cast<size_t>(i % 2)].emit(b, accumulate);
+      });
+    };
+    EXPECT_NEAR(of({0, 1}, {0, 1}), one / 2, 0.01) << target;
+    EXPECT_NEAR(of({0, 0}, {0, 1}), one, 0.01) << target;       // one tile
+    EXPECT_NEAR(of({0, 1}, {0, 0}, true), one, 0.01) << target; // sums at one place
+    std::array<Product, 2> p;
+    const double whole = interval(target, [&](Builder &b, int i) {
+      if (i == 0) {
+        p[0] = onHalf(b, 0, 0);
+        p[1] = onHalf(b, 1, 1);
+        p[1].row = p[1].rows = 0;
+        p[1].stationary = b.sbuf("s", DType::BF16, {128, 128}, 0, 8192);
+        p[1].moving = b.sbuf("m", DType::BF16, {128, 512}, 0, 12288);
+      }
+      p[static_cast<size_t>(i % 2)].emit(b);
+    });
+    EXPECT_NEAR(whole, one, 0.01) << target; // all of the array in turn
+  }
+}
+
+// A product that is over before one that began earlier on another tile completes behind it.
+TEST(Timing, TilesCompleteInOrder) {
+  const auto when = [](bool longer) {
+    return timed("trn2",
+                 [&](Builder &b) {
+                   const Product first = onHalf(b, 0, 0);
+                   Product second = onHalf(b, 1, 1);
+                   second.dst = b.psum("q", DType::F32, {128, 64}, 0, 4096);
+                   second.moving = b.sbuf("n", DType::BF16, {64, 64}, 64, 8192);
+                   const int done = b.semaphore("done");
+                   if (longer)
+                     first.emit(b);
+                   b.emit(Engine::Tensor, "nc_matmul")
+                       .set("dst", second.dst)
+                       .set("stationary", second.stationary)
+                       .set("moving", second.moving)
+                       .set("tile_row", 64)
+                       .set("tile_rows", 64)
+                       .set("tile_cols", 128)
+                       .then(done, 1);
+                   b.emit(Engine::Vector, "memset")
+                       .set("dst", b.sbuf("x", DType::F32, {128, 64}, 0, 16384))
+                       .set("value", 0.0f)
+                       .when(done, 1);
+                 })
+        .total;
+  };
+  // 512 columns at half rate, against 64.
+  EXPECT_NEAR(when(true) - when(false), (512 - 64) / 0.5 / loadTarget("trn2")->number("clock.tensor"), 30);
+}
+
 TEST(Timing, SharedPortsSerialise) {
   // Vector and GpSimd on SBUF: one after the other on trn1, together on trn2.
   auto time = [](const char *target, bool both) {

@@ -61,7 +61,10 @@ physical and shared: none belongs to a single row of the tables below.
   target); its result is there after the engine's fixed latency more. The next instruction starts when the engine is free, unless it needs a result
   that is still on its way: then it waits for the first element if both walk the same elements in order, else for the last, plus the
   semaphore latency. The check compares rectangles of the last four instructions.
-- **Tensor**: the weights of the next product load while the current one streams; only what the engine has to wait for shows. fp32 takes 4 passes. On
+- **Tensor**: the weights of the next product load while the current one streams; only what the engine has to wait for shows. In a row of products that wait for
+  nothing that is the weights' own cycles, so each takes max(64, moving) as the API reference says; behind a wait it is the latency of the load as well. Products on
+  tiles of the array that have no part in common run at the same time: they issue in order, an issue floor apart, each when its tile is free, and complete in
+  order; those that write to one place of PSUM follow each other. fp32 takes 4 passes. On
   trn2 and trn3 the engine runs at half rate for the first 3 us, and again after a stretch in which it was busy less than half of the time.
 - **Semaphores**: an update is visible `cost.semaphore_latency` after completion. A transfer's 16 increments are taken as one.
 - **DMA**: a trigger occupies its engine for `cost.sync_latency`; data start `dma.fixed_latency - dma.completion_latency` later and the semaphore counts

@@ -3,13 +3,20 @@
 #include "glia/ISA/Instruction.h"
 #include "glia/Target/Target.h"
 
+#include <bit>
+
 namespace glia {
 
 struct Cost {
   double busy = 0;    // the engine can start its next instruction after this
   double latency = 0; // results are visible and updates fire after this (>= busy unless the engine overlaps work)
   double lead = 0;    // the first element of the result is visible after this; 0 = only with the last one
-  double setup = 0;   // before the work: hidden if the engine comes straight from another instruction (weights of a matmul)
+  double setup = 0; // from the last wait to the work: hidden if the engine comes straight from another instruction (weights)
+  double reload = 0; // from the start of the instruction before to its own: the part of the setup that is not only latency
+  // Of the Tensor engine's array, 4 x 4 parts: those that it takes; 0: all. With a tile, the next one may start on other parts after `issue`.
+  uint16_t tile = 0;
+  double issue = 0;
+  double share() const { return tile ? std::popcount(tile) / 16.0 : 1; } // of the engine
 };
 
 class CostQuery {

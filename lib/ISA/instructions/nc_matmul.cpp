@@ -196,6 +196,17 @@ static void executeMatmul(Exec &x) {
   multiplyInto(x, DST, stationary, moving, K, M, N, x.integer(ACCUMULATE) != 0);
 }
 
+// Parts of 32 rows and 32 columns, row by row.
+static uint16_t partsOf(const CostQuery &q) {
+  constexpr int kPart = 32, kAcross = 4;
+  const int row = q.integer(TILE_ROW), col = q.integer(TILE_COL), rows = q.integer(TILE_ROWS), cols = q.integer(TILE_COLS);
+  uint16_t parts = 0;
+  for (int r = row / kPart; r < std::min((row + rows) / kPart, kAcross); ++r)
+    for (int c = col / kPart; c < std::min((col + cols) / kPart, kAcross); ++c)
+      parts |= static_cast<uint16_t>(1u << (r * kAcross + c));
+  return parts == UINT16_MAX ? 0 : parts;
+}
+
 // Moving columns stream at one a cycle and result columns leave the array one after the other. The next weights load meanwhile, so
 // their time shows only if the engine has to wait for them; fp32 weights load at the rate of fp32 data (half of its passes each).
 static Cost costMatmul(const CostQuery &q) {
@@ -208,7 +219,11 @@ static Cost costMatmul(const CostQuery &q) {
   const double cycles = std::max(q.elements(MOVING) / rows, q.param("cost.issue_floor")) * passes;
   const double weights = fp32 ? columns * passes / 2 : columns / q.param("cost.load_weights_speedup");
   const double latency = (cycles + columns) / q.clock() + q.param("cost.tensor_latency");
-  return {std::max(cycles, weights) / q.clock(), latency, 0, q.param("cost.load_weights_start") + weights / q.clock()};
+  const double load = weights / q.clock();
+  Cost cost{std::max(cycles, weights) / q.clock(), latency, 0, q.param("cost.load_weights_start") + load, load};
+  cost.tile = partsOf(q);
+  cost.issue = std::min(cost.busy, q.param("cost.issue_floor") / q.clock());
+  return cost;
 }
 
 INSTRUCTION(nc_matmul,

@@ -92,9 +92,10 @@ INSTRUCTION(nc_transpose, "dst[f, p] = data[p, f]: bit by bit on Vector and, whe
       return q.pipelined(F);
     const double passes = q.dtype(DATA) != DType::F32 ? 1 : q.target.has("exact_transpose") ? 2 : 4;
     const double cycles = std::max(P, std::min(64.0, F)) * passes;
+    const double load = F / q.param("cost.load_weights_speedup") / q.clock();
     return Cost{std::max(cycles, q.param("cost.issue_floor")) / q.clock(),
-                (cycles + F) / q.clock() + q.param("cost.tensor_latency"), 0,
-                q.param("cost.load_weights_start") + F / q.param("cost.load_weights_speedup") / q.clock()};
+                (cycles + F) / q.clock() + q.param("cost.tensor_latency"), 0, q.param("cost.load_weights_start") + load,
+                load};
   });
 }
 
