@@ -41,6 +41,11 @@ def norm(x, w):
     return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * w
 
 
+def layer_norm(x, w, b):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-6) * w + b
+
+
 def rotary(x, c, s):
     a, b = jnp.split(x, 2, -1)
     return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
@@ -136,6 +141,15 @@ def rows():
         yield f"chain {short}", 0.8, chain, (big,)
         yield f"silu {short}", 0.8, jax.nn.silu, (big,)
         yield f"gelu {short}", 0.8, jax.nn.gelu, (big,)
+        yield f"gelu by erfc {short}", 0.8, lambda x: jax.nn.gelu(x, approximate=False), (big,)
+        yield f"bias and gelu {short}", 0.69, lambda x, b: jax.nn.gelu(x + b), (big, of(4096, dtype=dtype))
+        yield f"softplus {short}", 0.8, jax.nn.softplus, (big,)
+        yield f"mish {short}", 0.8, jax.nn.mish, (big,)
+        yield f"leaky relu {short}", 0.8, jax.nn.leaky_relu, (big,)
+        yield f"elu {short}", 0.4 if short == "bf16" else 0.65, jax.nn.elu, (big,)
+        yield f"quotient {short}", 0.8, jnp.divide, (big, big)
+        yield f"layer norm {short}", 0.5 if short == "bf16" else 0.79, layer_norm, (big, *(of(4096, dtype=dtype),) * 2)
+        yield f"log softmax {short}", 0.8, jax.nn.log_softmax, (big,)
         yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
@@ -162,6 +176,7 @@ def rows():
     yield "argmax f32", HALF, lambda x: jnp.argmax(x, -1), (of(8, 50257),)
     moment = of(4096, 4096)
     yield "adam f32", 0.8, adam, (moment,) * 4
+    yield "adam bf16", 0.8, adam, (of(4096, 4096, dtype=jnp.bfloat16),) * 4
     yield from scans()
 
 

@@ -3,6 +3,7 @@
 #include "glia/Bound/GraphBound.h"
 #include "Graph/Analysis/IndexCondition.h"
 #include "glia/CodeGen/ScheduleBound.h"
+#include "glia/Graph/FunctionCall.h"
 #include "glia/Support/Diagnostic.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -97,6 +98,8 @@ Kind kindOf(mlir::Operation *op) {
   const Kind k = it->second;
   if (k == Kind::Kernel) {
     const llvm::StringRef target = llvm::cast<graph::CustomCallOp>(op).getCallTargetName();
+    if (target.starts_with(graph::kFunctionCall))
+      return Kind::Function;
     return target == "glia.nki" ? k : target == "glia.recurrence" ? Kind::Recurrence : Kind::Nothing;
   }
   if (k == Kind::Quotient) {

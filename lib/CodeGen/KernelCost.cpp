@@ -49,6 +49,10 @@ Duration durationOf(nisa::Instr i, const Target &target, Engine e) {
   if (flow == Flow::Elementwise || flow == Flow::Copy || flow == Flow::Scan)
     d.lead = c.lead;
   d.setup = c.setup;
+  d.reload = c.reload;
+  d.tile = c.tile;
+  d.issue = c.issue;
+  d.part = c.share();
   if (i.def().unit == Unit::Dma || i.def().unit == Unit::Exchange)
     addTransfer(i, target, d);
   return d;
@@ -66,7 +70,7 @@ public:
         block(loop.getBody().front(), times * (loop.getCount() ? static_cast<double>(*loop.getCount()) : 1));
       } else if (const nisa::Instr i{&op}; i && i.engine() && i.def().cost) {
         const Duration d = durationOf(i, target, *i.engine());
-        busy[static_cast<size_t>(*i.engine())] += times * d.busy;
+        busy[static_cast<size_t>(*i.engine())] += times * d.busy * d.part;
         transfers += times * d.transfer * d.share;
       }
     }

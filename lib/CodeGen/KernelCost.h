@@ -10,6 +10,10 @@ struct Duration {
   double latency = 0;  // results can be used after this
   double lead = 0;     // an instruction on the same engine that walks the same elements can use them after this; 0: no
   double setup = 0;    // before the start, after the operands are there; hidden behind the instruction before
+  double reload = 0;   // behind the start of the instruction before
+  uint16_t tile = 0;   // parts of the Tensor engine's array; 0: all
+  double issue = 0;    // with a tile: another can start on other parts after this
+  double part = 1;     // of the engine that is taken
   double transfer = 0; // DMA: how long the data move, alone
   double share = 0;    // DMA: the part of all DMA engines that is taken meanwhile
 };

@@ -10,6 +10,7 @@
 #include "glia/Support/Checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -447,6 +448,7 @@ private:
     };
     std::vector<std::vector<uint32_t>> available(kNumEngines); // heaps by urgency
     double free[kNumEngines] = {}, issued[kNumEngines] = {}, port[kPorts] = {}, end = 0, dma = 0;
+    std::array<double, 16> parts{}; // of the Tensor engine's array: when its tiles are free
     int resident = -1;
     Ramp ramp(target);
     auto engineOf = [&](uint32_t n) { return std::countr_zero(nodes[n].engines); };
@@ -497,6 +499,18 @@ private:
             if ((nodes[heap[k]].table == resident || nodes[heap[k]].table < 0) &&
                 nodes[heap[k]].priority > nodes[top].priority - tableLoad && (pick == 0 || lessUrgent(heap[pick], heap[k])))
               pick = k;
+        // Where tiles of the array are at work and the most urgent one would wait for them, one on other parts comes first.
+        const auto freeAt = [&](uint32_t m) {
+          double last = 0;
+          for (size_t k = 0; k < parts.size(); ++k)
+            if (!nodes[m].time.tile || nodes[m].time.tile >> k & 1)
+              last = std::max(last, parts[k]);
+          return last;
+        };
+        if (chosen == static_cast<int>(Engine::Tensor) && freeAt(top) > at)
+          for (size_t k = 1; k < heap.size() && k < 64; ++k)
+            if (freeAt(heap[k]) <= at && (pick == 0 || lessUrgent(heap[pick], heap[k])))
+              pick = k;
         n = heap[pick];
         if (pick == 0) {
           std::pop_heap(heap.begin(), heap.end(), lessUrgent);
@@ -519,7 +533,11 @@ private:
       double start = std::max(at, node.passed + node.time.setup);
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
-          start = std::max({start, free[e], issued[e] + node.time.setup});
+          start = std::max({start, free[e], issued[e] + node.time.reload});
+      if (node.engines >> static_cast<int>(Engine::Tensor) & 1)
+        for (size_t k = 0; k < parts.size(); ++k)
+          if (!node.time.tile || node.time.tile >> k & 1)
+            start = std::max(start, parts[k]);
       for (int k = 0; k < kPorts; ++k) // the other engine of the memory must be done
         if (node.ports >> k & 1)
           start = std::max(start, port[k ^ 1]);
@@ -544,9 +562,13 @@ private:
         finish = begin + node.time.latency;
         out.queue[n] = q;
       }
+      const double over = start + node.time.busy + slower;
       for (int e = 0; e < kNumEngines; ++e)
         if (node.engines >> e & 1)
-          free[e] = std::max(free[e], start + node.time.busy + slower), issued[e] = start;
+          free[e] = std::max(free[e], node.time.tile ? start + node.time.issue : over), issued[e] = start;
+      for (size_t k = 0; k < parts.size(); ++k)
+        if (node.time.tile >> k & 1)
+          parts[k] = over;
       for (int k = 0; k < kPorts; ++k)
         if (node.ports >> k & 1)
           port[k] = std::max(port[k], start + node.time.busy);

@@ -56,6 +56,7 @@ bool covers(const Region &a, const Region &b) {
 
 struct Times {
   double busy = 0, latency = 0, lead = 0, setup = 0;
+  double share = 1; // of its engine
   bool streamsOut = false, streamsIn = false;
 };
 
@@ -229,6 +230,7 @@ private:
     t.latency = std::max(c.latency, c.busy);
     t.lead = c.lead;
     t.setup = c.setup;
+    t.share = c.share();
     t.streamsOut = c.lead > 0 && (flow == Flow::Elementwise || flow == Flow::Copy || flow == Flow::Scan);
     t.streamsIn = c.lead > 0 && (t.streamsOut || flow == Flow::Reduce);
     return t;
@@ -279,7 +281,7 @@ private:
     const Engine e = i.engine().value_or(Engine::Sync);
     const int engine = static_cast<int>(e);
     const Times t = timesOf(i, e);
-    out.busy[engine] += weight * t.busy;
+    out.busy[engine] += weight * t.busy * t.share;
     const bool moves = i.def().unit == Unit::Dma;
     whole = whole && weight == 1 && placed.size() < kMostPlaced;
     double start = 0;
@@ -297,7 +299,7 @@ private:
         }
     }
     const double done = start + (moves ? transfer(i, weight) : t.latency);
-    needs(engine, 0, t.busy, t.busy);
+    needs(engine, 0, t.busy * t.share, t.busy);
     needsPorts(i, e, t.busy);
     const uint32_t step = static_cast<uint32_t>(placed.size());
     if (whole)

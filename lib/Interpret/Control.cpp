@@ -1,6 +1,7 @@
 // Control flow, calls, tuples and tokens.
 #include "Interpret/Pointwise.h"
 #include "Interpret/Rules.h"
+#include "glia/Graph/FunctionCall.h"
 
 #include <algorithm>
 
@@ -49,15 +50,17 @@ void getTupleElement(Call &c) {
 }
 void token(Call &c) { c.results[0] = Datum{}; }
 
-// A function by name ("mhlo.erf"), or an entry in the table of custom calls.
+// A function by name ("mhlo.erf", "glia.function.gelu"), or an entry in the table of custom calls.
 void customCall(Call &c) {
   const std::string target = c.text("call_target_name").value_or("");
   if (const Rule *r = findCustomCall(target)) {
     r->run(c);
     return;
   }
-  const std::string prefix = target.substr(0, target.find('.') + 1);
-  if ((prefix == "mhlo." || prefix == "chlo.") && c.operandCount() > 0 && c.resultCount() == 1) {
+  const std::string prefix =
+      target.substr(0, target.starts_with(graph::kFunctionCall) ? graph::kFunctionCall.size() : target.find('.') + 1);
+  if ((prefix == "mhlo." || prefix == "chlo." || prefix == graph::kFunctionCall) && c.operandCount() > 0 &&
+      c.resultCount() == 1) {
     const std::optional<Pointwise> p = namedFunction(target.substr(prefix.size()), c.operandType(0).element, c.inDouble);
     if (p && p->row) {
       c.set(0, evaluate(*p, c.operands, c.resultType(0)));

@@ -9,6 +9,14 @@ namespace {
 
 template <double (*F)(double)> constexpr Pointwise::Row kOf = float1<[](double x) { return F(x); }>;
 double logistic(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+double gelu(double x) { return std::isinf(x) ? std::fmax(x, -0.0) : x * std::erfc(x * -M_SQRT1_2) / 2; }
+double geluByTanh(double x) {
+  if (std::isinf(x))
+    return std::fmax(x, -0.0);
+  const double u = std::sqrt(8 / M_PI) * (x + 0.044715 * x * x * x); // (1 + tanh(u / 2)) / 2 is the logistic function
+  return x * logistic(u);
+}
 double rsqrt(double x) { return 1 / std::sqrt(x); }
 
 constexpr ElementFunctions kTable[] = {
@@ -38,6 +46,9 @@ constexpr ElementFunctions kTable[] = {
     {"sinh", kOf<std::sinh>},
     {"erf", kOf<std::erf>},
     {"erfc", kOf<std::erfc>},
+    {"gelu", kOf<gelu>},
+    {"gelu_apprx_tanh", kOf<geluByTanh>},
+    {"softplus", kOf<softplus>},
     {"atan2", float2<[](double y, double x) { return std::atan2(y, x); }>},
 };
 

@@ -3,6 +3,7 @@
 #include "Region/Place/InPlace.h"
 #include "Region/Form/SplitGroup.h"
 #include "Lower/Kernel/StoredShape.h"
+#include "Transforms/WriteInPlace.h"
 #include "glia/CodeGen/Compile.h"
 #include "glia/Lower/KernelCalls.h"
 #include "glia/Link/Link.h"
@@ -21,7 +22,8 @@ using InPlace = std::vector<std::pair<size_t, size_t>>; // inputs and the output
 
 static nisa::Kernel finished(KernelBuilder &k) {
   nisa::Kernel kernel = k.finish();
-  finishKernel(kernel);
+  finishKernel(kernel, k.fewTables);
+  writeInPlace(kernel.op(), k.target());
   return kernel;
 }
 

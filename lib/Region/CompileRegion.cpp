@@ -59,7 +59,7 @@ static std::optional<nisa::Kernel> writeRegion(const Region &r, const std::strin
     if (!readsBeforeWriting(kernel, outputName(output)))
       return std::nullopt;
   }
-  finishKernel(kernel, aim);
+  finishKernel(kernel, k.fewTables, aim);
   return kernel;
 }
 

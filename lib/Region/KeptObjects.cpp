@@ -8,7 +8,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -17,8 +16,8 @@ namespace glia::emit {
 
 namespace {
 
-// Less takes hardly longer than to look for it.
-constexpr auto kWorthKeeping = std::chrono::milliseconds(4);
+// To make fewer instructions takes hardly longer than to look for them.
+constexpr uint64_t kWorthKeeping = 100;
 
 // The places of all operations, of those whose numbers they take into themselves, and none. What a kernel says of them is kept as their number.
 class Places {
@@ -190,9 +189,8 @@ Program KeptObjects::group(const Group &g, const std::string &structure, const s
   if (const auto bytes = disk->get(key))
     if (std::optional<Program> kept = programIn(*bytes, places, name))
       return std::move(*kept);
-  const auto start = std::chrono::steady_clock::now();
   Program made = make();
-  if (std::chrono::steady_clock::now() - start >= kWorthKeeping)
+  if (made.instructionCount() >= kWorthKeeping)
     if (const auto bytes = bytesOf(made, places))
       disk->put(key, *bytes);
   return made;

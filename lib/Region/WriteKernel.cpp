@@ -30,9 +30,9 @@ Tensor tensorOf(mlir::Value v, std::string name, TensorKind kind) {
   return t;
 }
 
-void finishKernel(nisa::Kernel &kernel, Aim aim) {
+void finishKernel(nisa::Kernel &kernel, bool fewTables, Aim aim) {
   combineInstructions(kernel.op(), aim, Roundings::MayBeLeftOut);
-  chooseEngines(kernel.op(), Forms::Free, aim);
+  chooseEngines(kernel.op(), fewTables ? Forms::FewTables : Forms::Free, aim);
 }
 
 Tile nothing(DType t, const std::vector<int64_t> &shape) {

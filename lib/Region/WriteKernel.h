@@ -20,7 +20,7 @@ inline std::string outputName(size_t i) { return "out" + std::to_string(i); }
 Tile nothing(DType t, const std::vector<int64_t> &shape);
 
 // Choices that are left open when families have written a kernel.
-void finishKernel(nisa::Kernel &kernel, Aim aim = Aim::Even);
+void finishKernel(nisa::Kernel &kernel, bool fewTables, Aim aim = Aim::Even);
 
 // The program that `make` gives. Throws Error GRAPH-INTERNAL, with the group written down as a graph, for what goes wrong there and is no
 // mistake of the user's; GRAPH-SBUF if it does not fit a target of the user's own.

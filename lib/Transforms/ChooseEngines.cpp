@@ -73,7 +73,8 @@ class Chooser {
 public:
   Chooser(nisa::KernelOp kernel, Forms given, Aim aim)
       : kernel(kernel), target(loadTarget(std::string_view(kernel.getTarget()))), cores(static_cast<int>(kernel.cores())),
-        given(aim == Aim::Soon ? Forms::Given : given), scalarForm(*target, cores) {
+        given(aim == Aim::Soon || given == Forms::Given ? Forms::Given : Forms::Free),
+        scalarForm(*target, cores, given == Forms::Free) {
     if (aim == Aim::Soon)
       soonest.emplace(*target);
   }
@@ -226,8 +227,9 @@ private:
     if (can.front() == Engine::Vector && !std::isfinite(costs[static_cast<size_t>(Engine::Scalar)]) &&
         !inTurns(i, Engine::Scalar))
       other = scalarForm.of(i);
-    if (other)
-      costs[static_cast<size_t>(Engine::Scalar)] = weight * busy(other, Engine::Scalar);
+    if (other) // a function's table may have to come each time
+      costs[static_cast<size_t>(Engine::Scalar)] =
+          weight * (busy(other, Engine::Scalar) + (i.is("reciprocal") ? target->number("cost.activation_table_load") : 0));
     if (llvm::count_if(costs, [](double c) { return std::isfinite(c); }) < 2)
       return false;
     open.push_back({i, other, weight});

@@ -7,11 +7,14 @@
 //   pieces of a row, then their largest     each piece finds its own (ReduceInPassing.cpp)
 //   tensor_scalar, then tensor_tensor       scalar_tensor_tensor, where GpSimd would not take the second off Vector's hands
 //   tensor_scalar, then tensor_scalar       one with two operations; also of narrower floats if the second rounds nothing
+//   tensor_scalar, then several of those    each does it itself; not where results are to be there soon
 // Where roundings may be left out, a result in bf16 does as well: it is passed on in fp32. That comes before results of fp32 are made narrower, which
 // the graph asks for by name (convert): those roundings stay.
 #include "glia/Transforms/CombineInstructions.h"
+#include "CombineFacts.h"
 #include "InstrFacts.h"
 #include "ReduceInPassing.h"
+#include "RepeatScalars.h"
 #include "Remarks.h"
 #include "glia/ISA/Accumulator.h"
 #include "glia/ISA/AluRules.h"
@@ -38,6 +41,8 @@ public:
     each("tensor_copy", [&](Instr i) { readNarrow(i); });
     if (aim != Aim::Soon)
       each("tensor_tensor", [&](Instr i) { square(i); });
+    if (aim != Aim::Soon)
+      repeatScalars(kernel);
     if (roundings == Roundings::MayBeLeftOut) {
       passed = {DType::F32, DType::BF16};
       pairs();
@@ -49,6 +54,7 @@ public:
     if (!target->has("vector_gpsimd_concurrent"))
       each("tensor_tensor", [&](Instr i) { withScalar(i); });
     each("tensor_scalar", [&](Instr i) { twoScalars(i); });
+    eraseUnused();
     if (combined)
       addRemark(kernel, "combined " + counted(combined, "pair") + " of instructions");
     if (leftOut)
@@ -67,6 +73,17 @@ private:
   void pairs() {
     each("activation", [&](Instr i) { takeScalar(i); });
     each("tensor_reduce", [&](Instr i) { sumInPassing(i); });
+  }
+
+  // Tiles between instructions that are one now: their places would be kept free.
+  void eraseUnused() {
+    llvm::SmallVector<nisa::AllocOp> unused;
+    kernel.walk([&](nisa::AllocOp tile) {
+      if (tile.getTensor().use_empty() && !tile.getPinned())
+        unused.push_back(tile);
+    });
+    for (nisa::AllocOp tile : unused)
+      tile->erase();
   }
 
   llvm::DenseMap<mlir::Value, Instr> writers; // of tensors that were asked for: thousands may read one
@@ -91,14 +108,6 @@ private:
     for (const Instr &i : all)
       visit(i);
   }
-
-  static bool isPlain(nisa::AccessAttr a) { return a && a.getTerms().empty(); }
-  // The same elements of a tensor, whichever operand it is.
-  static bool sameElements(nisa::AccessAttr a, nisa::AccessAttr b) {
-    return isPlain(a) && isPlain(b) && a.getDtype() == b.getDtype() && a.getPartition() == b.getPartition() &&
-           a.getPartitions() == b.getPartitions() && a.getByteOffset() == b.getByteOffset() && a.getDims() == b.getDims();
-  }
-  static bool isFloatAccess(nisa::AccessAttr a) { return isPlain(a) && isFloat(a.getDtype()); }
 
   // The one instruction that writes to a tensor, as its first operand; none if there are several.
   Instr onlyWriter(mlir::Value tensor) {
@@ -145,23 +154,6 @@ private:
                         [&](mlir::Operation *u) { return u == writer.operation() || u == reader.operation(); });
   }
 
-  // Nobody writes to what slot `slot` of `i` reads before `end`.
-  static bool staysUntil(Instr i, int slot, Instr end) {
-    const mlir::Value tensor = i.tensor(slot);
-    if (!tensor)
-      return true;
-    for (mlir::Operation *user : tensor.getUsers()) {
-      mlir::Operation *at = i->getBlock()->findAncestorOpInBlock(*user);
-      if (!at || at == i.operation() || !i->isBeforeInBlock(at) || !at->isBeforeInBlock(end.operation()))
-        continue;
-      const Instr other(user);
-      for (size_t k = 0; other && k < other.def().slots.size(); ++k)
-        if (other.tensor(static_cast<int>(k)) == tensor && other.writes(static_cast<int>(k)))
-          return false;
-    }
-    return true;
-  }
-
   Instr replace(Instr old, std::string_view name, llvm::ArrayRef<SlotValue> values, Engine legalOn) {
     mlir::OpBuilder b(old.operation());
     const Instr made = nisa::createInstruction(b, old->getLoc(), *findInstruction(name), values);
@@ -172,17 +164,6 @@ private:
     forgetWriters(made);
     erase(old);
     return made;
-  }
-
-  static SlotValue slotOf(Instr i, std::string_view name) { return i.value(i.def().slot(name)); }
-  static AluOp aluOf(Instr i, std::string_view name) { return static_cast<AluOp>(i.integer(name)); }
-
-  // One operation with one number per row, on floats.
-  static bool isOneScalar(Instr i) {
-    const int first = i.def().slot("operand0");
-    return i.is("tensor_scalar") && isFloatAccess(i.access(1)) && aluOf(i, "op1") == AluOp::Bypass &&
-           slotOf(i, "operand1").kind == SlotValue::Absent && slotOf(i, "operand0").kind != SlotValue::Absent &&
-           !isBitOp(aluOf(i, "op0")) && (!i.access(first) || isFloatAccess(i.access(first)));
   }
 
   // A tensor operand of a computation with floats.

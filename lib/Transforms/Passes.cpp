@@ -1,4 +1,5 @@
 #include "glia/Transforms/Passes.h"
+#include "WriteInPlace.h"
 #include "glia/Dialect/Instruction.h"
 #include "glia/Support/Diagnostic.h"
 #include "glia/Transforms/BeginOutputs.h"
@@ -64,6 +65,8 @@ void registerTransforms() {
                      [](nisa::KernelOp k) { combineInstructions(k); });
   registerKernelPass("combine-instructions-rounding-less", "The same; values between may stay fp32 where they were bf16",
                      [](nisa::KernelOp k) { combineInstructions(k, Aim::Even, Roundings::MayBeLeftOut); });
+  registerKernelPass("write-in-place", "Results take the place of what nobody reads behind them",
+                     [](nisa::KernelOp k) { writeInPlace(k, *loadTarget(k.getTarget().str())); });
   registerKernelPass("resolve-accumulation", "Decide for every matmul whether it overwrites or accumulates",
                      resolveAccumulation);
 }

@@ -49,6 +49,8 @@ std::vector<Instr> ScalarForm::finish() {
 Instr ScalarForm::of(Instr i) {
   if (i.is("tensor_scalar"))
     return scaled(i);
+  if (i.is("reciprocal"))
+    return tables ? inverted(i) : Instr();
   return i.is("tensor_reduce") ? summed(i) : Instr();
 }
 
@@ -128,6 +130,12 @@ Instr ScalarForm::scaled(Instr i) {
     bias = numberAt(sum, data);
   }
   return make(i, {i.value(0), i.value(1), SlotValue::of(static_cast<int32_t>(ActFn::Copy)), scale, bias});
+}
+
+Instr ScalarForm::inverted(Instr i) {
+  if (!isFloatAccess(i.access(1)) || !isFloatAccess(i.access(0)))
+    return {};
+  return make(i, {i.value(0), i.value(1), SlotValue::of(static_cast<int32_t>(ActFn::Reciprocal)), SlotValue::of(1.0f)});
 }
 
 Instr ScalarForm::summed(Instr i) {

@@ -15,7 +15,8 @@ def check(depth, target):
     assert exe.verify().ok, str(exe.verify())
     tables, loads = transformer.tables(exe)
     assert tables <= transformer.MOST_TABLES
-    assert loads <= 2 * depth, "softmax and GELU switch once each in a block, forward; backward needs neither"
+    switches = 2 * depth + (target == "trn1")  # there, reciprocals of the backward pass are worth a table
+    assert loads <= switches, "softmax and GELU switch once each in a block, forward; backward needs neither"
     results = exe.run(*transformer.arguments(depth))
     assert all(np.isfinite(np.asarray(x, np.float32)).all() for x in jax.tree.leaves(results))
     assert transformer.error(depth, results) <= transformer.CLOSE

@@ -25,6 +25,7 @@ SIZES = [
     (1, 128, 640, 40, 200, F32),
     (2, 129, 128, 160, 3, F32),
     (1, 700, 128, 2, 1, jnp.float16),
+    (1, 200, 1100, 48, 64, F32),  # columns on both halves of the partitions, with a rest
 ]
 
 
@@ -40,6 +41,18 @@ def test_sizes(target, size):
 def test_conditions(target, name, masked):
     """`later`: in the last rows no column counts; all of them weigh the same then, or none does."""
     expect(attend(CAUSAL[name], masked=masked), qkv(1, 640, 640, 32, 128, BF16), target)
+
+
+@pytest.mark.parametrize("target", ["trn2", "trn3"])
+@pytest.mark.parametrize("name", CAUSAL)
+def test_columns_on_halves_of_the_partitions(target, name):
+    """Rows and columns that are not finite, at places of both halves; whole rows without a column; scores that overflow."""
+    q, k, v = (np.array(a) for a in qkv(2, 700, 700, 64, 64))
+    q[0, 7], q[1, 600, 3] = np.nan, -np.inf
+    k[0, 255, 1], k[0, 600, 2], k[1, 256] = np.inf, np.nan, 1e20
+    v[1, 511, 5], v[1, 512, 6] = np.inf, np.nan
+    for masked in (-jnp.inf, -1e4):
+        expect(attend(CAUSAL[name], masked=masked), [jnp.asarray(a) for a in (q, k, v)], target)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -9,8 +9,8 @@ namespace glia {
 // Throws Error TARGET-FEATURE with every instruction that no engine of the target runs. An instruction that breaks another rule
 // on every engine gets its usual one; checkKernel says what is wrong with it.
 // Forms: whether an instruction may become another one that gives the same bits on another engine. An author's calls are taken at their
-// word.
-enum class Forms : uint8_t { Given, Free };
+// word. FewTables: free, as long as that needs no table of functions.
+enum class Forms : uint8_t { Given, Free, FewTables };
 // Aim: what decides between engines that give the same bits. Even: all have as much to do. Soon: each instruction is done as early as
 // possible, which keeps a chain of them on one engine; the forms are given then.
 enum class Aim : uint8_t { Even, Soon };

@@ -1,13 +1,21 @@
 // What can be said of a value or an operation of a graph by looking at it alone: types, shapes, splats, and what is only another view.
 #include "GraphFacts.h"
 #include "Lower/Rows/RowsPlan.h"
+#include "glia/Graph/FunctionCall.h"
+#include "glia/Graph/Graph.h"
 #include "glia/Lower/Family.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace glia::emit {
 
-llvm::StringRef opName(mlir::Operation *op) { return op->getName().stripDialect(); }
+llvm::StringRef opName(mlir::Operation *op) {
+  const llvm::StringRef name = op->getName().stripDialect();
+  if (name != "custom_call")
+    return name;
+  llvm::StringRef function = llvm::cast<graph::CustomCallOp>(op).getCallTargetName();
+  return function.consume_front(graph::kFunctionCall) ? function : name;
+}
 
 std::vector<int64_t> shapeOf(mlir::Value v) {
   const auto t = llvm::cast<mlir::RankedTensorType>(v.getType());

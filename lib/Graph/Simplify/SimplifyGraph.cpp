@@ -20,6 +20,8 @@
 #include "FoldLogistic.h"
 #include "FoldReverse.h"
 #include "FoldScans.h"
+#include "FoldSigns.h"
+#include "FoldTables.h"
 #include "FoldTranspose.h"
 #include "InlineCalls.h"
 #include "Graph/Analysis/GraphBuilder.h"
@@ -87,6 +89,7 @@ constexpr Rewrite kRewrites[] = {
     {"fold kernel reverses", foldKernelReverses},
     {"decompose convolutions", decomposeConvolutions},
     {"decompose random", decomposeRandom},
+    {"fold gelus", foldGelus},
     {"decompose functions", decomposeFunctions},
     {"decompose bits", decomposeBits},
     {"fold constants", foldConstants},
@@ -104,6 +107,8 @@ constexpr Rewrite kRewrites[] = {
     {"simplify narrowed identities", simplifyIdentities},
     {"start windows apart", startWindowsApart},
     {"fold logistics", foldLogistics},
+    {"fold softplus", foldSoftplus},
+    {"fold signs", foldSigns},
     {"factor cubes", factorCubes},
     {kRewritten, foldTransposes},
     {"merge equal", mergeEqual},

@@ -35,6 +35,52 @@ void arcTangent(RowsLanes &l, const Tile &dst, const Lane &in) {
   k.move(dst, y);
 }
 
+// With u = exp(x) rounded, (u - 1) x / log(u) corrects the error of u; beyond 1 the difference is good enough itself.
+void exponentialMinusOne(RowsLanes &l, const Tile &dst, const Tile &in) {
+  KernelBuilder &k = l.k;
+  const int64_t n = dst.elements();
+  if (!k.fewTables) { // tanh(x / 2) (exp(x) + 1), of which nothing cancels
+    const Tile t = l.make(DType::F32, n), e = l.make(DType::F32, n), more = l.make(DType::F32, n);
+    k.activation(t, in, "tanh", 0.5f);
+    k.activation(e, in, "exp");
+    k.scalar(more, e, "add", 1.0f);
+    return k.tensor(dst, more, t, "multiply");
+  }
+  const Tile x = l.make(DType::F32, n), u = l.make(DType::F32, n), y = l.make(DType::F32, n), d = l.make(DType::F32, n),
+             mask = l.make(DType::U8, n);
+  k.move(x, in);
+  k.activation(u, x, "exp");
+  k.activation(y, u, "log");
+  k.reciprocal(y, y);
+  k.tensor(y, y, x, "multiply");
+  k.scalar(d, u, "subtract", 1.0f);
+  k.tensor(y, y, d, "multiply");
+  k.scalar(mask, u, "equal", 1.0f);
+  k.select(y, mask, x);
+  k.scalar(mask, x, "abs", 0.0f, false, "greater", 1.0f);
+  k.select(y, mask, d);
+  k.move(dst, y);
+}
+
+void logPlusOne(RowsLanes &lanes, const Tile &dst, const Tile &in) {
+  KernelBuilder &k = lanes.k;
+  const int64_t n = dst.elements();
+  const Tile x = lanes.make(DType::F32, n), u = lanes.make(DType::F32, n), l = lanes.make(DType::F32, n),
+             y = lanes.make(DType::F32, n), mask = lanes.make(DType::U8, n);
+  k.move(x, in);
+  k.scalar(u, x, "add", 1.0f);
+  k.activation(l, u, "log");
+  k.scalar(y, u, "subtract", 1.0f);
+  k.reciprocal(y, y);
+  k.tensor(y, y, x, "multiply");
+  k.tensor(y, y, l, "multiply");
+  k.scalar(mask, u, "equal", 1.0f);
+  k.select(y, mask, x);
+  k.scalar(mask, x, "greater", 1.0f);
+  k.select(y, mask, l);
+  k.move(dst, y);
+}
+
 // Long division, eleven bits of the quotient at a time, from the largest multiple of the divisor that can count down to the divisor
 // itself. A digit is estimated so that it is right or one too large; digit times divisor is exact in two parts, and so are the
 // differences; a rest below zero gets the divisor back.

@@ -8,6 +8,7 @@ namespace glia::emit {
 void RowsKernel::run() {
   if (p.elements == 0)
     return;
+  alone = true;
   if (p.rows)
     return pass(0, p.rows, p.columns);
   // Any split: all partitions, as few tiles as fit; what is left over is a row of its own.
@@ -285,9 +286,32 @@ Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
   const bool stays = isStill(r);
   lane.tile = k.sbuf(lane.type, stays ? std::min<int64_t>(128, rows) : lanes.nr, {lane.row ? 1 : lanes.nc});
   load(k, lane.tile, from, r, lane.row ? Dims{} : c, stays ? 0 : row, lane.row ? 0 : column);
+  if (stays && !lane.row && isBestInPsum(v)) {
+    const Tile there = k.psum(lane.tile.partitions, {lanes.nc});
+    k.move(there, lane.tile);
+    lane.tile = there;
+  }
   (stays ? residents : values)[v] = lane;
   lane.tile = lane.tile.rows(0, lanes.nr);
   return lane;
+}
+
+// Vector reads a tensor besides another one without loss if it comes from PSUM: of what many blocks of rows meet, the first one that is met
+// only there. GpSimd does not reach it, so others stay for it to share.
+bool RowsKernel::isBestInPsum(mlir::Value v) {
+  constexpr int64_t kManyBlocks = 8;
+  static constexpr llvm::StringLiteral kMet[] = {"add", "subtract", "multiply"};
+  if (inPsum && inPsum != v)
+    return false;
+  if (!alone || heldType(v) != DType::F32 || rows < kManyBlocks * 128 || lanes.nc * 4 > k.target().psumBytes ||
+      llvm::any_of(g.ops, [&](mlir::Operation *op) { return p.values[op->getResult(0)].kind == RowsKind::Sum; }))
+    return false;
+  for (mlir::Operation *user : v.getUsers())
+    if (g.contains(user) && (!llvm::is_contained(kMet, opName(user)) || user->getOperand(0) == user->getOperand(1) ||
+                             heldType(user->getResult(0)) != DType::F32 || !isFull(user->getResult(0))))
+      return false;
+  inPsum = v;
+  return true;
 }
 
 void RowsKernel::storeValue(mlir::Value v, Tile to) {

@@ -29,7 +29,9 @@ private:
   llvm::DenseMap<mlir::Value, std::vector<Tile>> sums;
   llvm::DenseMap<mlir::Value, Tile> partials; // of reductions of long rows
   Counts counts;
-  mlir::Value here; // an input that is on chip, and its rows of this tile
+  bool alone = false; // nobody else writes to the kernel
+  mlir::Value inPsum; // of the residents
+  mlir::Value here;   // an input that is on chip, and its rows of this tile
   Tile hereTile;
   int64_t base = 0, rows = 0, columns = 0, row = 0, column = 0;
   int64_t fold = 1; // partitions of a row, at the moment
@@ -48,6 +50,7 @@ private:
   bool isFull(mlir::Value v) const;
   Lane valueOf(mlir::Value v);
   Lane fetch(mlir::Value v, const RowsValue &view);
+  bool isBestInPsum(mlir::Value v);
   void storeValue(mlir::Value v, Tile to);
   void storeParts(mlir::Operation *op);
   void storeUniform(const Lane &lane, Tile to, int64_t n);

@@ -39,6 +39,9 @@ constexpr Known kKnown[] = {
     {"tanh", kFloat, Form::Activation, "tanh"},
     {"sqrt", kFloat, Form::Activation, "sqrt"},
     {"erf", kFloat, Form::Activation, "erf"},
+    {"gelu", kFloat, Form::Activation, "gelu"},
+    {"gelu_apprx_tanh", kFloat, Form::Activation, "gelu_apprx_tanh"},
+    {"softplus", kFloat, Form::Activation, "softplus"},
     {"sign", kNumber, Form::Activation, "sign"},
     {"divide", kNumber, Form::Special, ""},
     {"negate", kNumber, Form::Special, ""},
@@ -293,43 +296,6 @@ void RowsLanes::logistic(const Tile &dst, const Tile &x) {
   k.reciprocal(dst, e);
 }
 
-// With u = exp(x) rounded, (u - 1) x / log(u) corrects the error of u; beyond 1 the difference is good enough itself.
-void RowsLanes::exponentialMinusOne(const Tile &dst, const Tile &in) {
-  const int64_t n = dst.elements();
-  const Tile x = make(DType::F32, n), u = make(DType::F32, n), y = make(DType::F32, n), d = make(DType::F32, n),
-             mask = make(DType::U8, n);
-  k.move(x, in);
-  k.activation(u, x, "exp");
-  k.activation(y, u, "log");
-  k.reciprocal(y, y);
-  k.tensor(y, y, x, "multiply");
-  k.scalar(d, u, "subtract", 1.0f);
-  k.tensor(y, y, d, "multiply");
-  k.scalar(mask, u, "equal", 1.0f);
-  k.select(y, mask, x);
-  k.scalar(mask, x, "abs", 0.0f, false, "greater", 1.0f);
-  k.select(y, mask, d);
-  k.move(dst, y);
-}
-
-void RowsLanes::logPlusOne(const Tile &dst, const Tile &in) {
-  const int64_t n = dst.elements();
-  const Tile x = make(DType::F32, n), u = make(DType::F32, n), l = make(DType::F32, n), y = make(DType::F32, n),
-             mask = make(DType::U8, n);
-  k.move(x, in);
-  k.scalar(u, x, "add", 1.0f);
-  k.activation(l, u, "log");
-  k.scalar(y, u, "subtract", 1.0f);
-  k.reciprocal(y, y);
-  k.tensor(y, y, x, "multiply");
-  k.tensor(y, y, l, "multiply");
-  k.scalar(mask, u, "equal", 1.0f);
-  k.select(y, mask, x);
-  k.scalar(mask, x, "greater", 1.0f);
-  k.select(y, mask, l);
-  k.move(dst, y);
-}
-
 Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   const llvm::StringRef name = opName(op);
   const Known &known = *find(name);
@@ -378,9 +344,9 @@ Lane RowsLanes::pointwise(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
   } else if (name == "logistic") {
     logistic(dst, at(a, n));
   } else if (name == "log_plus_one") {
-    logPlusOne(dst, at(a, n));
+    logPlusOne(*this, dst, at(a, n));
   } else if (name == "exponential_minus_one") {
-    exponentialMinusOne(dst, at(a, n));
+    exponentialMinusOne(*this, dst, at(a, n));
   } else if (name == "sine" || name == "cosine") {
     sine(*this, dst, at(a, n), name == "cosine", anglesOf(op));
   } else if (name == "floor" || name == "ceil") {

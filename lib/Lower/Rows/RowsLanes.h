@@ -41,8 +41,6 @@ private:
   void convert(const Tile &dst, const Lane &in, bool toBool, bool fromBool);
   void compare(const Tile &dst, const Lane &a, const Lane &b, std::string_view op);
   void round(const Tile &dst, const Lane &in, std::string_view how);
-  void exponentialMinusOne(const Tile &dst, const Tile &x);
-  void logPlusOne(const Tile &dst, const Tile &x);
   void sigmoidByExp(const Tile &dst, const Tile &x, float scale);
   void tanhByExp(const Tile &dst, const Tile &x);
   void logistic(const Tile &dst, const Tile &x);

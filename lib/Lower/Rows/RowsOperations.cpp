@@ -49,7 +49,10 @@ bool isPointwise(llvm::StringRef name) {
                                                    "count_leading_zeros",
                                                    "popcnt",
                                                    "bitcast_convert",
-                                                   "atan"};
+                                                   "atan",
+                                                   "gelu",
+                                                   "gelu_apprx_tanh",
+                                                   "softplus"};
   return llvm::is_contained(kNames, name);
 }
 

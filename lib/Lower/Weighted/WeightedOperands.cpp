@@ -35,7 +35,7 @@ std::shared_ptr<WeightedOperands::Shared> WeightedOperands::load(int64_t batch) 
   auto s = std::make_shared<Shared>();
   for (int64_t c = 0; c < p.columns; c += kColumnsPerLoad) {
     const int64_t n = std::min(kColumnsPerLoad, p.columns - c);
-    s->columns.push_back(panel(columnSide, batch, c, n));
+    s->columns.push_back(p.halves ? onHalves(columnSide, batch, c, n, false) : panel(columnSide, batch, c, n));
     if (p.piecesAt)
       k.fill(piecesOf(s->columns.back()), 1);
   }
@@ -47,6 +47,8 @@ std::shared_ptr<WeightedOperands::Shared> WeightedOperands::load(int64_t batch) 
 }
 
 Tile WeightedOperands::rowPanel(int64_t batch, int64_t from, int64_t n) {
+  if (p.halves)
+    return onHalves(rowSide, batch, from, n, true);
   const Tile out = panel(rowSide, batch, from, n);
   for (int64_t d = 0; d < depth && p.rowFactor != 1; ++d) {
     const Tile block = out.index(0, 0).index(0, d).rows(0, deep(d));
@@ -68,9 +70,33 @@ Tile WeightedOperands::panel(const PanelSource &s, int64_t batch, int64_t from, 
   return out;
 }
 
+// [contract, 1, 1, free]: all on both halves of the partitions, or so many on either in turn.
+Tile WeightedOperands::onHalves(const PanelSource &s, int64_t batch, int64_t from, int64_t n, bool both) {
+  const Tile out = k.sbuf(s.type, kContract, {1, 1, both ? n : blocksOf(n, 2 * kOnHalf) * kOnHalf});
+  for (int64_t x = 0; x < n; x += both ? n : kOnHalf)
+    for (const int64_t half : {int64_t{0}, kHalf})
+      if (both || halfOf(from + x) == half)
+        fillPanel(k, out.rows(half, p.contract), s, batch, 1, 0, 1, from + x, both ? n : std::min(kOnHalf, n - x),
+                  both ? 0 : x / (2 * kOnHalf) * kOnHalf);
+  return out;
+}
+
+// With a tile of the array, where operands lie on its halves.
+void WeightedOperands::multiply(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate) {
+  if (!p.halves)
+    return k.matmul(dst, stationary, moving, accumulate);
+  const auto number = [](int64_t n) { return nisa::SlotValue::of(static_cast<int32_t>(n)); };
+  k.emit("nc_matmul", {k.operand(dst), k.operand(stationary), k.operand(moving), number(accumulate), number(0), number(0),
+                       number(stationary.partition), number(0), number(kHalf), number(kContract)});
+}
+
 // Of one block of what is contracted.
 Tile WeightedOperands::columnsAt(const Shared &s, int64_t block, int64_t from, int64_t n) const {
   const int64_t i = from / kColumnsPerLoad;
+  if (p.halves) {
+    const int64_t x = from - i * kColumnsPerLoad;
+    return s.columns[static_cast<size_t>(i)].index(0, 0).index(0, 0).part(0, x / (2 * kOnHalf) * kOnHalf + x % kOnHalf, n);
+  }
   return s.columns[static_cast<size_t>(i)].index(0, 0).index(0, block).part(0, from - i * kColumnsPerLoad, n);
 }
 
@@ -102,10 +128,11 @@ Tile WeightedOperands::scores(const Shared &shared, const Tile &panel, int64_t f
   const Tile s = in.handle < 0 ? k.psum(n, {part.count}) : in.rows(0, n).columns(0, part.count);
   for (int64_t x = 0; x < part.count;) {
     // A product stays in a bank and in a load of columns.
-    const int64_t w = std::min({kBank - x % kBank, part.count - x, kColumnsPerLoad - (part.from + x) % kColumnsPerLoad});
+    const int64_t load = p.halves ? kOnHalf : kColumnsPerLoad, first = halfOf(part.from + x);
+    const int64_t w = std::min({kBank - x % kBank, part.count - x, load - (part.from + x) % load});
     for (int64_t d = 0; d < depth; ++d)
-      k.matmul(s.columns(x, w), panel.index(0, 0).index(0, d).part(0, from, n).rows(0, deep(d)),
-               columnsAt(shared, d, part.from + x, w).rows(0, deep(d)), d > 0);
+      multiply(s.columns(x, w), panel.index(0, 0).index(0, d).part(0, from, n).rows(first, deep(d)),
+               columnsAt(shared, d, part.from + x, w).rows(first, deep(d)), d > 0);
     x += w;
   }
   return s;

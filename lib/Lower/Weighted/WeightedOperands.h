@@ -64,6 +64,9 @@ private:
   std::map<std::vector<int64_t>, Tile> masks;
 
   Tile panel(const PanelSource &s, int64_t batch, int64_t from, int64_t n);
+  Tile onHalves(const PanelSource &s, int64_t batch, int64_t from, int64_t n, bool both);
+  int64_t halfOf(int64_t column) const { return p.halves ? column / kOnHalf % 2 * kHalf : 0; } // its first partition
+  void multiply(const Tile &dst, const Tile &stationary, const Tile &moving, bool accumulate);
   Tile sumOfBlocks(Shared &s, int64_t first, int64_t end);
 };
 

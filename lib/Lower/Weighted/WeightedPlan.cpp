@@ -251,16 +251,20 @@ private:
   }
 
   // As many columns as there is room for. Narrow scores of rows of several groups, with the pieces beside them, are as well made twice, unless
-  // transfers have the time to turn nearly all weights.
+  // there are two groups and transfers have the time to turn nearly all weights.
   bool chooseGroup() {
     constexpr double kNearlyAll = 7.0 / 8;
     const bool narrow = p.rowSide.type != DType::F32 && roomForPieces();
     if (p.width > kWidestTurned || !target.has("dma_transpose") || !target.has("exact_transpose") ||
-        (narrow && p.columns > kMostGroup && p.keep.empty() && p.byTransfers(target) < kNearlyAll))
+        (narrow && p.columns > kMostGroup && p.keep.empty() &&
+         (p.columns > 2 * kMostGroup || p.byTransfers(target) < kNearlyAll)))
       return false;
+    // Scores of 16 bits wait for Vector, not for the Tensor engine.
+    p.halves = p.rowSide.type == DType::F32 && p.contract <= kHalf && p.columns > kOnHalf;
     for (p.group = kMostGroup; p.bytes() > target.sbufBytes / 8 * 7; p.group /= 2)
       if (p.group <= kScoreColumns) {
         p.group = 0;
+        p.halves = false;
         return false;
       }
     return true;
@@ -304,7 +308,8 @@ double WeightedPlan::byTransfers(const Target &t) const {
   const auto block = static_cast<double>(kContract);
   const double scores = block + t.number("cost.issue_floor") * block / kScoreColumns;
   const double passes = rowSide.type == DType::F32 ? t.number("cost.fp32_passes") : 1;
-  const double products = 2 * block * passes;
+  const double products =
+      (block * (halves ? 0.5 : 1) + std::max(static_cast<double>(width), t.number("cost.issue_floor"))) * passes;
   const double rate = t.dmaEngines * t.number("dma.bytes_per_ns");
   const double transfer =
       block * block * static_cast<double>(sizeOf(weights)) / (rate * t.number("dma.transpose_rate_sbuf"));
@@ -315,8 +320,11 @@ double WeightedPlan::byTransfers(const Target &t) const {
                         (static_cast<double>(perRow) / static_cast<double>(columns) +
                          static_cast<double>(perColumn) / static_cast<double>(row.count * sharing)) /
                         rate;
-  const double time = std::max(scores / t.number("clock.vector"), products / t.number("clock.tensor"));
-  return std::clamp((time - others) / transfer, 0.0, 1.0);
+  // The Tensor engine turns the others, beside its products.
+  const double turned = block * (weights == DType::F32 ? 2 : 1) / t.number("clock.tensor");
+  return std::clamp(std::max((scores / t.number("clock.vector") - others) / transfer,
+                             (products / t.number("clock.tensor") + turned - others) / (transfer + turned)),
+                    0.0, 1.0);
 }
 
 double WeightedPlan::foundEarly() const {

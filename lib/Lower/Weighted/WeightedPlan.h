@@ -18,6 +18,9 @@ inline constexpr int64_t kMostGroup = 4096;  // columns whose weights are made t
 inline constexpr int64_t kWidestTurned = 255; // values whose sums PSUM holds beside scores of two orientations
 inline constexpr double kLargest = 3e38;      // stands for larger numbers that are not infinite
 
+inline constexpr int64_t kHalf = kContract / 2; // of the array's rows
+inline constexpr int64_t kOnHalf = 256;         // columns that lie on one of them
+
 inline int64_t blocksOf(int64_t n, int64_t size = kContract) { return (n + size - 1) / size; }
 
 // Along dimensions that none of the contractions sums over.
@@ -45,6 +48,9 @@ struct WeightedPlan {
   int64_t together = 0;
   // Columns whose weights are made together, in tiles that are scored once (WeightedTiles.h); 0: another form.
   int64_t group = 0;
+  // What is contracted fits half of the array: rows lie on both halves of the partitions, columns on one or the other, and products of both run
+  // at the same time.
+  bool halves = false;
   double rowFactor = 1;    // the first step, where it is a factor that rows take without a rounding
   int64_t besideBytes = 0; // of SBUF, per partition: tensors of the steps
   // Too much for one piece of code: a run-time loop along one of `batch`, so many of it at a time.

@@ -17,10 +17,13 @@ constexpr size_t kTurnAhead = 1;         // blocks of rows that are scored befor
 // A score below this weighs nothing: what is hidden is lower still.
 constexpr double kCounts = 1e38;
 
-// Scores are the same bits whether they are multiplied by it before or behind, and what is hidden stays far below.
+// What is hidden stays far below the scores.
+bool isModerate(double scale) { return scale <= 1 && scale >= 0x1p-31; }
+
+// Scores are the same bits whether they are multiplied by it before or behind.
 bool isExact(double scale) {
   int exponent = 0;
-  return std::frexp(scale, &exponent) == 0.5 && exponent <= 1 && exponent >= -30;
+  return std::frexp(scale, &exponent) == 0.5;
 }
 
 } // namespace
@@ -29,8 +32,8 @@ WeightedTiles::WeightedTiles(KernelBuilder &k, const WeightedMean &m, const Weig
     : k(k), m(m), p(p), operands(k, m, p, behind),
       masked(std::isinf(m.masked) ? m.masked : std::clamp(m.masked, -kLargest, kLargest)),
       byTransfers(p.byTransfers(k.target())),
-      ranges(std::isinf(masked) && masked < 0 && isExact(m.scale) && PlaceBounds::suits(k.target(), p.keep)),
-      bounds(k, p.keep), goesOn(p.keep.empty() || ranges) {
+      bounded(std::isinf(masked) && masked < 0 && isModerate(m.scale) && PlaceBounds::suits(k.target(), p.keep)),
+      ranges(bounded && isExact(m.scale)), bounds(k, p.keep), goesOn(p.keep.empty() || ranges) {
   if (p.width > kContract || p.weights == DType::F32)
     return;
   constexpr int64_t kScores = 3;
@@ -74,9 +77,9 @@ void WeightedTiles::means() {
     std::sort(here.begin(), here.end(), [](const std::shared_ptr<Rows> &x, const std::shared_ptr<Rows> &y) {
       return std::pair(y->end - y->begin, x->first) < std::pair(x->end - x->begin, y->first);
     });
-    // Long and short ones take turns, so that engines always have about as much at hand.
+    // Short and long ones take turns, so that engines always have about as much at hand. A short one comes first: it needs few columns.
     for (size_t n = 0; n < here.size(); ++n) {
-      const std::shared_ptr<Rows> &rows = here[n % 2 ? here.size() - 1 - n / 2 : n / 2];
+      const std::shared_ptr<Rows> &rows = here[n % 2 ? n / 2 : here.size() - 1 - n / 2];
       const int64_t groups = std::max<int64_t>(1, blocksOf(rows->end - rows->begin, each));
       for (int64_t i = 0; i < groups; ++i)
         all.push_back({rows,
@@ -231,6 +234,11 @@ void WeightedTiles::make(const Group &g, const Block &b, const Scores &s, size_t
   const Tile largest = s.largest.columns(static_cast<int64_t>(part), 1);
   if (x.holds == Holds::Everywhere)
     return k.scalarReduce(made, scores, "multiply", m.scale, "max", largest, true);
+  if (bounded) {
+    bounds.select(made, scores, b.first, x.from, largest, false);
+    k.scalar(largest, largest, "max", -kCounts, false, "multiply", -m.scale);
+    return k.scalar(made, made, "multiply", m.scale);
+  }
   k.scalar(made, scores, "multiply", m.scale);
   operands.keep(made, b.first, x.from, masked);
   k.reduce(largest, made, "max", true);

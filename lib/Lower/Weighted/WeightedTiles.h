@@ -59,8 +59,9 @@ private:
   double masked;       // what is exponentiated where a condition does not hold
   double byTransfers;  // the share of the weights that transfers turn
   Tile filled, nought; // scores that are `masked`; weights of 0
-  // Where a condition does not hold, Vector puts the lowest number in passing. What is exponentiated has no factor then: exp takes it.
-  const bool ranges;
+  // Where a condition does not hold, Vector puts the lowest number in passing. If the factor is exact, what is exponentiated has none then: exp
+  // takes it.
+  const bool bounded, ranges;
   PlaceBounds bounds;
   const bool goesOn; // Vector finds the largest of several parts without looking at each
   // Places in PSUM, of half a bank or more, so that none of these waits for a gap between others. Where there are none, memory is given out.

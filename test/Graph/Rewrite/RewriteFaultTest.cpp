@@ -284,6 +284,24 @@ func.func @main(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>) {
   %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
   return %0, %1 : tensor<2xui64>, tensor<4xui32>
 })"},
+    {"fold gelus", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %half = stablehlo.constant dense<0.5> : tensor<6xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<6xf32>
+  %c = stablehlo.constant dense<0.707106769> : tensor<6xf32>
+  %d = stablehlo.constant dense<1.41421354> : tensor<6xf32>
+  %0 = stablehlo.multiply %half, %x : tensor<6xf32>
+  %1 = stablehlo.negate %x : tensor<6xf32>
+  %2 = stablehlo.multiply %1, %c : tensor<6xf32>
+  %3 = chlo.erfc %2 : tensor<6xf32> -> tensor<6xf32>
+  %4 = stablehlo.multiply %0, %3 : tensor<6xf32>
+  %5 = stablehlo.divide %y, %d : tensor<6xf32>
+  %6 = chlo.erf %5 : tensor<6xf32> -> tensor<6xf32>
+  %7 = stablehlo.add %6, %one : tensor<6xf32>
+  %8 = stablehlo.multiply %y, %7 : tensor<6xf32>
+  %9 = stablehlo.multiply %8, %half : tensor<6xf32>
+  return %4, %9 : tensor<6xf32>, tensor<6xf32>
+})"},
     {"decompose functions", R"(
 func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
   %0 = chlo.cosh %x : tensor<6xf32> -> tensor<6xf32>
@@ -407,6 +425,41 @@ func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<
   %5 = stablehlo.add %4, %one : tensor<6xf32>
   %6 = stablehlo.divide %one, %5 : tensor<6xf32>
   return %3, %6 : tensor<6xf32>, tensor<6xf32>
+})"},
+    {"fold softplus", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<6xf32>
+  %far = stablehlo.constant dense<20.0> : tensor<6xf32>
+  %0 = stablehlo.maximum %x, %zero : tensor<6xf32>
+  %1 = stablehlo.subtract %x, %zero : tensor<6xf32>
+  %2 = stablehlo.compare NE, %1, %1, FLOAT : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xi1>
+  %3 = stablehlo.add %x, %zero : tensor<6xf32>
+  %4 = stablehlo.abs %1 : tensor<6xf32>
+  %5 = stablehlo.negate %4 : tensor<6xf32>
+  %6 = stablehlo.exponential %5 : tensor<6xf32>
+  %7 = stablehlo.log_plus_one %6 : tensor<6xf32>
+  %8 = stablehlo.add %0, %7 : tensor<6xf32>
+  %9 = stablehlo.select %2, %3, %8 : tensor<6xi1>, tensor<6xf32>
+  %10 = stablehlo.compare GT, %y, %far, FLOAT : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xi1>
+  %11 = stablehlo.exponential %y : tensor<6xf32>
+  %12 = stablehlo.log_plus_one %11 : tensor<6xf32>
+  %13 = stablehlo.select %10, %y, %12 : tensor<6xi1>, tensor<6xf32>
+  return %9, %13 : tensor<6xf32>, tensor<6xf32>
+})"},
+    {"fold signs", R"(
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<6xf32>
+  %a = stablehlo.constant dense<1.5> : tensor<6xf32>
+  %b = stablehlo.constant dense<0.25> : tensor<6xf32>
+  %0 = stablehlo.compare GT, %x, %zero, FLOAT : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xi1>
+  %1 = stablehlo.select %0, %zero, %x : tensor<6xi1>, tensor<6xf32>
+  %2 = stablehlo.exponential_minus_one %1 : tensor<6xf32>
+  %3 = stablehlo.multiply %a, %2 : tensor<6xf32>
+  %4 = stablehlo.select %0, %x, %3 : tensor<6xi1>, tensor<6xf32>
+  %5 = stablehlo.compare GE, %y, %zero, FLOAT : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xi1>
+  %6 = stablehlo.multiply %b, %y : tensor<6xf32>
+  %7 = stablehlo.select %5, %y, %6 : tensor<6xi1>, tensor<6xf32>
+  return %4, %7 : tensor<6xf32>, tensor<6xf32>
 })"},
     {"factor cubes", R"(
 func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
