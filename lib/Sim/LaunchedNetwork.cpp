@@ -137,7 +137,7 @@ private:
       incoming.reset();
       if (m.message.empty())
         ++goodbyes;
-      else
+      else if (!closing) // then nobody waits for it
         m.to(m.from, std::move(m.message));
       return true;
     }

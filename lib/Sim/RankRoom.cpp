@@ -18,7 +18,7 @@ struct Rooms {
   std::map<uint64_t, std::vector<RankMessage>> early;
 };
 Rooms &rooms() {
-  static Rooms all;
+  static Rooms &all = *new Rooms; // the network hears the others for longer than static objects live
   return all;
 }
 
@@ -368,14 +368,14 @@ void RankRoom::takeOutputs(int rank, const TensorBuffers &buffers, uint64_t inpu
     throw Error("RANK-MISMATCH",
                 format("process %d was given other inputs for rank %d than process %d", network->process(), rank,
                        network->processOf(rank, ranks)),
-                "Start all of them with the same files and arguments.");
+                "Start all of them with the same files and arguments, and run programs in one thread.");
   for (const auto &[name, bytes] : buffers) {
     if (!bytes.data())
       continue;
     const std::span<const std::byte> from = given[rank].outputs[name].data;
     if (from.size() != bytes.size())
       throw Error("RANK-MISMATCH", format("the processes run different programs: `%s` of rank %d", name.c_str(), rank),
-                  "Start all of them with the same files and arguments.");
+                  "Start all of them with the same files and arguments, and run programs in one thread.");
     if (!from.empty())
       std::memcpy(bytes.data(), from.data(), from.size());
   }

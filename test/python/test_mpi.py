@@ -195,3 +195,26 @@ exec {come}
     made = start(2, "sh", script, GLIA_TIMEOUT="600" if door == "--timeout" else "2")
     assert made.returncode != 0
     assert "RANK-TIMEOUT" in made.stderr and "of process 1 has not come" in made.stderr, made.stderr
+
+
+def test_a_process_that_ends_while_others_go_on(files):
+    """What they still send to it is of no use to anybody."""
+    script = files / "early.py"
+    script.write_text("""
+import os, sys, time
+import glia, numpy as np
+run = lambda: glia.load(sys.argv[1]).run({"x": np.load(sys.argv[2])})
+run()
+if os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":
+    time.sleep(0.5)
+    print("first has ended")
+    sys.exit(0)
+for _ in range(2):
+    try:
+        run()
+    except glia.Error as e:
+        print(e)
+""")
+    made = start(2, sys.executable, script, files / "p.glia", files / "x.npy", GLIA_TIMEOUT="1", MALLOC_PERTURB_="165")
+    assert "first has ended" in made.stdout and "RANK-TIMEOUT" in made.stdout, made.stdout + made.stderr
+    assert "Signal" not in made.stderr and "SEGV" not in made.stderr, made.stderr

@@ -481,9 +481,16 @@ def test_kernels_and_exchanges_in_any_order(seed):
 def test_a_profile_says_what_exchanges_ask_of_the_links():
     """Eight ranks of a chip give 4 MB each to the ranks of the next chip, twice: the links along x carry 256 bytes a nanosecond (trn2.48xlarge)."""
     pairs = table([[r, (r + 8) % 16] for r in range(16)])
-    move = '"stablehlo.collective_permute"(%{}) {{source_target_pairs = ' + pairs + ", " + CHANNEL.replace("{", "{{") + "}} : "
+    move = (
+        '"stablehlo.collective_permute"(%{}) {{source_target_pairs = '
+        + pairs
+        + ", "
+        + CHANNEL.replace("{", "{{")
+        + "}} : "
+    )
     body = "\n".join(
-        f"    %{to} = " + move.format(of) + "(tensor<1024x1024xf32>) -> tensor<1024x1024xf32>" for of, to in (("x", "m"), ("m", "y"))
+        f"    %{to} = " + move.format(of) + "(tensor<1024x1024xf32>) -> tensor<1024x1024xf32>"
+        for of, to in (("x", "m"), ("m", "y"))
     )
     p = compiled(body, "1024x1024xf32", "1024x1024xf32", 16)
     profile = p.profile()
