@@ -134,6 +134,10 @@ class Kernel:
     def with_schedule(self, edges) -> Kernel:
         """The kernel with extra order: (consumer, producer or list of producers), by the names of instructions."""
         frozen = tuple((c, p if isinstance(p, str) else tuple(p)) for c, p in edges)
+        for c, p in frozen:
+            for name in (c, *((p,) if isinstance(p, str) else p)):
+                if not isinstance(name, str):
+                    raise _t.failure("NKI-SCHEDULE", f"with_schedule takes names of instructions, not {name!r}")
         return dataclasses.replace(self, schedule=frozen)
 
     def __get__(self, instance, owner=None):
@@ -172,13 +176,17 @@ class Kernel:
         """Traces the kernel for these arguments. Raises one Error with everything that is wrong."""
         call = self._call(args, kwargs)
         options = (self.lnc, self.schedule, self.address_rotation, self.ranks, self.apart, call.target, call.order)
-        key = kept.key_of(self.func, call.bound.arguments, call.arrays.arrays, options)
+
+        def read():
+            return kept.key_of(self.func, call.bound.arguments, call.arrays.arrays, options)
+
+        key = read()
         found = None if key is None else kept.find(key)
         if found is not None:
             return dataclasses.replace(found, arrays=call.arrays)
         with _no_collection():
             traced = self._trace(call)
-        if key is not None:
+        if key is not None and read() == key:  # tracing it has changed nothing that it reads
             kept.keep(key, dataclasses.replace(traced, arrays=None))  # not the caller's numbers
         return traced
 
@@ -333,8 +341,9 @@ def jit(fn=None, **kwargs):
     def wrap(f):
         if isinstance(f, Kernel):
             return f if order is None else dataclasses.replace(f, order=order)
-        if not callable(f):
-            raise _t.failure("NKI-ARGUMENT", f"nki.jit takes a function, not a {type(f).__name__}")
+        if not callable(f) or not hasattr(f, "__name__"):
+            advice = "Write a function that calls it." if callable(f) else ""
+            raise _t.failure("NKI-ARGUMENT", f"nki.jit takes a function, not a {type(f).__name__}", advice)
         return Kernel(f, target=kwargs.get("target"), order=order)
 
     return wrap if fn is None else wrap(fn)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import OrderedDict
+
+import numpy as np
 
 from .reads import reads
 
 _MOST = 64  # traced kernels
 _INSTRUCTIONS = 200_000  # in all of them: a record takes about a kilobyte for each
 _kept: OrderedDict[tuple, object] = OrderedDict()
+_lock = threading.RLock()  # to compare keys is Python's, so other threads may run meanwhile
 
 
 def key_of(function, arguments: dict, arrays, options: tuple):
@@ -17,22 +21,31 @@ def key_of(function, arguments: dict, arrays, options: tuple):
     if _is_followed():
         return None
     found = reads(function, arguments, arrays)
-    return None if found is None else (options, found)
+    if found is None:
+        return None
+    key = (options, tuple(np.geterr().values()), found)
+    try:
+        hash(key)
+    except TypeError:  # options that the trace will refuse
+        return None
+    return key
 
 
 def find(key):
-    traced = _kept.get(key)
-    if traced is not None:
-        _kept.move_to_end(key)
-    return traced
+    with _lock:
+        traced = _kept.get(key)
+        if traced is not None:
+            _kept.move_to_end(key)
+        return traced
 
 
 def keep(key, traced) -> None:
     if _size(traced) > _INSTRUCTIONS // 4:
         return
-    _kept[key] = traced
-    while len(_kept) > _MOST or sum(map(_size, _kept.values())) > _INSTRUCTIONS:
-        _kept.popitem(last=False)
+    with _lock:
+        _kept[key] = traced
+        while len(_kept) > _MOST or sum(map(_size, _kept.values())) > _INSTRUCTIONS:
+            _kept.popitem(last=False)
 
 
 def _size(traced) -> int:

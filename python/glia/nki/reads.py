@@ -34,7 +34,8 @@ _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented
 # Of code that reaches outside of what is looked at: names that are no global's, and attributes that lead to a frame or a module.
 _OUTSIDE = {"IMPORT_NAME", "IMPORT_FROM", "IMPORT_STAR", "LOAD_BUILD_CLASS", "LOAD_NAME", "LOAD_LOCALS"}
 _OUTSIDE |= {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "LOAD_FROM_DICT_OR_GLOBALS"}
-_FRAMES = ("__", "gi_", "ag_", "cr_", "tb_", "f_", "func_")
+_FRAMES = ("__", "gi_", "ag_", "cr_", "tb_", "f_", "func_", "format")  # and a text that names attributes
+_NUMPY = ("numpy", "ml_dtypes")
 _OF_MEMBERS = {"_value_", "_name_", "__objclass__", "_sort_order_", "_hashable_values_"}
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 
@@ -89,6 +90,7 @@ class _Reader:
     def __init__(self, arrays):
         self.arrays = iter(arrays)  # among the arguments, in their order
         self.functions: dict = {}  # those that were met, in order
+        self.met: dict = {}  # containers and arrays that can change, by id: whether two are one is a part of what is read
         self.queue: list = []
 
     def all(self, function) -> tuple:
@@ -98,9 +100,9 @@ class _Reader:
         while self.queue:
             f = self.queue.pop()
             names = _names(f.__code__)
-            if None in names or vars(f):
+            if None in names or vars(f) or type(f.__globals__) is not dict:
                 raise Unknown
-            out.append((_Same(f), _Same(f.__code__)))
+            out.append((_Same(f), _Same(f.__code__), f.__name__))
             out += [self.name(f, *n) for n in names]
             out += [self.value(_contents(cell)) for cell in f.__closure__ or ()]
             out += [self.value(x) for x in (f.__defaults__, f.__kwdefaults__)]
@@ -124,6 +126,8 @@ class _Reader:
         for attribute in attributes:
             if not isinstance(x, types.ModuleType):
                 break
+            if type(x) is not types.ModuleType:  # it may answer as it likes
+                raise Unknown
             ours = _is_ours(x.__name__)
             x = vars(x).get(attribute, _Missing)  # not what a module makes when it is asked
         if ours and _is_ours(type(x).__module__):
@@ -141,18 +145,20 @@ class _Reader:
         if kind in (tuple, list, set, frozenset, dict):
             return self.container(kind, x, depth)
         if kind is types.FunctionType:
-            return _Same(x) if _is_ours(x.__module__) else self.function(x)
+            return _Same(x) if _is_ours(x.__globals__.get("__name__")) else self.function(x)
         if kind in (DType, Op) or (kind is types.ModuleType and _is_ours(x.__name__)):
             return _Same(x)
         if isinstance(x, np.ndarray):
-            if kind is not np.ndarray or x.dtype.hasobject or x.nbytes > _LENGTH:
+            if kind is not np.ndarray or x.dtype.hasobject or x.nbytes > _LENGTH or x.base is not None:
                 raise Unknown
-            return (kind, x.shape, x.dtype, x.tobytes())
-        if isinstance(x, np.generic):
+            return (kind, self.number(x), x.shape, x.strides, x.dtype, x.tobytes())
+        if isinstance(x, np.generic) and kind.__module__ in _NUMPY:
             return (kind, x.tobytes())
         if isinstance(x, np.dtype):
             return (kind, x)
-        if isinstance(x, np.ufunc) or (isinstance(x, type) and issubclass(x, np.generic)):
+        if isinstance(x, np.ufunc) and getattr(np, x.__name__, None) is x:
+            return _Same(x)
+        if isinstance(x, type) and issubclass(x, np.generic) and x.__module__ in _NUMPY:
             return _Same(x)
         if isinstance(x, enum.Enum):
             return (_Same(x), self.enumeration(kind, depth))
@@ -170,13 +176,21 @@ class _Reader:
         if depth == 0 or len(x) > _LENGTH:
             raise Unknown
         parts = x.items() if kind is dict else x
-        return (kind, *[self.value(tuple(y) if kind is dict else y, depth - 1) for y in parts])
+        return (kind, self.number(x), *[self.value(tuple(y) if kind is dict else y, depth - 1) for y in parts])
+
+    def number(self, x) -> int | None:
+        """Which one of those that can change it is."""
+        return None if type(x) in (tuple, frozenset) else self.met.setdefault(id(x), len(self.met))
 
     def enumeration(self, cls: type, depth: int) -> tuple:
         """A class of names for values, without code of its own."""
         if _is_ours(cls.__module__):
             return (_Same(cls),)
+        if type(cls) is not enum.EnumMeta:
+            raise Unknown
         for base in cls.__mro__:
+            if base.__module__ == "builtins" and base not in (object, int, str, float):
+                raise Unknown  # members that can change
             if base.__module__ not in ("enum", "builtins") and any(_is_more(cls, *item) for item in vars(base).items()):
                 raise Unknown
         if any(vars(m).keys() - _OF_MEMBERS for m in cls):
@@ -191,10 +205,15 @@ class _Reader:
             return ("array", tuple(array.shape), array.dtype)
         if isinstance(x, np.generic):
             return self.value(x.item())
-        if type(x) in (tuple, list) and depth and len(x) <= _LENGTH:
-            return (type(x), *[self.argument(y, depth - 1) for y in x])
-        if type(x) is dict and depth and len(x) <= _LENGTH:
-            return (dict, *[(self.value(k, 1), self.argument(y, depth - 1)) for k, y in x.items()])
+        if type(x) in (tuple, list, dict):
+            if depth == 0 or len(x) > _LENGTH:
+                raise Unknown
+            parts = (
+                ((self.value(k, 1), self.argument(y, depth - 1)) for k, y in x.items())
+                if type(x) is dict
+                else (self.argument(y, depth - 1) for y in x)
+            )
+            return (type(x), self.number(x), *parts)
         return self.value(x)
 
 
@@ -217,7 +236,7 @@ def _contents(cell):
     try:
         return cell.cell_contents
     except ValueError:
-        return None
+        return _Missing
 
 
 @functools.cache
@@ -232,6 +251,6 @@ def reads(function, arguments: dict, arrays):
     reader = _Reader(arrays)
     try:
         given = tuple((name, reader.argument(x)) for name, x in arguments.items())
-        return (given, reader.all(function))
+        return (given, reader.all(function)) if next(reader.arrays, None) is None else None
     except Unknown:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ from .results import unpack
 from .undefined import explained
 
 _KEPT = 256
+_lock = threading.Lock()
 _programs: OrderedDict[str, Program] = OrderedDict()
 _objects: OrderedDict[str, object] = OrderedDict()
 observers: list[Callable] = []  # called before each run: kernel, args, kwargs, Traced, Program, inputs
@@ -105,13 +107,12 @@ def _placed(d, traced: Traced):
 
 
 def _kept(cache: OrderedDict, key: str, make):
-    found = cache.get(key)
-    if found is None:
-        found = cache[key] = make()
+    found = cache.get(key) or make()
+    with _lock:
+        cache[key] = found
+        cache.move_to_end(key)
         while len(cache) > _KEPT:
             cache.popitem(last=False)
-    else:
-        cache.move_to_end(key)
     return found
 
 

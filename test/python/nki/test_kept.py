@@ -1,13 +1,16 @@
 """A second call of a kernel does not trace it again, unless something that the kernel reads is another one. Numbers against NumPy."""
 
 import enum
+import functools
 import gc
 import math
 import os
 import sys
+import threading
 import types
 import weakref
 
+import glia
 import nki
 import nki.isa as nisa
 import nki.language as nl
@@ -328,3 +331,169 @@ def test_how_many_are_kept(traced, monkeypatch):
     monkeypatch.setattr(kept, "_INSTRUCTIONS", 4)
     again(traced, kernel, 4.0)
     again(traced, kernel, 4.0)
+
+
+SIZES = [2, 3]
+OTHER = SIZES
+SCALAR_FUNCTION = np.frompyfunc(lambda v: v * SCALE, 1, 1)
+BASE = np.arange(1.0, 7.0, dtype=np.float32)
+VIEW = BASE[:2]
+TURNED = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+
+
+@functools.wraps(nl.load)
+def loaded(x):
+    return nl.multiply(nl.load(x), SCALE)
+
+
+def wrapped_over_nki():
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, loaded(x))
+        return out
+
+    return kernel, {"SCALE": 3.0}, (2.0, 3.0)
+
+
+class Lists(list, enum.Enum):
+    A = [1, 2, 3]  # noqa: RUF012
+
+
+class Asking(enum.EnumMeta):
+    @property
+    def scale(cls):
+        return SCALE
+
+
+class Asked(enum.Enum, metaclass=Asking):
+    ONE = 1
+
+
+class Number(np.float64):
+    SCALE = 2.0
+
+
+def members_that_change():
+    return lambda x: scaled(x, float(len(Lists.A))), lambda: Lists.A.append(4), (3.0, 4.0)
+
+
+def a_class_that_asks():
+    return lambda x: scaled(x, Asked.scale), {"SCALE": 3.0}, (2.0, 3.0)
+
+
+def a_function_of_scalars():
+    return lambda x: scaled(x, float(SCALAR_FUNCTION(1.0))), {"SCALE": 3.0}, (2.0, 3.0)
+
+
+def a_class_over_numpy():
+    return lambda x: scaled(x, Number.SCALE), lambda: setattr(Number, "SCALE", 5.0), (2.0, 5.0)
+
+
+def what_a_view_is_of():
+    return lambda x: scaled(x, float(VIEW.base[5])), lambda: BASE.__setitem__(5, 50.0), (6.0, 50.0)
+
+
+def the_order_of_an_array():
+    return lambda x: scaled(x, float(TURNED.ravel("K")[1])), {"TURNED": np.asfortranarray(TURNED)}, (2.0, 3.0)
+
+
+def whether_two_are_one():
+    return lambda x: scaled(x, 2.0 if OTHER is SIZES else 3.0), {"OTHER": list(SIZES)}, (2.0, 3.0)
+
+
+EXOTIC = [
+    wrapped_over_nki,
+    members_that_change,
+    a_class_that_asks,
+    a_function_of_scalars,
+    a_class_over_numpy,
+    what_a_view_is_of,
+    the_order_of_an_array,
+    whether_two_are_one,
+]
+
+
+@pytest.mark.parametrize("case", EXOTIC, ids=lambda case: case.__name__)
+def test_what_changes_out_of_sight(case, monkeypatch):
+    function, change, (before, after) = case()
+    kernel = nki.jit(function)
+    np.testing.assert_array_equal(kernel(X), before * X)
+    if callable(change):
+        change()
+    else:
+        for name, value in change.items():
+            monkeypatch.setitem(globals(), name, value)
+    np.testing.assert_array_equal(kernel(X), after * X)
+
+
+def test_arrays_deep_in_lists(traced):
+    @nki.jit
+    def kernel(deep, x):
+        return scaled(x, 2.0)
+
+    deep = X
+    for _ in range(9):
+        deep = [deep]
+    np.testing.assert_array_equal(kernel(deep, X), 2 * X)
+    np.testing.assert_array_equal(kernel(deep, X[:64]), 2 * X[:64])
+
+
+def test_what_the_kernel_changes_in_other_modules(traced):
+    counter = types.ModuleType("counter")
+    exec("calls = {'n': 0}\ndef count():\n    calls['n'] += 1\n    return 2.0", vars(counter))
+
+    @nki.jit
+    def kernel(x):
+        return scaled(x, counter.count())
+
+    for n in (1, 2, 3):
+        kernel(X)
+        assert counter.calls["n"] == n
+
+
+def test_numpys_errors_are_said_again(traced):
+    @nki.jit
+    def kernel(x):
+        return scaled(x, float(min(np.float32(3e38) * np.float32(10.0), 2.0)))
+
+    with np.errstate(all="ignore"):
+        kernel(X)
+    with np.errstate(all="raise"), pytest.raises(Exception, match="overflow"):
+        kernel(X)
+
+
+def test_threads_with_many_kernels():
+    @nki.jit
+    def kernel(x, factor):
+        return scaled(x, factor)
+
+    wrong: list = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        try:
+            for _ in range(60):
+                factor = float(rng.integers(0, 100))
+                if not np.array_equal(kernel(X, factor), np.float32(factor) * X):
+                    wrong.append(factor)
+        except Exception as e:
+            wrong.append(e)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+
+
+def test_what_is_no_kernel():
+    with pytest.raises(glia.Error, match=r"NKI-ARGUMENT.*partial"):
+        nki.jit(functools.partial(scaled, factor=2.0))
+    with pytest.raises(glia.Error, match=r"NKI-SCHEDULE.*names"):
+        nki.jit(scaled).with_schedule([("a", [["b"]])])
