@@ -178,3 +178,34 @@ def test_eight_sets_of_tables():
     for target in TARGETS:
         for got, want in zip(glia.jit(many_functions, target=target)(x), many_functions(jnp.asarray(x)), strict=True):
             assert np.allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_infinite_slope(target):
+    x = np.array([2, -1, 3, np.inf, -np.inf], np.float32)
+    made = glia.jit(lambda x: jax.nn.elu(x, np.inf), target=target)(x)
+    np.testing.assert_array_equal(made, [2, -np.inf, 3, np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_more_functions_than_tables(target):
+    """Each of these needs a set of its own, the logarithm a reciprocal as well; a program may have eight."""
+
+    def many(x):
+        s = x[:1, :8]
+        rest = (jnp.tanh, jax.lax.logistic, jax.lax.erf, jnp.sqrt, jnp.sin, gelu, jax.nn.softplus)
+        return jnp.log1p(x * x), *(f(jnp.abs(s)) for f in rest)
+
+    x = np.random.default_rng(0).standard_normal((1024, 512)).astype(np.float32)
+    for made, right in zip(glia.jit(many, target=target)(x), many(x)):
+        np.testing.assert_allclose(made, right, rtol=3e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("call", ["compare(%x)", "gelu()", "add(%x)", "slice(%x)", "gelu(%x, %x)", "tanh(%x)"])
+def test_names_of_functions_that_a_graph_brings(call):
+    types = ", ".join(["tensor<4x8xf32>"] * call.count("%x"))
+    text = f"""module {{ func.func public @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{
+  %0 = stablehlo.custom_call @glia.function.{call} : ({types}) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32> }} }}"""
+    with pytest.raises(glia.Error, match="GRAPH-UNSUPPORTED"):
+        glia._glia.compile_graph(text, "graph.mlir", "trn2")

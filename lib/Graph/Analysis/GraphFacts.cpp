@@ -9,12 +9,22 @@
 
 namespace glia::emit {
 
+bool isFunctionCall(mlir::Operation *op) {
+  auto call = llvm::dyn_cast<graph::CustomCallOp>(op);
+  llvm::StringRef function = call ? call.getCallTargetName() : llvm::StringRef();
+  if (!function.consume_front(graph::kFunctionCall) || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+      op->getOperand(0).getType() != op->getResult(0).getType())
+    return false;
+  const auto type = llvm::dyn_cast<mlir::RankedTensorType>(op->getResult(0).getType());
+  if (!type || !llvm::isa<mlir::FloatType>(type.getElementType()))
+    return false;
+  return function == "gelu" || function == "gelu_apprx_tanh" || function == "softplus";
+}
+
 llvm::StringRef opName(mlir::Operation *op) {
-  const llvm::StringRef name = op->getName().stripDialect();
-  if (name != "custom_call")
-    return name;
-  llvm::StringRef function = llvm::cast<graph::CustomCallOp>(op).getCallTargetName();
-  return function.consume_front(graph::kFunctionCall) ? function : name;
+  if (isFunctionCall(op))
+    return llvm::cast<graph::CustomCallOp>(op).getCallTargetName().drop_front(graph::kFunctionCall.size());
+  return op->getName().stripDialect();
 }
 
 std::vector<int64_t> shapeOf(mlir::Value v) {

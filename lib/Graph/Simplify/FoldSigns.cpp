@@ -2,6 +2,8 @@
 #include "Graph/Analysis/GraphBuilder.h"
 #include "glia/Lower/Family.h"
 
+#include <cmath>
+
 namespace glia::emit {
 
 namespace {
@@ -45,7 +47,8 @@ Value folded(mlir::Operation *select) {
     return g.binary("maximum", x, no);
   mlir::Operation *expm1 = madeBy(other.of, "exponential_minus_one");
   mlir::Operation *least = expm1 ? madeBy(expm1->getOperand(0), "minimum") : nullptr;
-  if (least && splatOf(least->getOperand(0)) == 0.0 && least->getOperand(1) == x && other.number >= 1)
+  if (least && splatOf(least->getOperand(0)) == 0.0 && least->getOperand(1) == x && other.number >= 1 &&
+      std::isfinite(other.number))
     return g.add(g.binary("maximum", least->getOperand(0), x), no);
   return {};
 }

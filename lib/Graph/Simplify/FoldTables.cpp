@@ -1,10 +1,12 @@
 #include "FoldTables.h"
 #include "Graph/Analysis/GraphBuilder.h"
+#include "Graph/Analysis/GraphFacts.h"
 #include "glia/Graph/FunctionCall.h"
 #include "glia/Lower/Family.h"
 
 #include "llvm/ADT/StringSet.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -25,7 +27,7 @@ unsigned setsOf(mlir::Operation *op) {
   static const llvm::StringMap<unsigned> kSets = {
       {"exponential", kExp},
       {"log", kExp},
-      {"log_plus_one", kExp},
+      {"log_plus_one", kExp | kReciprocal},
       {"exponential_minus_one", kExp | kTanh},
       {"tanh", kTanh},
       {"logistic", kSigmoid},
@@ -58,22 +60,41 @@ unsigned setsOf(mlir::Operation *op) {
   return isComplex || kMany.contains(opName(op)) ? kAll : 0;
 }
 
-// What is folded, and whether there is room for the table that it needs.
-bool isFolded(mlir::Operation *op) {
-  return opName(op) == "gelu" || opName(op) == "gelu_apprx_tanh" || opName(op) == "softplus";
-}
+// The tables that a program may come to need.
+class Tables {
+public:
+  explicit Tables(mlir::func::FuncOp main) {
+    main.walk([&](mlir::Operation *op) {
+      if (isFunctionCall(op))
+        folded.insert(opName(op));
+      else
+        count(op, 1);
+    });
+  }
+  // Whether there is room for the table of a function that stands for `replaced`; then it is taken.
+  bool take(llvm::StringRef function, mlir::Operation *replaced) {
+    count(replaced, -1);
+    const int more = folded.contains(function) ? 0 : 1;
+    const auto sets = llvm::count_if(needs, [](int n) { return n > 0; });
+    if (sets + static_cast<int>(folded.size()) + more > kMostSets) {
+      count(replaced, 1);
+      return false;
+    }
+    folded.insert(function);
+    return true;
+  }
 
-bool hasRoom(mlir::func::FuncOp main, llvm::StringRef name, llvm::ArrayRef<mlir::Operation *> replaced) {
-  unsigned sets = 0;
-  llvm::StringSet<> folded = {name};
-  main.walk([&](mlir::Operation *op) {
-    if (isFolded(op))
-      folded.insert(opName(op));
-    else if (!llvm::is_contained(replaced, op))
-      sets |= setsOf(op);
-  });
-  return std::popcount(sets) + static_cast<int>(folded.size()) <= kMostSets;
-}
+private:
+  std::array<int, std::popcount(kAll)> needs{}; // operations that may need each set
+  llvm::StringSet<> folded;
+
+  void count(mlir::Operation *op, int by) {
+    const unsigned sets = setsOf(op);
+    for (size_t i = 0; i < needs.size(); ++i)
+      if (sets >> i & 1)
+        needs[i] += by;
+  }
+};
 
 Value tableOf(GraphBuilder &g, llvm::StringRef function, Value x) {
   return g.make(
@@ -170,7 +191,7 @@ Normal normalOf(Value v) {
 } // namespace
 
 void foldGelus(mlir::func::FuncOp main) {
-  std::vector<mlir::Operation *> replaced;
+  Tables tables(main);
   const std::vector<mlir::Operation *> all = programOps(main);
   for (mlir::Operation *op : llvm::reverse(all)) { // whole products before their parts
     if ((opName(op) != "multiply" && opName(op) != "divide") || !llvm::isa<mlir::FloatType>(elementOf(op->getResult(0))) ||
@@ -184,11 +205,8 @@ void foldGelus(mlir::func::FuncOp main) {
       const auto [function, x, table] = normalOf(product.values[i]);
       if (!function || x != product.values[1 - i])
         continue;
-      replaced.push_back(function);
-      if (!hasRoom(main, table, replaced)) {
-        replaced.pop_back();
+      if (!tables.take(table, function))
         continue;
-      }
       GraphBuilder g(op);
       const Value zero = g.number(0, x);
       op->getResult(0).replaceAllUsesWith(g.add(tableOf(g, table, x), g.multiply(g.binary("minimum", zero, x), zero)));
@@ -252,12 +270,13 @@ Value softplusOf(mlir::Operation *op) {
 } // namespace
 
 void foldSoftplus(mlir::func::FuncOp main) {
+  Tables tables(main);
   for (mlir::Operation *op : programOps(main)) {
     if (op->getNumResults() != 1 || !llvm::isa<mlir::RankedTensorType>(op->getResult(0).getType()) ||
         !llvm::isa<mlir::FloatType>(elementOf(op->getResult(0))) || elementOf(op->getResult(0)).isF64())
       continue;
     const Value x = softplusOf(op);
-    if (!x || !hasRoom(main, "softplus", op))
+    if (!x || !tables.take("softplus", op))
       continue;
     GraphBuilder g(op);
     op->getResult(0).replaceAllUsesWith(tableOf(g, "softplus", x));
