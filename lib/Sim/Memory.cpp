@@ -52,6 +52,9 @@ static Pages zeroedPages(size_t bytes, bool large) {
   return Pages(bytes, large);
 }
 
+constexpr int64_t kSmallTensor = 128 << 10;
+static int64_t paddedTensor(int64_t bytes) { return (bytes + 63) / 64 * 64 + 64; }
+
 Memory::~Memory() {
   for (const Used &u : used) {
     if (idle.size() == kMostIdle)
@@ -106,6 +109,20 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
         outside ? 0 : static_cast<int32_t>(std::clamp<int64_t>(t.partitions - a.partition, 0, a.partitions()));
     place.bytes = outside ? 0 : std::clamp<int64_t>(chip.bytes - a.byteOffset, 0, a.bytesPerPartition());
   }
+  const auto given = [&](const Tensor &x) {
+    return x.kind == TensorKind::Output && outputs ? outputs->find(x.name)->second.data() : nullptr;
+  };
+  // Small tensors lie in one mapping: one for each of them would cost more than what is done with it.
+  const auto isSmall = [&](const Tensor &x) {
+    return x.bytes() <= kSmallTensor && x.kind != TensorKind::Input && x.kind != TensorKind::Constant && !given(x);
+  };
+  int64_t small = 0;
+  for (const Tensor &x : p.tensors)
+    if (isSmall(x))
+      small += paddedTensor(x.bytes()) * static_cast<int64_t>(x.shared ? 1 : cores);
+  std::byte *next = nullptr;
+  if (small > 0)
+    next = pages.emplace_back(small, true).data();
   for (const Tensor &x : p.tensors) {
     Place place;
     place.bytes = x.bytes();
@@ -117,9 +134,13 @@ Memory::Memory(const Program &p, const TensorViews &inputs, const TensorBuffers 
       } else if (x.kind == TensorKind::Constant) {
         place.base = const_cast<std::byte *>(x.data.data());
         place.readOnly = true;
-      } else if (std::byte *given = x.kind == TensorKind::Output && outputs ? outputs->find(x.name)->second.data() : nullptr;
-                 given && core == 0) {
-        place.base = given;
+      } else if (given(x) && core == 0) {
+        place.base = given(x);
+      } else if (isSmall(x)) {
+        if (core == 0 || !x.shared) {
+          place.base = next;
+          next += paddedTensor(place.bytes);
+        }
       } else if (core == 0 || !x.shared) {
         if ((x.kind == TensorKind::Scratch || outputs) && (x.shared || cores == 1))
           inner.push_back({static_cast<uint32_t>(&x - p.tensors.data()), pages.size()});

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace glia::sim {
 
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenQuestions{50};
+constexpr std::chrono::microseconds kLook{100};
 
 // The rooms of this process, and messages for those that are not open yet.
 struct Rooms {
@@ -87,7 +89,7 @@ void RankRoom::tellAll(const RankMessage &m) {
 void RankRoom::hear(RankMessage m) {
   if (m.rank < 0 || m.rank >= ranks || isHere(m.rank))
     return;
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   switch (m.kind) {
   case RankMessage::Arrived: {
     const Key key{m.what.members(m.rank), m.visit};
@@ -103,7 +105,26 @@ void RankRoom::hear(RankMessage m) {
     given[m.rank].outputs[m.text] = std::move(m);
     break;
   }
+  tellChange(lock);
+}
+
+// Without the lock, or whoever is woken waits for it.
+void RankRoom::tellChange(std::unique_lock<std::mutex> &lock) {
+  changes.fetch_add(1, std::memory_order_release);
+  lock.unlock();
   changed.notify_all();
+}
+
+// Looks for a change before it sleeps, which takes longer than others often need; where ranks have a processor each.
+void RankRoom::awaitChange(std::unique_lock<std::mutex> &lock) {
+  if (network || atOnce < ranks || ranks > static_cast<int>(std::thread::hardware_concurrency()))
+    return;
+  const uint64_t before = changes.load(std::memory_order_relaxed);
+  lock.unlock();
+  const auto end = std::chrono::steady_clock::now() + kLook;
+  while (changes.load(std::memory_order_acquire) == before && std::chrono::steady_clock::now() < end) {
+  }
+  lock.lock();
 }
 
 // Ranks of one group say the same at their n-th meeting.
@@ -126,8 +147,9 @@ bool RankRoom::isStuck() const {
 }
 
 void RankRoom::findStuck() {
-  if (isStuck())
-    stuck = true;
+  if (!isStuck())
+    return;
+  stuck = true;
   changed.notify_all();
 }
 
@@ -267,6 +289,7 @@ void RankRoom::awaitOthers(std::unique_lock<std::mutex> &lock, int rank, const A
   states[static_cast<size_t>(rank)] = State::Waiting;
   passTurn(rank);
   findStuck();
+  awaitChange(lock);
   try {
     wait(lock, rank, stop, State::Running, [&] { return m.isDone || (complete() && !m.isCombining); });
     if (!m.isDone && !complete())
@@ -315,7 +338,8 @@ void RankRoom::makeResults(std::unique_lock<std::mutex> &lock, int rank, Meeting
   m.isDone = true;
   if (!wrong.empty())
     end(rank, wrong);
-  changed.notify_all();
+  tellChange(lock);
+  lock.lock();
 }
 
 void RankRoom::end(int rank, const std::string &why) {
@@ -323,6 +347,7 @@ void RankRoom::end(int rank, const std::string &why) {
   if (!why.empty() && failed < 0) {
     failed = rank;
     failure = why;
+    changed.notify_all();
   }
   findStuck();
 }

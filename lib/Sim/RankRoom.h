@@ -6,6 +6,7 @@
 #include "RankMessages.h"
 #include "glia/Sim/Ranks.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -61,6 +62,7 @@ private:
   std::vector<bool> hasTurn; // by rank
   std::mutex mutex;
   std::condition_variable changed, turns;
+  std::atomic<uint64_t> changes = 0; // of meetings
   std::map<const Program *, std::unique_ptr<const Lifetimes>> analysed;
   std::map<Key, Meeting> meetings;
   std::vector<std::map<std::vector<int>, uint64_t>> visits; // by rank: how often it came, by members
@@ -78,6 +80,8 @@ private:
 
   bool isStuck() const;
   void findStuck();
+  void tellChange(std::unique_lock<std::mutex> &lock);
+  void awaitChange(std::unique_lock<std::mutex> &lock);
   void end(int rank, const std::string &why);
   void tell(const RankMessage &m, const std::vector<int> &toRanks);
   void tellAll(const RankMessage &m); // processes without a rank, too
