@@ -32,14 +32,29 @@ public:
     }
   }
   ~MpiNetwork() override {
-    closing = true;
+    {
+      const std::lock_guard lock(mutex);
+      closing = true;
+    }
+    wake.notify_one();
     thread.join();
   }
   int process() const override { return mine; }
   int processes() const override { return all; }
   void send(int process, std::shared_ptr<const Message> message) override {
-    const std::lock_guard lock(mutex);
-    outbox.push_back({process, std::move(message)});
+    {
+      const std::lock_guard lock(mutex);
+      outbox.push_back({process, std::move(message)});
+    }
+    wake.notify_one();
+  }
+  void expect(int more) override {
+    {
+      const std::lock_guard lock(mutex);
+      expecting += more;
+    }
+    if (more > 0)
+      wake.notify_one();
   }
   void abandon() override { abandoned = true; }
   void listen(std::function<void(int, Message)> l) override {
@@ -63,7 +78,9 @@ private:
   int mine = 0, all = 1;
   std::promise<bool> begun;
   std::mutex mutex;
+  std::condition_variable wake;
   std::deque<Outgoing> outbox;
+  int expecting = 0;
   std::function<void(int, Message)> listener;
   std::atomic<bool> closing = false, abandoned = false;
   // Of the thread: a process that has said goodbye hears the others until they have said it too, so that what they send does arrive.
@@ -73,7 +90,8 @@ private:
   std::chrono::steady_clock::time_point closedAt;
   static constexpr std::chrono::minutes kLongestGoodbye{5};
   static constexpr int kLooks = 200, kLooksAtOnce = 64; // for something to do, before it sleeps; before it yields
-  std::thread thread;                                   // last: it uses what is above
+  static constexpr std::chrono::microseconds kNap{20}, kSleep{500};
+  std::thread thread; // last: it uses what is above
 
   void loop() {
     const bool fine = table.begin(&mine, &all) == 0;
@@ -109,15 +127,27 @@ private:
           break;
       }
       idle = moved ? 0 : idle + 1;
-      // MPI moves what is under way while it is asked; now and then whoever computes, here or there, may have the processor.
-      if (!under.empty() || incoming || idle <= kLooks) {
-        if (idle % kLooksAtOnce == kLooksAtOnce - 1)
-          std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(idle > 10 * kLooks ? 500 : 20));
-      }
+      rest(idle, !under.empty() || incoming);
     }
     table.end();
+  }
+
+  // MPI moves what is under way while it is asked; now and then whoever computes, here or there, may have the processor. Where nobody waits for a
+  // message it may be late: whoever computes has the processor until there is something to send.
+  void rest(int &idle, bool isUnderWay) {
+    std::unique_lock lock(mutex);
+    const bool isAwaited = expecting > 0 || saidGoodbye;
+    if (isUnderWay || (isAwaited && idle <= kLooks)) {
+      lock.unlock();
+      if (idle % kLooksAtOnce == kLooksAtOnce - 1)
+        std::this_thread::yield();
+    } else {
+      const bool before = expecting > 0;
+      wake.wait_for(lock, isAwaited && idle <= 10 * kLooks ? kNap : kSleep,
+                    [&] { return !outbox.empty() || (closing && !saidGoodbye) || (expecting > 0 && !before); });
+      if (expecting > 0 && !before)
+        idle = 0;
+    }
   }
 
   // Of the others, once this process is through.

@@ -24,6 +24,23 @@ Rooms &rooms() {
   return all;
 }
 
+// Messages are looked for sooner while it lives.
+class Expecting {
+public:
+  explicit Expecting(RankNetwork *network) : network(network) {
+    if (network)
+      network->expect(1);
+  }
+  ~Expecting() {
+    if (network)
+      network->expect(-1);
+  }
+  Expecting(const Expecting &) = delete;
+
+private:
+  RankNetwork *const network;
+};
+
 void hearAny(int /*from*/, RankNetwork::Message bytes) {
   std::optional<RankMessage> m = decode(std::move(bytes));
   if (!m)
@@ -178,6 +195,7 @@ bool RankRoom::isAnyHere(State atMost) const {
 // Until `ready`, a failure, or, where others are in other processes, the time is up; it does not pass while a rank of this process is `busy`.
 template <class Ready>
 void RankRoom::wait(std::unique_lock<std::mutex> &lock, int rank, const StopQuestion &stop, State busy, Ready ready) {
+  const Expecting expecting(network);
   auto begin = std::chrono::steady_clock::now();
   while (!changed.wait_for(lock, kBetweenQuestions, [&] { return ready() || failed >= 0 || stuck; })) {
     lock.unlock();

@@ -18,6 +18,8 @@ public:
   virtual void send(int process, std::shared_ptr<const Message> message) = 0;
   // Who hears messages, on a thread of the network's. Set once, before the first is sent.
   virtual void listen(std::function<void(int from, Message)> listener) = 0;
+  // So many more, or fewer, wait for messages here: only then they have to come soon.
+  virtual void expect(int more) = 0;
   // Somebody does not come any more: when this process ends it ends the others, too, instead of waiting for them.
   virtual void abandon() = 0;
 
