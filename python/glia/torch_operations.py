@@ -50,7 +50,7 @@ class AsTorchMeansIt(TorchDispatchMode):
 
     def _made(self, func, args, kwargs):
         expected = _expected(func, args, kwargs)
-        if any(_is_tensor(x) and x.dtype in _WIDENED for x in tree_leaves((args, kwargs, expected))) and _is_neuron():
+        if _is_widened(args, kwargs, expected):
             raise _refusal(func, "on a device NEURON its 16-bit integers have 32 bits")
         if func.name() in INSTEAD:
             with self:
@@ -87,7 +87,12 @@ _ADVICE = {
 }
 
 
-def _is_neuron() -> bool:
+def _is_widened(args, kwargs, expected) -> bool:
+    """Whether integers of 16 bits on a device of torch_xla would have more there. Those of the host are what they are."""
+    given = [x for x in tree_leaves((args, kwargs)) if _is_tensor(x)]
+    short = any(_is_tensor(x) and x.dtype in _WIDENED for x in (*given, *tree_leaves(expected)))
+    if not short or (given and all(x.device.type != "xla" for x in given)):
+        return False
     import torch_xla
     import torch_xla.core.xla_model as xm
 

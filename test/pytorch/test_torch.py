@@ -116,6 +116,23 @@ def test_kernels_are_part_of_the_lazy_graph(device, tmp_path):
     assert metrics.metric_data("CompileTime")[0] == compiled + 1
 
 
+def test_kernels_on_bfloat16_in_a_traced_module(device, tmp_path):
+    """numpy has no bfloat16: on the host its bits are 16-bit integers for a moment."""
+    import torch_neuronx
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.double_add = kernel(tmp_path)
+
+        def forward(self, x):
+            return self.double_add(x, x.tanh()) * 2
+
+    x = torch.randn(64, 32, dtype=torch.bfloat16)
+    made = torch_neuronx.trace(Model().eval(), x)(x)
+    torch.testing.assert_close(made.float(), 2 * (2 * x.float() + x.float().tanh()), rtol=2e-2, atol=2e-2)
+
+
 def test_a_kernel_is_not_a_constant_for_autograd(device, tmp_path):
     a = torch.randn(8, 8).to(device).requires_grad_()
     z = kernel(tmp_path)(a, a)
