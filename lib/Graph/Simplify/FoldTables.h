@@ -6,9 +6,9 @@
 
 namespace glia::emit {
 
-// x / 2 times erfc(-x / sqrt 2), or times 1 + erf(x / sqrt 2), becomes gelu(x) + 0 min(0, x); times 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)),
-// gelu_apprx_tanh(x) + 0 min(0, x): within 1 ulp of the exact function, where roundings of the argument make many of them of the old one far
-// below 0. NaN, zeros and infinities are the old ones: the sum makes NaN of the -0 that the tables give at -infinity. The numbers may be off
+// x / 2 times erfc(-x / sqrt 2), or times 1 + erf(x / sqrt 2), becomes gelu(x); times 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)),
+// gelu_apprx_tanh(x): within 1 ulp of the exact function, where roundings of the argument make many of them of the old one far
+// below 0. NaN, zeros and infinities are the old ones: where the tables give -0 at -infinity, NaN is made of it (0 min(0, x), or x + infinity, is NaN there alone). The numbers may be off
 // by one rounding of the type.
 void foldGelus(mlir::func::FuncOp main);
 
