@@ -51,6 +51,10 @@ def rotary(x, c, s):
     return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
 
 
+def rotary_heads(x, c, s):
+    return rotary(x, c[None, :, None, :], s[None, :, None, :])
+
+
 def attention(q, k, v, causal=False):
     s = jnp.einsum("bqd,bkd->bqk", q, k) * q.shape[-1] ** -0.5
     if causal:
@@ -153,6 +157,8 @@ def rows():
         yield f"norm {short}", 0.8, norm, (big, of(4096, dtype=dtype))
         yield f"softmax {short}", 0.8, jax.nn.softmax, (big,)
         yield f"rotary {short}", 0.8, rotary, (big, of(8192, 2048, dtype=dtype), of(8192, 2048, dtype=dtype))
+        heads = (of(4, 2048, 32, 128, dtype=dtype), *(of(2048, 64, dtype=dtype),) * 2)
+        yield f"rotary of heads {short}", 0.8, rotary_heads, heads
         yield from layers(dtype, short)
         for heads, length, width in ((4, 2048, 64), (4, 2048, 128), (1, 4096, 128), (1, 16384, 64)):
             qkv = (of(heads, length, width, dtype=dtype),) * 3

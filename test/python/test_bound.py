@@ -74,6 +74,10 @@ def test_nothing_is_faster(name):
         assert bound["total"] <= exe.time(), (target, exe.time(), bound)
 
 
+def rotary_heads(x, c, s):
+    return rotary(x, c[None, :, None, :], s[None, :, None, :])
+
+
 def rotary(x, c, s):
     a, b = jnp.split(x, 2, -1)
     return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
@@ -114,6 +118,17 @@ def test_pointwise_graphs_are_near(name, target):
         exe = glia.jit(function, target=target).compile(*(of(*s, dtype=dtype) for s in shapes))
         assert exe.groups == 1
         assert exe.bound()["total"] / exe.time() >= 0.8, short
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rotary_embedding_of_heads(target):
+    """[batch, sequence, heads, width]: halves of heads are read where they lie, and what repeats for all heads comes once."""
+    for dtype, least in ((jnp.float32, 0.7), (jnp.bfloat16, 0.4)):
+        exe = glia.jit(rotary_heads, target=target).compile(
+            of(4, 2048, 32, 128, dtype=dtype), *(of(2048, 64, dtype=dtype),) * 2
+        )
+        assert exe.groups == 1
+        assert exe.bound()["total"] / exe.time() >= least, dtype
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])

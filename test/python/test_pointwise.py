@@ -161,6 +161,17 @@ def rotary(x, c, s, np=jnp):
     return np.concatenate([a * c - b * s, a * s + b * c], -1)
 
 
+def rotary_heads(x, c, s, np=jnp):
+    """[batch, sequence, heads, width]: a row of cosines for all heads of a place."""
+    return rotary(x, c[None, :, None, :], s[None, :, None, :], np)
+
+
+def some_heads(x, c, np=jnp):
+    """Rows that repeat are stored, too, and read in pieces that are no multiple of them."""
+    wide = np.broadcast_to(c[:, None, :], x.shape)
+    return np.concatenate([x * wide, wide], 1), x - wide
+
+
 def beside(x, y, np=jnp):
     return np.concatenate([x + y, x - y, x * y], 0)
 
@@ -180,6 +191,9 @@ def read_again(x, y, np=jnp):
 
 PARTS = {
     "rotary": (rotary, [(200, 512), (200, 256), (200, 256)], 1),
+    "rotary of heads": (rotary_heads, [(2, 150, 6, 128), (150, 64), (150, 64)], 1),
+    "rotary of many heads": (rotary_heads, [(1, 130, 37, 192), (130, 96), (130, 96)], None),
+    "what repeats": (some_heads, [(140, 9, 40), (140, 40)], None),
     "rows beside rows": (beside, [(130, 256), (130, 256)], 1),
     "three of a dimension": (between, [(140, 384, 5), (140, 128, 5)], 1),
     "unequal": (unequal, [(140, 384), (140, 128)], None),

@@ -256,6 +256,18 @@ Lane RowsKernel::valueOf(mlir::Value v) {
   return fetch(v, known);
 }
 
+// Columns after which the tile has the same ones again, so that they need to come only once; 0: there are none, or somebody looks for a part of them.
+int64_t RowsKernel::periodOf(const Dims &columns) const {
+  const bool inParts = llvm::any_of(g.ops, [](mlir::Operation *op) {
+    const llvm::StringRef name = opName(op);
+    return !isPointwise(name) && name != "broadcast_in_dim" && name != "slice" && name != "concatenate" && !isAlias(op);
+  });
+  if (inParts || columns.size() < 2 || columns.front().stride != 0)
+    return 0;
+  const int64_t period = countOf(columns) / columns.front().count;
+  return column % period == 0 && lanes.nc % period == 0 && lanes.nc > period ? period : 0;
+}
+
 // Reads what the current tile needs of a view.
 Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
   Dims r, c;
@@ -284,6 +296,13 @@ Lane RowsKernel::fetch(mlir::Value v, const RowsValue &view) {
   lane.type = heldType(v);
   lane.row = isStill(c);
   const bool stays = isStill(r);
+  if (const int64_t period = stays || !isFull(v) ? 0 : periodOf(c)) {
+    lane.tile = k.sbuf(lane.type, lanes.nr, {period});
+    load(k, lane.tile, from, r, Dims(c.begin() + 1, c.end()), row, 0);
+    lane.tile = lane.tile.inserted(0, lanes.nc / period);
+    values[v] = lane;
+    return lane;
+  }
   lane.tile = k.sbuf(lane.type, stays ? std::min<int64_t>(128, rows) : lanes.nr, {lane.row ? 1 : lanes.nc});
   load(k, lane.tile, from, r, lane.row ? Dims{} : c, stays ? 0 : row, lane.row ? 0 : column);
   if (stays && !lane.row && isBestInPsum(v)) {

@@ -49,6 +49,7 @@ private:
   void visit(mlir::Operation *op);
   bool isFull(mlir::Value v) const;
   Lane valueOf(mlir::Value v);
+  int64_t periodOf(const Dims &columns) const;
   Lane fetch(mlir::Value v, const RowsValue &view);
   bool isBestInPsum(mlir::Value v);
   void storeValue(mlir::Value v, Tile to);

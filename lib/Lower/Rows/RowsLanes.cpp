@@ -127,7 +127,8 @@ Tile RowsLanes::at(const Lane &v, int64_t n) {
 }
 
 Tile RowsLanes::whole(const Lane &v) {
-  if (!v.splat && (!v.row || nc == 1))
+  const bool isRepeated = v.tile.dims.size() > 1; // RowsKernel::periodOf
+  if (!v.splat && !isRepeated && (!v.row || nc == 1))
     return v.tile;
   const Tile out = make(v.type, nc);
   if (v.splat)
