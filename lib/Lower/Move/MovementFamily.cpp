@@ -135,7 +135,7 @@ public:
 
   // Pointwise operations read long runs of another tensor as well as they read their own.
   bool repeats(mlir::Operation *op) const override {
-    constexpr int64_t kLongRun = 128; // bytes; shorter ones take the time of longer ones, here as there
+    constexpr int64_t kLongRun = 128; // bytes; shorter ones cost each reader more than one copy does
     auto slice = llvm::dyn_cast<graph::SliceOp>(op);
     const std::optional<DType> type = slice ? typeOf(op->getResult(0)) : std::nullopt;
     if (!type || elementsOf(op->getResult(0)) <= 1 || op->use_empty() ||
